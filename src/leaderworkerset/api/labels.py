@@ -1,0 +1,37 @@
+"""Every label, annotation and environment name of the contract (R-API tables 1.4 to 1.6); no other file spells one."""
+
+from typing import Final
+
+PREFIX: Final = "leaderworkerset.sigs.k8s.io/"
+
+# Labels.
+NAME: Final = PREFIX + "name"
+TEMPLATE_REVISION_HASH: Final = PREFIX + "template-revision-hash"
+GROUP_INDEX: Final = PREFIX + "group-index"
+WORKER_INDEX: Final = PREFIX + "worker-index"
+GROUP_KEY: Final = PREFIX + "group-key"
+SUBGROUP_INDEX: Final = PREFIX + "subgroup-index"
+SUBGROUP_KEY: Final = PREFIX + "subgroup-key"
+
+# Annotations.
+SIZE: Final = PREFIX + "size"
+REPLICAS: Final = PREFIX + "replicas"
+LEADER_NAME: Final = PREFIX + "leader-name"
+EXCLUSIVE_TOPOLOGY: Final = PREFIX + "exclusive-topology"
+SUBGROUP_EXCLUSIVE_TOPOLOGY: Final = PREFIX + "subgroup-exclusive-topology"
+SUBGROUP_SIZE: Final = PREFIX + "subgroup-size"
+SUBGROUP_POLICY_TYPE: Final = PREFIX + "subgroup-policy-type"
+SUBDOMAIN_POLICY: Final = PREFIX + "subdomainPolicy"
+LEADER_REQUESTS_TPUS: Final = PREFIX + "leader-requests-tpus"
+RECREATE_GROUP_AFTER_START: Final = PREFIX + "experimental-recreate-group-after-start"
+
+# Environment variables, in the order of injection (R-ENV-1).
+ENV_LEADER_ADDRESS: Final = "LWS_LEADER_ADDRESS"
+ENV_GROUP_SIZE: Final = "LWS_GROUP_SIZE"
+ENV_WORKER_INDEX: Final = "LWS_WORKER_INDEX"
+
+FIELD_MANAGER: Final = "lws"
+"""The manager name of server-side apply; it must not change, or fields removed from a template stay (R-LSTS-1)."""
+
+EVENT_REPORTER: Final = "leaderworkerset"
+"""`reportingController` of every event (contract 8.3)."""

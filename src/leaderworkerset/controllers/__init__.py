@@ -1,0 +1,1 @@
+"""One thin driver per kind: what to watch, how to observe, call the core, execute."""

@@ -1,0 +1,1 @@
+"""Defaulting and validation of LeaderWorkerSets, and mutation of their pods, at admission."""

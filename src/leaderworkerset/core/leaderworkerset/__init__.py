@@ -1,0 +1,1 @@
+"""Decisions about a LeaderWorkerSet: its leader StatefulSet, revisions, services and status."""

@@ -1,0 +1,1 @@
+"""A one-machine cluster: API server, controllers and kubelet that run manifests as local processes."""

@@ -1,0 +1,1 @@
+"""The Kubernetes client: transport, watch, cache, workqueue, executor. It knows no LeaderWorkerSet."""

@@ -1,0 +1,1 @@
+"""Admission over HTTPS: the AdmissionReview codec, the server and its certificates."""
