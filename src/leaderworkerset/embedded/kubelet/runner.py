@@ -1,0 +1,123 @@
+"""The seam between the kubelet and the processes: what a pod needs of the machine it runs on.
+
+Implementations: `sandbox/` (Linux namespaces, or plain processes where those are refused) and, for simulation, a model
+of processes that start, become ready and fail.
+"""
+
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+Network: TypeAlias = Literal["isolated", "shared"]
+"""`isolated`: a network namespace per pod on one bridge. `shared`: the host's network, one 127.x.y.z per pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What this machine granted. Each entry of `lost` is one line for the user: what is missing and what follows."""
+
+    namespaces: bool
+    network: Network
+    way_out: Literal["nat", "pasta", "slirp4netns", "host", "none"]
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSpec:
+    """One pod: what its containers share. `id` is the pod's UID; `directory` is its scratch space on the host.
+
+    `hosts_directory` holds a file `hosts` that the kubelet replaces by rename whenever pods come and go; containers
+    must see the newest one as /etc/hosts.
+    """
+
+    id: str
+    hostname: str
+    directory: Path
+    hosts_directory: Path
+    host_network: bool = False
+    share_process_namespace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A host file or directory seen at `target` in the container; mount points that do not exist are made up."""
+
+    source: Path
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerSpec:
+    """One process tree. `argv` empty means: the built-in stub server, which answers 200 on `stub_ports`.
+
+    `root` replaces the host's file system as / (an image given by the user). `stdout` and `stderr` are file
+    descriptors of the kubelet that the process inherits; the runner does not close them.
+    """
+
+    id: str
+    sandbox_id: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    stdout: int
+    stderr: int
+    cwd: str | None = None
+    mounts: tuple[Mount, ...] = ()
+    root: Path | None = None
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    read_only_root: bool = False
+    stub_ports: tuple[int, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended: its exit code, or 128 + signal with `signal` set."""
+
+    code: int
+    signal: int = 0
+
+
+class StartError(Exception):
+    """The process could not be started: program not found, not executable, mount refused. The text says which."""
+
+
+class ProcessRunner(Protocol):
+    """Starts and ends the processes of pods. When the runner's process dies, all of them die with it."""
+
+    async def start(self) -> Capabilities:
+        """Prepare the machine (namespaces, bridge); say what was granted."""
+        ...
+
+    async def create_sandbox(self, spec: SandboxSpec) -> str:
+        """Make the pod's namespaces and network; return its IP address."""
+        ...
+
+    async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
+        """Start a process in its sandbox; return its PID on the host. `on_exit` is called once, on the event loop."""
+        ...
+
+    async def exec(
+        self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
+    ) -> int:
+        """Start a further process in a running container with these standard streams; return its PID on the host."""
+        ...
+
+    async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
+        """Signal the container's first process, or with `everything` all processes it left. Gone is not an error."""
+        ...
+
+    async def open_socket(self, sandbox_id: str | None) -> socket.socket:
+        """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
+        ...
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        """End what still runs in it, and release its network and mounts. Gone is not an error."""
+        ...
+
+    async def stop(self) -> None:
+        """Remove all sandboxes and end the runner."""
+        ...
