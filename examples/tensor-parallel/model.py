@@ -1,0 +1,84 @@
+"""A small byte-level transformer whose matrices split over ranks, and the same model unsplit.
+
+Attention is split by heads, the feed-forward network by hidden units. Each rank computes its part of every layer from
+the whole input; the sum of the parts is the layer's output. That is the whole of tensor parallelism: two sums a layer.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix: TypeAlias = NDArray[np.float64]
+
+VOCABULARY, WIDTH, HEADS, HIDDEN, LAYERS = 256, 64, 8, 256, 3
+
+
+def parameters(name: str, *shape: int) -> Matrix:
+    """Return the parameters of that name: the same on every rank, made from the name alone."""
+    seed = int.from_bytes(name.encode(), "little") % 2**63
+    return np.random.default_rng(seed).normal(0, shape[0] ** -0.5, shape)
+
+
+class Shard:
+    """The columns and rows of every layer that one of `size` ranks holds."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        if HEADS % size or HIDDEN % size:
+            raise ValueError(f"{HEADS} heads and {HIDDEN} hidden units do not split over {size} ranks")
+        heads = slice(rank * WIDTH // size, (rank + 1) * WIDTH // size)
+        units = slice(rank * HIDDEN // size, (rank + 1) * HIDDEN // size)
+        self.heads = HEADS // size
+        layers = range(LAYERS)
+        self.queries = [parameters(f"q{layer}", WIDTH, WIDTH)[:, heads] for layer in layers]
+        self.keys = [parameters(f"k{layer}", WIDTH, WIDTH)[:, heads] for layer in layers]
+        self.values = [parameters(f"v{layer}", WIDTH, WIDTH)[:, heads] for layer in layers]
+        self.outputs = [parameters(f"o{layer}", WIDTH, WIDTH)[heads] for layer in layers]
+        self.up = [parameters(f"u{layer}", WIDTH, HIDDEN)[:, units] for layer in layers]
+        self.down = [parameters(f"d{layer}", HIDDEN, WIDTH)[units] for layer in layers]
+
+    def part(self, step: int, state: Matrix) -> Matrix:
+        """Compute this rank's part of a step: even steps are attention, odd ones feed-forward."""
+        layer, is_feed_forward = divmod(step, 2)
+        return self.feed_forward(layer, state) if is_feed_forward else self.attention(layer, state)
+
+    def attention(self, layer: int, state: Matrix) -> Matrix:
+        """Causal attention over this rank's heads; `state` is (positions, width)."""
+        positions = len(state)
+        queries, keys, values = (
+            (state @ weights[layer]).reshape(positions, self.heads, -1).transpose(1, 0, 2)
+            for weights in (self.queries, self.keys, self.values)
+        )
+        scores = queries @ keys.transpose(0, 2, 1) / (WIDTH // HEADS) ** 0.5
+        scores = np.where(np.tril(np.ones((positions, positions), bool)), scores, -np.inf)
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        mixed = (shares / shares.sum(-1, keepdims=True)) @ values
+        return mixed.transpose(1, 0, 2).reshape(positions, -1) @ self.outputs[layer]
+
+    def feed_forward(self, layer: int, state: Matrix) -> Matrix:
+        """Two matrices with a ReLU between, over this rank's hidden units."""
+        return np.maximum(state @ self.up[layer], 0) @ self.down[layer]
+
+
+def normalize(state: Matrix) -> Matrix:
+    """Scale every position to zero mean and unit variance."""
+    return (state - state.mean(-1, keepdims=True)) / (state.std(-1, keepdims=True) + 1e-6)
+
+
+def logits(tokens: list[int], compute: Callable[[int, Matrix], Matrix]) -> Matrix:
+    """Return the scores of the next token; `compute(step, state)` is a whole step, however many ranks share it."""
+    embedding = parameters("embedding", VOCABULARY, WIDTH)
+    state = embedding[tokens] + parameters("positions", 512, WIDTH)[: len(tokens)]
+    for step in range(2 * LAYERS):
+        state = state + compute(step, normalize(state))
+    return normalize(state)[-1] @ embedding.T
+
+
+def generate(prompt: bytes, count: int, compute: Callable[[int, Matrix], Matrix]) -> tuple[list[int], Matrix]:
+    """Append the `count` most likely tokens one by one; return them and the last scores."""
+    tokens, scores = list(prompt), np.zeros(VOCABULARY)
+    for _ in range(count):
+        scores = logits(tokens, compute)
+        tokens.append(int(scores.argmax()))
+    return tokens[len(prompt) :], scores
