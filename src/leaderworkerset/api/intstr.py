@@ -1,0 +1,49 @@
+"""Values that are a number or a percentage (`maxUnavailable: 1`, `maxSurge: 30%`), and numbers or names (`port`)."""
+
+import re
+from typing import TypeAlias
+
+IntOrString: TypeAlias = int | str
+
+PERCENT = re.compile(r"[0-9]+%")
+SIGNED_PERCENT = re.compile(r"([+-]?[0-9]{1,18})%")
+
+
+def is_percent(value: IntOrString) -> bool:
+    """Tell whether the value is a well-formed, non-negative percentage.
+
+    >>> is_percent("25%"), is_percent("25"), is_percent(25)
+    (True, False, False)
+    """
+    return isinstance(value, str) and PERCENT.fullmatch(value) is not None
+
+
+def percent(value: IntOrString) -> int | None:
+    """Return the number before the `%`, or None where the value is not a percentage."""
+    match = SIGNED_PERCENT.fullmatch(value) if isinstance(value, str) else None
+    return int(match[1]) if match else None
+
+
+def scale_up(value: IntOrString, whole: int) -> int:
+    """Return the number, or the percentage of `whole` rounded up (R-ROLL-1: maxSurge).
+
+    >>> scale_up("30%", 10), scale_up("30%", 2), scale_up(4, 2)
+    (3, 1, 4)
+    """
+    return value if isinstance(value, int) else -(-_percentage(value) * whole // 100)
+
+
+def scale_down(value: IntOrString, whole: int) -> int:
+    """Return the number, or the percentage of `whole` rounded down (R-ROLL-1: maxUnavailable).
+
+    >>> scale_down("25%", 10), scale_down("25%", 2)
+    (2, 0)
+    """
+    return value if isinstance(value, int) else _percentage(value) * whole // 100
+
+
+def _percentage(value: str) -> int:
+    number = percent(value)
+    if number is None:
+        raise ValueError(f"invalid value for IntOrString: {value!r} is neither a number nor a percentage")
+    return number

@@ -1,0 +1,277 @@
+"""The LeaderWorkerSet as frozen structs (contract 1.2 and 1.3), and the way from and to JSON.
+
+Reading fills the defaults of the contract, so that the core sees effective values: an absent or null `replicas` is 1,
+an absent `networkConfig` is `Shared`. What must be told apart from its default stays None: `leader_template`,
+`sub_group_policy`. Pod and claim templates stay JSON objects, so that no field of theirs is lost; whoever needs the
+bytes as they were written (revisions) reads the JSON object itself.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.field import FieldError, Kind
+from leaderworkerset.api.intstr import IntOrString
+from leaderworkerset.api.meta import JSON, UID, JSONObject, ObjectKey
+
+API_VERSION = "leaderworkerset.x-k8s.io/v1"
+KIND = "LeaderWorkerSet"
+MAX_REPLICAS = 1_000_000
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+
+
+class StartupPolicy(StrEnum):
+    """When the workers of a group are created."""
+
+    LEADER_CREATED = "LeaderCreated"
+    LEADER_READY = "LeaderReady"
+
+
+class RestartPolicy(StrEnum):
+    """What happens to a group when one of its pods fails. `DEFAULT` is an old spelling of `NONE`."""
+
+    RECREATE_GROUP_ON_POD_RESTART = "RecreateGroupOnPodRestart"
+    RECREATE_GROUP_AFTER_START = "RecreateGroupAfterStart"
+    NONE = "None"
+    DEFAULT = "Default"
+
+
+class SubdomainPolicy(StrEnum):
+    """Whether all groups share one headless service or each has its own."""
+
+    SHARED = "Shared"
+    UNIQUE_PER_REPLICA = "UniquePerReplica"
+
+
+class SubGroupPolicyType(StrEnum):
+    """Whether the leader is a member of the first subgroup."""
+
+    LEADER_WORKER = "LeaderWorker"
+    LEADER_EXCLUDED = "LeaderExcluded"
+
+
+class RolloutStrategyType(StrEnum):
+    """How a new template reaches the groups."""
+
+    ROLLING_UPDATE = "RollingUpdate"
+
+
+class Base(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What all structs of the API share: camel-case names on the wire, defaults left out."""
+
+
+class SubGroupPolicy(Base, frozen=True, kw_only=True):
+    """`spec.leaderWorkerTemplate.subGroupPolicy`."""
+
+    sub_group_policy_type: str | None = None
+    sub_group_size: Int32 | None = None
+
+
+class PersistentVolumeClaimRetentionPolicy(Base, frozen=True, kw_only=True):
+    """`spec.leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy`; an unset key is empty."""
+
+    when_deleted: str = ""
+    when_scaled: str = ""
+
+
+class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
+    """`spec.leaderWorkerTemplate`: what a group is made of."""
+
+    leader_template: JSONObject | None = None
+    worker_template: JSONObject = {}
+    size: Int32 = 1
+    restart_policy: str = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
+    sub_group_policy: SubGroupPolicy | None = None
+    volume_claim_templates: tuple[JSONObject, ...] = ()
+    persistent_volume_claim_retention_policy: PersistentVolumeClaimRetentionPolicy | None = None
+
+
+class RollingUpdateConfiguration(Base, frozen=True, kw_only=True):
+    """`spec.rolloutStrategy.rollingUpdateConfiguration`."""
+
+    partition: Int32 = 0
+    max_unavailable: IntOrString = 1
+    max_surge: IntOrString = 0
+
+
+class RolloutStrategy(Base, frozen=True, kw_only=True):
+    """`spec.rolloutStrategy`."""
+
+    type: str = RolloutStrategyType.ROLLING_UPDATE.value
+    rolling_update_configuration: RollingUpdateConfiguration = RollingUpdateConfiguration()
+
+
+class NetworkConfig(Base, frozen=True, kw_only=True):
+    """`spec.networkConfig`."""
+
+    subdomain_policy: str = SubdomainPolicy.SHARED.value
+
+
+class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
+    """`spec`."""
+
+    replicas: Int32 = 1
+    startup_policy: str = StartupPolicy.LEADER_CREATED.value
+    leader_worker_template: LeaderWorkerTemplate = LeaderWorkerTemplate()
+    rollout_strategy: RolloutStrategy = RolloutStrategy()
+    network_config: NetworkConfig = NetworkConfig()
+
+
+class Condition(Base, frozen=True, kw_only=True):
+    """One entry of `status.conditions`."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0
+
+
+class LeaderWorkerSetStatus(Base, frozen=True, kw_only=True):
+    """`status`; zero counts are absent on the wire (R-API-10)."""
+
+    conditions: tuple[Condition, ...] = ()
+    ready_replicas: Int32 = 0
+    updated_replicas: Int32 = 0
+    replicas: Int32 = 0
+    hpa_pod_selector: str = ""
+    observed_generation: int = 0
+
+
+class LeaderWorkerSet(Base, frozen=True, kw_only=True):
+    """A LeaderWorkerSet. `metadata` stays a JSON object; the properties read it."""
+
+    api_version: str = API_VERSION
+    kind: str = KIND
+    metadata: JSONObject = {}
+    spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
+    status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()
+
+    @property
+    def name(self) -> str:
+        """Return `metadata.name`."""
+        return str(self.metadata.get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """Return `metadata.namespace`."""
+        return str(self.metadata.get("namespace") or "")
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return namespace and name."""
+        return ObjectKey(self.namespace, self.name)
+
+    @property
+    def uid(self) -> UID:
+        """Return `metadata.uid`."""
+        return meta.uid({"metadata": self.metadata})
+
+    @property
+    def generation(self) -> int:
+        """Return `metadata.generation`, 0 where absent."""
+        return meta.generation({"metadata": self.metadata})
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return `metadata.labels`."""
+        return self.metadata.get("labels") or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Return `metadata.annotations`."""
+        return self.metadata.get("annotations") or {}
+
+    @property
+    def is_deleting(self) -> bool:
+        """Tell whether the object carries a deletion timestamp."""
+        return meta.is_deleting({"metadata": self.metadata})
+
+    @property
+    def size(self) -> int:
+        """Return the number of pods of one group."""
+        return self.spec.leader_worker_template.size
+
+    @property
+    def rolling_update(self) -> RollingUpdateConfiguration:
+        """Return the rolling update settings."""
+        return self.spec.rollout_strategy.rolling_update_configuration
+
+    @property
+    def leader_template(self) -> JSONObject:
+        """Return the pod template of leaders: the leader template, or the worker template where there is none."""
+        template = self.spec.leader_worker_template
+        return template.worker_template if template.leader_template is None else template.leader_template
+
+
+class DecodeError(ValueError):
+    """The JSON is not a LeaderWorkerSet: one field has the wrong type. `error` says which."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def decode(obj: JSONObject) -> LeaderWorkerSet:
+    """Read a LeaderWorkerSet; null means absent; raise `DecodeError` naming the field that has the wrong type."""
+    present = _without_nulls(obj, _STRUCTS)
+    try:
+        return msgspec.convert(present, LeaderWorkerSet)
+    except msgspec.ValidationError as error:
+        raise DecodeError(_field_error(present, str(error))) from error
+
+
+def encode(leaderworkerset: LeaderWorkerSet) -> JSONObject:
+    """Return the JSON object; values equal to their defaults are left to the API server, except who it is."""
+    body: JSONObject = msgspec.to_builtins(leaderworkerset, str_keys=True)
+    return {"apiVersion": leaderworkerset.api_version, "kind": leaderworkerset.kind} | body
+
+
+def encode_status(status: LeaderWorkerSetStatus) -> JSONObject:
+    """Return `status` as the API has it on the wire: without zero values (R-API-10)."""
+    body: JSONObject = msgspec.to_builtins(status, str_keys=True)
+    return body
+
+
+_STRUCTS: dict[str, Any] = {
+    "metadata": {},
+    "status": {},
+    "spec": {
+        "leaderWorkerTemplate": {"subGroupPolicy": {}, "persistentVolumeClaimRetentionPolicy": {}},
+        "rolloutStrategy": {"rollingUpdateConfiguration": {}},
+        "networkConfig": {},
+    },
+}
+
+
+def _without_nulls(value: JSON, structs: dict[str, Any]) -> JSON:
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: _without_nulls(child, structs[name]) if name in structs else child
+        for name, child in value.items()
+        if child is not None
+    }
+
+
+def _field_error(obj: JSON, text: str) -> FieldError:
+    """Turn "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the value found there."""
+    detail, _, path = text.partition(" - at `$")
+    path = path.rstrip("`")
+    return FieldError(Kind.TYPE_INVALID, path.lstrip("."), _value_at(obj, path), detail[:1].lower() + detail[1:])
+
+
+def _value_at(obj: JSON, path: str) -> JSON:
+    """Follow a path as msgspec writes it: `.spec.a[0].b`; where it does not name one value, stop."""
+    for step in path.replace("[", ".[").split(".")[1:]:
+        if step.startswith("["):
+            if not step[1:-1].isdigit():
+                return obj
+            obj = obj[int(step[1:-1])]
+        else:
+            obj = obj.get(step)
+    return obj
