@@ -1,0 +1,86 @@
+"""Manifests are read as kubectl reads them, and faults name file, document and line."""
+
+from pathlib import Path
+
+import pytest
+
+from leaderworkerset.cli import manifests
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n"
+
+
+def test_several_documents_remember_their_place() -> None:
+    documents = manifests.parse(POD + "---\n# nothing here\n---\n" + POD.replace("name: a", "name: b"), "two.yaml")
+    assert [(document.title, document.number, document.line) for document in documents] == [
+        ("pod/a", 1, 1),
+        ("pod/b", 2, 8),
+    ]
+
+
+def test_items_of_a_list_are_documents() -> None:
+    text = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n"
+    assert [document.title for document in manifests.parse(text, "list.yaml")] == ["pod/a"]
+
+
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [
+        ("2024-01-01", "2024-01-01"),
+        ("12:30:00", "12:30:00"),
+        ("1e3", 1000.0),
+        ("0x1f", 31),
+        ("017", 15),
+        ("yes", True),
+        ("on", True),
+        ('"on"', "on"),
+        ("1.5", 1.5),
+        ("-3", -3),
+        ("null", None),
+        ("1Gi", "1Gi"),
+    ],
+)
+def test_scalars_have_the_types_that_kubectl_gives_them(scalar: str, value: object) -> None:
+    (document,) = manifests.parse(f"{POD}value: {scalar}\n", "scalar.yaml")
+    assert document.object["value"] == value
+    assert type(document.object["value"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1", "bad.yaml, line 2: not valid YAML"),
+        (f"{POD}---\n\tx: 1\n", "bad.yaml, line 6: not valid YAML"),
+        (f"{POD}kind: Service\n", "bad.yaml, line 5: not valid YAML: key 'kind' is given twice, first in line 2"),
+        ("- 1\n", "bad.yaml, document 1 (line 1): expected an object with apiVersion and kind, found a list"),
+        ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml, document 1 (line 1): apiVersion: Required value"),
+        (f"{POD}---\napiVersion: v1\nkind: Pod\n", "bad.yaml, document 2 (line 6): metadata.name: Required value"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n", "must be a string; put it in quotes"),
+    ],
+)
+def test_faults_name_file_document_and_line(text: str, message: str) -> None:
+    with pytest.raises(manifests.ManifestError) as caught:
+        manifests.parse(text, "bad.yaml")
+    assert message in str(caught.value)
+
+
+def test_a_directory_is_read_in_order_of_names(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(POD.replace("name: a", "name: second"))
+    (tmp_path / "a.yml").write_text(POD)
+    (tmp_path / "readme.txt").write_text("not a manifest")
+    assert [document.title for document in manifests.load([str(tmp_path)])] == ["pod/a", "pod/second"]
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_a_missing_or_empty_file_is_named(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "x.yaml"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(manifests.ManifestError, match=r"x\.yaml"):
+        manifests.load([str(path)])
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(b"a: \xff")
+    with pytest.raises(manifests.ManifestError, match="not UTF-8 text at byte 3"):
+        manifests.load([str(path)])
