@@ -106,6 +106,10 @@ class ProcessRunner(Protocol):
         """Start a further process in a running container with these standard streams; return its PID on the host."""
         ...
 
+    async def kill_exec(self, pid: int) -> None:
+        """End a process that `exec` started, and whatever it started. Gone is not an error."""
+        ...
+
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
         """Signal the container's first process, or with `everything` all processes it left. Gone is not an error."""
         ...
