@@ -5,12 +5,12 @@ kinds are in `builtin/`, those of CRDs are made by `customresource.py`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 from leaderworkerset.api.field import FieldError
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.api.resources import Resource
 
 Operation: TypeAlias = Literal["create", "update", "status"]
@@ -26,7 +26,8 @@ class Schema:
     `fields` are known fields of an object; `values` is the shape of every value of a free map; `items` of every item
     of a list. `list_type` and `keys` tell how items are told apart: `map` by `keys`, `set` by value, `atomic` not at
     all. `atomic` on an object means it is replaced and owned as a whole. `patch_merge` tells whether the strategic
-    merge patch merges the list (its key is then `patch_key`, empty for lists of scalars).
+    merge patch merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is what an absent
+    field counts as where it is a list key (`protocol` of a port).
     """
 
     type: Literal["object", "array", "string", "integer", "number", "boolean", "int-or-string", "any"]
@@ -38,6 +39,11 @@ class Schema:
     atomic: bool = False
     patch_merge: bool = False
     patch_key: str = ""
+    default: JSON = None
+
+
+class UndecodableError(Exception):
+    """The object has a value of the wrong JSON type: 400 BadRequest, the text is the whole message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,26 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where the `/scale` subresource reads and writes, as dotted JSON paths (`.spec.replicas`)."""
+    """Where the `/scale` subresource reads and writes, as dotted JSON paths (`.spec.replicas`).
+
+    The value at `selector` is a string, or a label selector object to be rendered as one.
+    """
 
     spec_replicas: str
     status_replicas: str
     selector: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A second way to see another kind's objects: `events.k8s.io` shows the core events.
+
+    The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` translate on the way in and out.
+    """
+
+    of: Resource
+    to_stored: Callable[[JSONObject], JSONObject]
+    from_stored: Callable[[JSONObject], JSONObject]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +87,10 @@ class Kind:
 
     `prepare(operation, new, old)` drops unknown fields, fills defaults, puts back what the operation may not write
     (`status` on create and update, all but `status` and parts of the metadata on a status write) and sets the
-    generation; `old` is None on create. `validate(operation, new, old)` returns all faults. `unknown_fields(object)`
-    lists the paths that `prepare` would drop, for strict field validation. `cells(object, now)` fills one table row.
+    generation; `old` is None on create; it returns a fresh object and raises `UndecodableError`. `validate(operation,
+    new, old)` returns all faults. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
+    validation. `cells(object, now)` fills one table row. `blank` is what an object of the kind has before anyone sets
+    anything: field ownership on create is counted against it.
     """
 
     resource: Resource
@@ -82,3 +105,5 @@ class Kind:
     categories: tuple[str, ...] = ()
     has_status: bool = False
     scale: ScalePaths | None = None
+    blank: JSONObject = field(default_factory=dict)
+    alias: Alias | None = None
