@@ -1,0 +1,127 @@
+"""The one word for what a pod is doing, and the one sentence for why: what kubectl shows as STATUS, and its reason.
+
+In: a pod. Out: words. Used wherever a pod is shown: tables of the API server, `lws get`, live views.
+"""
+
+from collections.abc import Iterator
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+
+NODE_LOST = "NodeLost"
+
+
+def state(pod: JSONObject) -> str:
+    """Return the STATUS column of kubectl: the most telling reason among the pod's and its containers' states.
+
+    >>> state({"status": {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}})
+    'Running'
+    """
+    status = meta.status(pod)
+    word = str(status.get("reason") or status.get("phase") or "Unknown")
+    word = "SchedulingGated" if _is_gated(pod) else word
+    initializing = _initialization(pod)
+    if initializing:
+        word = initializing
+    elif status.get("containerStatuses"):
+        word = _containers(pod, word)
+    if not meta.is_deleting(pod):
+        return word
+    return "Unknown" if status.get("reason") == NODE_LOST else "Terminating"
+
+
+def why(pod: JSONObject) -> str:
+    """Return one sentence on what the pod waits for or died of; empty for a pod that is ready."""
+    if meta.is_condition_true(pod, "Ready"):
+        return ""
+    scheduled = meta.find_condition(pod, "PodScheduled")
+    if scheduled is not None and scheduled.get("status") == "False":
+        return str(scheduled.get("message") or scheduled.get("reason") or "")
+    return next(_reasons(pod), str(meta.status(pod).get("message") or ""))
+
+
+def restarts(pod: JSONObject) -> int:
+    """Count the restarts of all containers that run beside each other, as kubectl does."""
+    statuses = meta.status(pod).get("containerStatuses") or []
+    return sum(status.get("restartCount") or 0 for status in [*statuses, *_sidecar_statuses(pod)])
+
+
+def ready_containers(pod: JSONObject) -> tuple[int, int]:
+    """Return how many containers are ready, and how many there are."""
+    statuses = [*(meta.status(pod).get("containerStatuses") or []), *_sidecar_statuses(pod)]
+    total = len(meta.spec(pod).get("containers") or []) + len(_sidecars(pod))
+    return sum(bool(status.get("ready")) for status in statuses), total
+
+
+def _is_gated(pod: JSONObject) -> bool:
+    condition = meta.find_condition(pod, "PodScheduled")
+    return condition is not None and condition.get("reason") == "SchedulingGated"
+
+
+def _sidecars(pod: JSONObject) -> set[str]:
+    containers = meta.spec(pod).get("initContainers") or []
+    return {container["name"] for container in containers if container.get("restartPolicy") == "Always"}
+
+
+def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
+    names = _sidecars(pod)
+    return [status for status in meta.status(pod).get("initContainerStatuses") or [] if status.get("name") in names]
+
+
+def _initialization(pod: JSONObject) -> str:
+    """Return `Init:…` while an init container is not through, else nothing."""
+    statuses = meta.status(pod).get("initContainerStatuses") or []
+    sidecars = _sidecars(pod)
+    for index, status in enumerate(statuses):
+        current = status.get("state") or {}
+        ended = current.get("terminated")
+        if (ended and ended.get("exitCode") == 0) or (status.get("name") in sidecars and status.get("started")):
+            continue
+        if ended:
+            return f"Init:{_termination(ended)}"
+        waiting = (current.get("waiting") or {}).get("reason")
+        if waiting and waiting != "PodInitializing":
+            return f"Init:{waiting}"
+        return f"Init:{index}/{len(statuses)}"
+    return ""
+
+
+def _containers(pod: JSONObject, word: str) -> str:
+    """Let the containers speak, the last one first heard: waiting reasons, then ends, then running."""
+    running = False
+    for status in reversed(meta.status(pod)["containerStatuses"]):
+        current = status.get("state") or {}
+        waiting, ended = current.get("waiting") or {}, current.get("terminated")
+        if waiting.get("reason"):
+            word = waiting["reason"]
+        elif ended:
+            word = _termination(ended)
+        elif status.get("ready") and "running" in current:
+            running = True
+    if word == "Completed" and running:
+        return "Running" if meta.is_condition_true(pod, "Ready") else "NotReady"
+    return word
+
+
+def _termination(ended: JSONObject) -> str:
+    if ended.get("reason"):
+        return str(ended["reason"])
+    return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
+
+
+def _reasons(pod: JSONObject) -> Iterator[str]:
+    """Yield what containers wait for or died of, the most pressing first."""
+    status = meta.status(pod)
+    statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    for container in statuses:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("message"):
+            yield f"{container['name']}: {waiting['message']}"
+    for container in statuses:
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if ended.get("exitCode"):
+            detail = ended.get("message") or ended.get("reason") or "ended"
+            yield f"{container['name']}: {detail} (exit code {ended['exitCode']})"
+    unready = meta.find_condition(pod, "Ready") or {}
+    if unready.get("message"):
+        yield str(unready["message"])
