@@ -1,0 +1,23 @@
+"""Exponential back-off as arithmetic: how long to wait after so many failures."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Waits `base` seconds after the first failure and doubles from there, up to `limit`.
+
+    >>> backoff = Backoff(base=0.005, limit=1000)
+    >>> [backoff.delay(failures) for failures in (0, 1, 2, 3, 50)]
+    [0.0, 0.005, 0.01, 0.02, 1000]
+    """
+
+    base: float
+    limit: float
+
+    def delay(self, failures: int, jitter: float = 1.0) -> float:
+        """Return seconds to wait; `jitter` in 0..1 shortens the wait to as little as half of it."""
+        if failures <= 0:
+            return 0.0
+        exponent = min(failures - 1, 64)  # 2 ** 64 is past every limit, and floats stay finite
+        return min(self.limit, self.base * 2.0**exponent) * (0.5 + 0.5 * jitter)

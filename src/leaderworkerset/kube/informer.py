@@ -1,0 +1,109 @@
+"""The informer: one shared, always current copy of the objects of a selection, and word of every change.
+
+It joins the watch (`watching.py`) to the cache (`cache.py`): what the watch puts out goes into the store first, then
+to the subscribers, then to those who wait for a version (`barrier.py`).
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import ResourceVersion
+from leaderworkerset.api.resources import Resource
+from leaderworkerset.kube import watch
+from leaderworkerset.kube.cache import Change, Indexer, Store, Writer
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.requests import Selection
+from leaderworkerset.kube.watching import Watcher
+
+__all__ = ["Change", "Informer", "Store"]
+
+Subscriber: TypeAlias = Callable[[Change], None]
+
+NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
+
+
+class Informer:
+    """Keeps the objects of one kind, selected by labels, fields or namespace, in `store`."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        namespace: str = "",
+        indexes: Mapping[str, Indexer] = NO_INDEXES,
+    ) -> None:
+        self.resource = resource
+        self.version = ResourceVersion("")
+        self._writer = Writer(indexes)
+        selection = Selection(resource, namespace, label_selector, field_selector)
+        self._watcher = Watcher(client, selection, self._take)
+        self._synced = asyncio.Event()
+        self._subscribers: list[Subscriber] = []
+        self._observers: list[Callable[[], None]] = []
+        self._on_listed: list[Callable[[], None]] = []
+
+    @property
+    def store(self) -> Store:
+        """Return the read side of the cache."""
+        return self._writer
+
+    @property
+    def has_synced(self) -> bool:
+        """Tell whether the store has been filled once."""
+        return self._synced.is_set()
+
+    @property
+    def is_relisting(self) -> bool:
+        """Tell whether a listing asked for by `relist` is still under way."""
+        return bool(self._on_listed)
+
+    def subscribe(self, callback: Subscriber) -> None:
+        """Call back on every change from now on; objects that are known already come as added at once."""
+        for obj in self.store.list():
+            callback(Change(None, obj))
+        self._subscribers.append(callback)
+
+    def on_progress(self, callback: Callable[[], None]) -> None:
+        """Call back whenever `version` moved, after the changes up to it were told."""
+        self._observers.append(callback)
+
+    def relist(self, then: Callable[[], None]) -> None:
+        """Read everything again and call back once a listing that began after this call is in the store."""
+        self._on_listed.append(then)
+        self._watcher.relist()
+
+    async def run(self) -> None:
+        """Follow the objects until cancelled."""
+        await self._watcher.run()
+
+    async def wait_synced(self) -> None:
+        """Wait until the store has been filled once."""
+        await self._synced.wait()
+
+    def _take(self, outputs: Sequence[watch.Output]) -> None:
+        for output in outputs:
+            for change in self._writer.take(output):
+                for callback in self._subscribers:
+                    callback(change)
+            self._note(output)
+        for observer in self._observers:
+            observer()
+
+    def _note(self, output: watch.Output) -> None:
+        match output:
+            case watch.Applied(obj) | watch.Deleted(obj):
+                self.version = meta.resource_version(obj)
+            case watch.Progressed(version):
+                self.version = version
+            case watch.Completed(version):
+                self.version = version
+                self._synced.set()
+                listed, self._on_listed = self._on_listed, []
+                for callback in listed:
+                    callback()
