@@ -1,0 +1,138 @@
+"""The command `lws`: a table of commands, each imported only when it is used, and the one place where errors end.
+
+Options that say where to (`-n`, `--context`, `--kubeconfig`, `--local`) may stand before or after the command, as with
+kubectl; they are moved to the front before click sees the words.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+import click
+
+from leaderworkerset.cli import errors
+
+COMMANDS: Final = {
+    "run": "Run manifests on this machine: start a cluster, apply, watch, tear down.",
+    "up": "Start the embedded cluster.",
+    "down": "Stop the embedded cluster.",
+    "apply": "Apply manifests.",
+    "get": "Show LeaderWorkerSets by group and rank.",
+    "logs": "Print the logs of ranks.",
+    "exec": "Run a command in a rank.",
+    "port-forward": "Reach a port of a rank from this machine.",
+    "scale": "Change the number of groups.",
+    "wait": "Wait for a condition.",
+    "delete": "Delete LeaderWorkerSets or the objects of manifests.",
+    "version": "Print the version.",
+}
+
+VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
+LOCAL: Final = "--local"
+
+
+class LazyGroup(click.Group):
+    """Finds commands in the table; imports a command's module when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
+        """Import the command; for the list of all commands a line of text is enough."""
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"leaderworkerset.cli.{name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out.",
+)
+@click.option("-n", "--namespace", metavar="NAME", help="The namespace; otherwise the context's, or default.")
+@click.option("--context", "context_name", metavar="NAME", help="The context of the kubeconfig.")
+@click.option("--kubeconfig", metavar="FILE", help="The kubeconfig; otherwise $KUBECONFIG or ~/.kube/config.")
+@click.option(LOCAL, metavar="[NAME]", help="Address the embedded cluster of that name on this machine (default).")
+@click.pass_context
+def lws(ctx: click.Context, /, **options: Any) -> None:
+    """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
+    from leaderworkerset.cli.target import Target
+
+    ctx.obj = Target(**options)
+
+
+def hoist(words: list[str]) -> list[str]:
+    """Move the options that say where to in front of the command; `--` ends the search.
+
+    >>> hoist(["get", "web", "-n", "prod", "--local"])
+    ['-n', 'prod', '--local=default', 'get', 'web']
+    >>> hoist(["exec", "web/0", "--", "ls", "-n"])
+    ['exec', 'web/0', '--', 'ls', '-n']
+    """
+    front: list[str] = []
+    rest: list[str] = []
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            rest += [word, *words]
+            break
+        if word == LOCAL:
+            front.append(f"{LOCAL}=default")
+        elif word in VALUE_OPTIONS and words:
+            front += [word, words.pop(0)]
+        elif word.startswith((*(f"{option}=" for option in VALUE_OPTIONS if option != "-n"), f"{LOCAL}=")):
+            front.append(word)
+        else:
+            rest.append(word)
+    return front + rest
+
+
+def main(words: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:] if words is None else words))
+
+
+def run(words: list[str]) -> int:
+    """Run the command line; every foreseen fault becomes one message and an exit code."""
+    try:
+        result = lws.main(hoist(words), prog_name=program(), standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return errors.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return errors.FAILED
+    except Exception as error:  # noqa: BLE001 - the edge of the program: unforeseen faults are raised again
+        return report(error)
+    return result if isinstance(result, int) else 0
+
+
+def report(error: Exception) -> int:
+    """Print a foreseen fault as one message on standard error and return its exit code; raise any other."""
+    from leaderworkerset.kube.errors import KubeError
+
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, click.ClickException):
+        error.show()
+        return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
+    if isinstance(error, errors.CommandError | KubeError):
+        click.echo(f"error: {error}", err=True)
+        return error.exit_code if isinstance(error, errors.CommandError) else errors.FAILED
+    raise error
+
+
+def program() -> str:
+    """Return the name to show in usage lines: a kubectl plug-in is called by kubectl."""
+    return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

@@ -1,0 +1,131 @@
+"""`lws apply`: server-side apply of manifests, all checked before the first is written."""
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.cli import manifests
+from leaderworkerset.cli.discovery import Discovery, UnknownKind
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import APIError, Conflict, NotFound
+
+MANAGER = "lws-cli"
+"""The field manager of applied manifests; the controllers' own is `lws`."""
+
+
+@click.command("apply")
+@click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE", help="File, directory or -.")
+@click.option("--dry-run", type=click.Choice(["server"]), help="Let the API server check, write nothing.")
+@click.option("--force-conflicts", is_flag=True, help="Take over fields that another manager owns.")
+@click.pass_obj
+def command(target: Target, files: tuple[str, ...], dry_run: str | None, force_conflicts: bool) -> None:  # noqa: FBT001 - click passes it
+    """Apply manifests; nothing is written unless the API server accepts all of them."""
+    documents = manifests.load(files)
+
+    async def act() -> None:
+        async with target.session() as session:
+            applier = Applier(session, force=force_conflicts)
+            await applier.check(documents)
+            if dry_run:
+                for document in documents:
+                    click.echo(f"{document.title} accepted (dry run)")
+                return
+            for line in await applier.apply(documents):
+                click.echo(line)
+
+    asyncio.run(act())
+
+
+class Applier:
+    """Applies documents through one session."""
+
+    def __init__(self, session: Session, *, force: bool = False) -> None:
+        self._client: Client = session.client
+        self._namespace = session.namespace
+        self._discovery = Discovery(session.client)
+        self._force = force
+
+    async def check(self, documents: Sequence[Document]) -> None:
+        """Let the API server check every document, so that nothing is applied by half; raise all faults at once.
+
+        Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
+        are applied.
+        """
+        faults = [fault for document in documents if (fault := await self._fault(document, documents))]
+        if faults:
+            raise CommandError("\n".join([*faults, "nothing was applied"]))
+
+    async def apply(self, documents: Sequence[Document]) -> list[str]:
+        """Apply in order; return one line per object. A fault says what was applied before it."""
+        lines: list[str] = []
+        for document in documents:
+            try:
+                lines.append(await self._apply(document))
+            except (APIError, UnknownKind) as error:
+                done = f"applied before: {', '.join(lines)}" if lines else "nothing was applied"
+                raise CommandError(f"{describe(document, error)}\n{done}") from error
+        return lines
+
+    async def _apply(self, document: Document) -> str:
+        resource = await self._discovery.resource_of(document.object)
+        obj = self._placed(document.object, namespaced=resource.namespaced)
+        try:
+            before = meta.resource_version(await self._client.get(resource, meta.key(obj)))
+        except NotFound:
+            before = None
+        after = await self._client.apply(resource, obj, manager=MANAGER, force=self._force)
+        if before is None:
+            return f"{document.title} created"
+        return f"{document.title} {'unchanged' if meta.resource_version(after) == before else 'configured'}"
+
+    async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
+        try:
+            resource = await self._discovery.resource_of(document.object)
+            obj = self._placed(document.object, namespaced=resource.namespaced)
+            await self._client.apply(resource, obj, manager=MANAGER, force=self._force, dry_run=True)
+        except UnknownKind as error:
+            return None if brings_kind(documents, document) else describe(document, error)
+        except NotFound as error:
+            namespace = document.object["metadata"].get("namespace") or self._namespace
+            return None if brings_namespace(documents, namespace) else describe(document, error)
+        except APIError as error:
+            return describe(document, error)
+        return None
+
+    def _placed(self, obj: JSONObject, *, namespaced: bool) -> JSONObject:
+        """Put an object without a namespace into the session's."""
+        own = obj["metadata"]
+        if not namespaced or own.get("namespace"):
+            return obj
+        return {**obj, "metadata": {**own, "namespace": self._namespace}}
+
+
+def describe(document: Document, error: Exception) -> str:
+    """Build the message of a refused document: its place, and the server's words."""
+    advice = ""
+    if isinstance(error, Conflict) and "Apply failed with" in str(error):
+        advice = "; take the fields over with --force-conflicts"
+    return f"{document.place}: {document.title}: {error}{advice}"
+
+
+def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
+    """Tell whether a CRD among the documents defines the wanted document's kind."""
+    return any(
+        document.object["kind"] == "CustomResourceDefinition"
+        and (document.object.get("spec", {}).get("names") or {}).get("kind") == wanted.object["kind"]
+        for document in documents
+    )
+
+
+def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
+    """Tell whether a document makes that namespace."""
+    return any(
+        document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
+        for document in documents
+    )

@@ -1,0 +1,25 @@
+"""Color where a person reads: on a terminal, unless NO_COLOR is set (no-color.org)."""
+
+import os
+from typing import Final, TextIO
+
+GROUP_COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+"""ANSI codes; groups take them in turn."""
+
+
+def wanted(stream: TextIO) -> bool:
+    """Tell whether to color what goes to this stream."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class Painter:
+    """Colors words, or leaves them alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._wanted = wanted(stream)
+
+    def rank(self, text: str, group: int | str) -> str:
+        """Color the name of a rank by its group."""
+        if not self._wanted or not isinstance(group, int):
+            return text
+        return f"\x1b[{GROUP_COLORS[group % len(GROUP_COLORS)]}m{text}\x1b[0m"

@@ -1,0 +1,45 @@
+"""Which resource serves a kind: asked of the API server, once per group and version."""
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import Resource
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.transport import Request
+
+
+class UnknownKind(CommandError):
+    """The API server does not serve that kind (yet)."""
+
+
+class Discovery:
+    """Finds resources by kind."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._served: dict[str, dict[str, Resource]] = {}
+
+    async def resource_of(self, obj: JSONObject) -> Resource:
+        """Return the resource of an object, or raise `UnknownKind` with what is served instead."""
+        api_version, kind = obj["apiVersion"], obj["kind"]
+        if api_version not in self._served:
+            self._served[api_version] = await self._fetch(api_version)
+        found = self._served[api_version].get(kind)
+        if found is None:
+            del self._served[api_version]  # a CRD applied a moment later may serve it
+            raise UnknownKind(f"the API server serves no kind {kind} in {api_version}: is its CRD installed?")
+        return found
+
+    async def _fetch(self, api_version: str) -> dict[str, Resource]:
+        import msgspec
+
+        group, _, version = api_version.rpartition("/")
+        try:
+            response = await self._client.send(Request("GET", f"/apis/{api_version}" if group else f"/api/{version}"))
+        except NotFound:
+            return {}
+        return {
+            entry["kind"]: Resource(group, version, entry["name"], entry["kind"], namespaced=entry["namespaced"])
+            for entry in msgspec.json.decode(response.body)["resources"]
+            if "/" not in entry["name"]
+        }

@@ -1,0 +1,76 @@
+"""Following objects of the API while a command waits for something: look at the copies, sleep until one changes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from leaderworkerset.api import labels
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS, PODS, Resource
+from leaderworkerset.cli.groups import View, view
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.informer import Change, Informer
+
+T = TypeVar("T")
+
+
+class Following:
+    """Informers that run while a command waits."""
+
+    def __init__(self, informers: tuple[Informer, ...]) -> None:
+        self._changed = asyncio.Event()
+        for informer in informers:
+            informer.subscribe(self._note)
+
+    def _note(self, _: Change) -> None:
+        self._changed.set()
+
+    async def until(self, check: Callable[[], T | None]) -> T:
+        """Return the first answer of `check` that is not None; it is asked again after every change."""
+        while (answer := check()) is None:
+            await self._changed.wait()
+            self._changed.clear()
+        return answer
+
+
+@asynccontextmanager
+async def following(*informers: Informer) -> AsyncIterator[Following]:
+    """Run informers, and yield once each has been filled."""
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(informer.run()) for informer in informers]
+        for informer in informers:
+            await informer.wait_synced()
+        try:
+            yield Following(informers)
+        finally:
+            for task in running:
+                task.cancel()
+
+
+def one_object(client: Client, resource: Resource, key: ObjectKey) -> Informer:
+    """Return an informer of a single object."""
+    return Informer(client, resource, namespace=key.namespace, field_selector=f"metadata.name={key.name}")
+
+
+class SetInformers:
+    """The informers of one LeaderWorkerSet and its pods."""
+
+    def __init__(self, client: Client, key: ObjectKey) -> None:
+        self.key = key
+        self.set = one_object(client, LEADERWORKERSETS, key)
+        self.pods = Informer(client, PODS, namespace=key.namespace, label_selector=f"{labels.NAME}={key.name}")
+
+    @property
+    def all(self) -> tuple[Informer, ...]:
+        """Return both informers."""
+        return (self.set, self.pods)
+
+    def lws(self) -> JSONObject | None:
+        """Return the LeaderWorkerSet, None once it is gone."""
+        return self.set.store.get(self.key)
+
+    def view(self) -> View | None:
+        """Return the current view, None once the LeaderWorkerSet is gone."""
+        lws = self.lws()
+        return None if lws is None else view(lws, self.pods.store.list())

@@ -1,0 +1,164 @@
+"""`lws logs`: the logs of a LeaderWorkerSet, a group or one rank, each line with its `group/rank`."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from leaderworkerset.api import meta, podstate
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import PODS
+from leaderworkerset.cli import selection
+from leaderworkerset.cli.colors import Painter
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.following import SetInformers, following
+from leaderworkerset.cli.groups import place_of
+from leaderworkerset.cli.selection import Selection
+from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import APIError, BadRequest, ConnectionFault, NotFound
+from leaderworkerset.kube.requests import Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `/log` is asked for."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    container: str | None = None
+    tail: int | None = None
+    since: str | None = None
+
+    def query(self, container: str) -> Query:
+        """Build the query of one container's log."""
+        pairs = {
+            "container": container,
+            "follow": "true" if self.follow else "",
+            "previous": "true" if self.previous else "",
+            "timestamps": "true" if self.timestamps else "",
+            "tailLines": "" if self.tail is None else str(self.tail),
+            "sinceSeconds": str(seconds(self.since)) if self.since else "",
+        }
+        return tuple((key, value) for key, value in pairs.items() if value)
+
+
+@click.command("logs")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.option("-f", "--follow", is_flag=True, help="Go on with new lines, and with ranks that come.")
+@click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
+@click.option("--timestamps", is_flag=True, help="Put the time before each line.")
+@click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
+@click.option("--since", metavar="DURATION", help="Only what is newer: 30s, 5m, 2h.")
+@click.pass_obj
+def command(target: Target, /, name: str, **options: Any) -> None:
+    """Print the logs of ranks, each line after its group/rank; one rank alone is printed bare."""
+    chosen = selection.parse(name)
+    wanted = Options(**options)
+
+    async def act() -> None:
+        async with target.session() as session:
+            printer = Printer(bare=chosen.rank is not None)
+            if wanted.follow:
+                await follow(session, chosen, wanted, printer)
+                return
+            for pod in await selection.pods_of(session, chosen):
+                async for line in read(session.client, pod, wanted):
+                    printer.line(pod, line)
+
+    asyncio.run(act())
+
+
+class Printer:
+    """Writes log lines to standard output, each after its `group/rank`."""
+
+    def __init__(self, *, bare: bool = False) -> None:
+        self._bare = bare
+        self._painter = Painter(sys.stdout)
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Write one line of a pod."""
+        text = line.decode(errors="replace")
+        if not self._bare:
+            group, rank = place_of(pod) or ("?", "?")
+            text = f"{self._painter.rank(f'{group}/{rank}', group)} {text}"
+        click.echo(text)
+
+
+async def follow(session: Session, chosen: Selection, options: Options, printer: Printer) -> None:
+    """Follow the logs of all chosen ranks, those that come later too, until the LeaderWorkerSet is gone."""
+    await selection.find(session, chosen.name)
+    informers = SetInformers(session.client, ObjectKey(session.namespace, chosen.name))
+    seen: set[str] = set()
+    async with asyncio.TaskGroup() as tasks, following(*informers.all) as objects:
+        readers: set[asyncio.Task[None]] = set()
+
+        def look() -> bool | None:
+            for pod in informers.pods.store.list():
+                if chosen.covers(pod) and has_log(pod, options.container) and meta.uid(pod) not in seen:
+                    seen.add(meta.uid(pod))
+                    task = tasks.create_task(copy(session.client, pod, options, printer))
+                    readers.add(task)
+                    task.add_done_callback(readers.discard)
+            return True if informers.lws() is None else None
+
+        await objects.until(look)
+
+
+async def copy(client: Client, pod: JSONObject, options: Options, printer: Printer) -> None:
+    """Copy one pod's log, over restarts of its container, until the pod is gone."""
+    try:
+        async for line in read(client, pod, options):
+            printer.line(pod, line)
+    except (NotFound, ConnectionFault):
+        return  # the pod is gone, and its log with it
+
+
+async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:
+    """Yield the lines of one pod's log."""
+    container = options.container or meta.spec(pod)["containers"][0]["name"]
+    path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
+    rest = b""
+    try:
+        async with client.stream("GET", path, options.query(container)) as response:
+            async for chunk in response.chunks:
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    yield line
+    except BadRequest as error:
+        raise CommandError(f"{meta.name(pod)} ({podstate.state(pod)}): {error}") from error
+    except APIError as error:
+        if isinstance(error, NotFound):
+            raise
+        raise CommandError(f"{meta.name(pod)}: {error}") from error
+    if rest:
+        yield rest
+
+
+def has_log(pod: JSONObject, container: str | None) -> bool:
+    """Tell whether the container has started at least once."""
+    name = container or meta.spec(pod)["containers"][0]["name"]
+    status = meta.status(pod)
+    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
+    mine: JSONObject = next((entry for entry in statuses if entry.get("name") == name), {})
+    state = mine.get("state") or {}
+    return "running" in state or "terminated" in state or bool(mine.get("restartCount"))
+
+
+def seconds(duration: str) -> int:
+    """Read 30s, 5m, 2h, or combinations of them.
+
+    >>> seconds("1m30s"), seconds("2h")
+    (90, 7200)
+    """
+    import re
+
+    parts = re.findall(r"(\d+)([smh])", duration)
+    if not parts or "".join(number + unit for number, unit in parts) != duration:
+        raise CommandError(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
+    return sum(int(number) * {"s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)

@@ -1,0 +1,34 @@
+"""Progress while something is awaited: one line that rewrites itself on a terminal, plain lines elsewhere."""
+
+import os
+import shutil
+import sys
+from typing import TextIO
+
+
+class Progress:
+    """Shows what is awaited, on standard error. The same words twice are shown once."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._rewrites = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._shown = ""
+
+    def show(self, text: str) -> None:
+        """Show what is awaited now."""
+        if text == self._shown or not text:
+            return
+        self._shown = text
+        if self._rewrites:
+            width = shutil.get_terminal_size().columns
+            self._stream.write(f"\r\x1b[K{text[: width - 1]}")
+        else:
+            self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Leave the line empty for what follows."""
+        if self._rewrites and self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+        self._shown = ""

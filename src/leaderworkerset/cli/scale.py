@@ -1,0 +1,37 @@
+"""`lws scale`: change the number of groups through the scale subresource, as an autoscaler does."""
+
+import asyncio
+
+import click
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import selection
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.target import Target
+
+
+@click.command("scale")
+@click.argument("name", metavar="LWS")
+@click.option("--replicas", type=click.IntRange(min=0), required=True, metavar="N", help="The number of groups.")
+@click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
+@click.pass_obj
+def command(target: Target, name: str, replicas: int, current_replicas: int | None) -> None:
+    """Change the number of groups."""
+    chosen = selection.parse(name)
+    if chosen.group is not None:
+        raise UsageFault(f"{name!r} names a group: groups do not scale by themselves, a LeaderWorkerSet does")
+
+    async def act() -> int:
+        async with target.session() as session:
+            now = meta.spec(await selection.find(session, chosen.name)).get("replicas", 1)
+            if current_replicas is not None and now != current_replicas:
+                raise CommandError(f"{chosen.name} has {now} groups, not {current_replicas}: nothing was changed")
+            key = ObjectKey(session.namespace, chosen.name)
+            patch = {"spec": {"replicas": replicas}}
+            await session.client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale")
+            return int(now)
+
+    before = asyncio.run(act())
+    click.echo(f"{chosen.name} scaled from {before} to {replicas} groups")

@@ -1,0 +1,89 @@
+"""The words `LWS[/group[/rank]]` by which commands name a LeaderWorkerSet, a group or one rank; and finding its pods."""
+
+from dataclasses import dataclass
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.groups import View, place_of, view
+from leaderworkerset.cli.target import Session
+from leaderworkerset.kube.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A LeaderWorkerSet, and perhaps one group and one rank of it."""
+
+    name: str
+    group: int | None = None
+    rank: int | None = None
+
+    def __str__(self) -> str:
+        return "/".join(str(part) for part in (self.name, self.group, self.rank) if part is not None)
+
+    def covers(self, pod: JSONObject) -> bool:
+        """Tell whether a pod of the LeaderWorkerSet is meant."""
+        place = place_of(pod)
+        if place is None:
+            return False
+        return self.group in (None, place[0]) and self.rank in (None, place[1])
+
+    def label_selector(self) -> str:
+        """Return the selector of the pods that are meant."""
+        pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, self.group), (labels.WORKER_INDEX, self.rank)]
+        return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
+
+
+def parse(words: str) -> Selection:
+    """Read `LWS[/group[/rank]]`; kubectl's `lws/NAME` is understood too.
+
+    >>> parse("web/1/3"), str(parse("web"))
+    (Selection(name='web', group=1, rank=3), 'web')
+    """
+    parts = words.split("/")
+    if parts[0] in {"lws", "leaderworkerset", "leaderworkersets"} and len(parts) > 1 and not parts[1].isdecimal():
+        parts = parts[1:]
+    name, *numbers = parts
+    if not name or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
+        raise UsageFault(f"{words!r} names no rank: write LWS, LWS/GROUP or LWS/GROUP/RANK, as in web/0/2")
+    return Selection(name, *map(int, numbers))
+
+
+async def find(session: Session, name: str) -> JSONObject:
+    """Return the LeaderWorkerSet of that name, or say which there are."""
+    try:
+        return await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
+    except NotFound as error:
+        if "leaderworkersets" not in str(error):
+            raise CommandError("the API server serves no LeaderWorkerSets: is the CRD installed?") from error
+        listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+        names = ", ".join(map(meta.name, listing.items)) or "none"
+        raise CommandError(
+            f"leaderworkerset {name!r} not found in namespace {session.namespace} (there: {names})"
+        ) from error
+
+
+async def view_of(session: Session, lws: JSONObject) -> View:
+    """Read the pods of a LeaderWorkerSet and arrange them."""
+    selector = f"{labels.NAME}={meta.name(lws)}"
+    listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
+    return view(lws, listing.items)
+
+
+async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
+    """Return the pods that are meant, by group and rank; none at all is an error that says what there is."""
+    lws = await find(session, selection.name)
+    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selection.label_selector())
+    pods = sorted(filter(selection.covers, listing.items), key=lambda pod: place_of(pod) or (0, 0))
+    if not pods:
+        replicas = meta.spec(lws).get("replicas", 1)
+        size = meta.spec(lws)["leaderWorkerTemplate"].get("size", 1)
+        raise CommandError(f"{selection} has no pods now: {selection.name} has {replicas} groups of {size} ranks")
+    return pods
+
+
+async def one_pod(session: Session, selection: Selection) -> JSONObject:
+    """Return one pod: the rank that is named, or the leader of the named (or first) group."""
+    chosen = Selection(selection.name, selection.group or 0, selection.rank or 0)
+    return (await pods_of(session, chosen))[0]

@@ -1,0 +1,52 @@
+"""What a command speaks to: a cluster by kubeconfig, or an embedded cluster of this machine."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from leaderworkerset.cli import places
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.kube.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An open client, the namespace that commands act in, and words for messages."""
+
+    client: Client
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The options that say where to; `local` is the name of an embedded cluster."""
+
+    namespace: str | None = None
+    context_name: str | None = None
+    kubeconfig: str | None = None
+    local: str | None = None
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        """Connect. Faults of the configuration are raised here, those of the network by the first request."""
+        from leaderworkerset.kube import kubeconfig
+        from leaderworkerset.kube.http import HTTPTransport
+
+        path = self._local_kubeconfig() if self.local else self.kubeconfig
+        connection = kubeconfig.load(Path(path) if path else None, context=self.context_name)
+        client = Client(HTTPTransport(connection), field_validation="Strict")
+        try:
+            yield Session(client, self.namespace or connection.namespace or "default")
+        finally:
+            await client.close()
+
+    def _local_kubeconfig(self) -> str:
+        if self.kubeconfig or self.context_name:
+            raise UsageFault("--local names the cluster already: leave out --kubeconfig and --context")
+        place = places.place(self.local or places.DEFAULT)
+        if place.pid() is None:
+            others = [other.name for other in places.all_places() if other.pid() is not None]
+            hint = f"running: {', '.join(others)}" if others else "none is running"
+            raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `lws up`")
+        return str(place.kubeconfig)
