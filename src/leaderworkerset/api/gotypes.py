@@ -41,6 +41,15 @@ class GoTypeError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Declaration:
+    """A field as a Go struct declares it: its type without the pointer mark, and the options of its JSON tag."""
+
+    go_type: str
+    pointer: bool
+    options: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class GoField:
     """One field of a Go struct: how to convert it, and what its absence becomes."""
 
@@ -62,6 +71,15 @@ def round_trip(type_name: str, value: JSON, path: str = "") -> JSON:
     {'name': 'c', 'resources': {}}
     """
     return _converter(type_name)(value, path)
+
+
+def declarations(struct: str) -> dict[str, Declaration]:
+    """Return the fields of a Go struct in declaration order.
+
+    >>> declarations("EmptyDirVolumeSource")["sizeLimit"].go_type
+    'quantity'
+    """
+    return {name: _declaration(*text.split(",")) for name, text in _table()[struct].items()}
 
 
 def canonical_json(value: JSON) -> bytes:
@@ -96,6 +114,10 @@ def _table() -> dict[str, dict[str, str]]:
     return msgspec.json.decode(data, type=dict[str, dict[str, str]])
 
 
+def _declaration(go_type: str, *options: str) -> Declaration:
+    return Declaration(go_type.removeprefix("*"), go_type.startswith("*"), frozenset(options))
+
+
 @lru_cache(maxsize=256)
 def _converter(go_type: str) -> Convert:
     if go_type in _SCALARS:
@@ -111,16 +133,16 @@ def _converter(go_type: str) -> Convert:
 
 @lru_cache(maxsize=256)
 def _fields(struct: str) -> dict[str, GoField]:
-    return {name: _field(*declaration.split(",")) for name, declaration in _table()[struct].items()}
+    return {name: _field(declaration) for name, declaration in declarations(struct).items()}
 
 
-def _field(go_type: str, *options: str) -> GoField:
-    pointer = go_type.startswith("*")
+def _field(declaration: Declaration) -> GoField:
+    can_be_empty = declaration.pointer or declaration.go_type.startswith(EMPTIABLE)
     return GoField(
-        convert=_converter(go_type.removeprefix("*")),
-        pointer=pointer,
-        drops_empty="omitempty" in options and (pointer or go_type.startswith(EMPTIABLE)),
-        drops_zero="omitzero" in options,
+        convert=_converter(declaration.go_type),
+        pointer=declaration.pointer,
+        drops_empty="omitempty" in declaration.options and can_be_empty,
+        drops_zero="omitzero" in declaration.options,
     )
 
 

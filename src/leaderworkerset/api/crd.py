@@ -1,0 +1,81 @@
+"""The CustomResourceDefinition of LeaderWorkerSet (R-API-1 to R-API-8), built from the field tables.
+
+The same object is written to `deploy/crds/` by `deploy/generate.py` and loaded by the embedded cluster.
+"""
+
+from leaderworkerset.api import schema
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+GENERATOR_ANNOTATION = {"controller-gen.kubebuilder.io/version": "v0.17.2"}
+"""Carried since R-API-1 says so: tools compare installed definitions by it."""
+
+COLUMNS: tuple[JSONObject, ...] = (
+    {
+        "name": "Ready",
+        "type": "integer",
+        "jsonPath": ".status.readyReplicas",
+        "description": "Number of ready replicas",
+    },
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Number of desired replicas"},
+    {
+        "name": "Up-to-date",
+        "type": "integer",
+        "jsonPath": ".status.updatedReplicas",
+        "description": "Number of up-to-date replicas",
+    },
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+)
+
+SUBRESOURCES: JSONObject = {
+    "status": {},
+    "scale": {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.hpaPodSelector",
+    },
+}
+
+
+def leaderworkerset_crd() -> JSONObject:
+    """Return the definition; its parts are shared, treat it as frozen."""
+    resource = LEADERWORKERSETS
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.group_resource, "annotations": dict(GENERATOR_ANNOTATION)},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": resource.kind,
+                "listKind": f"{resource.kind}List",
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+                "shortNames": ["lws"],
+            },
+            "versions": [
+                {
+                    "name": resource.version,
+                    "served": True,
+                    "storage": True,
+                    "additionalPrinterColumns": list(COLUMNS),
+                    "subresources": SUBRESOURCES,
+                    "schema": {"openAPIV3Schema": _root_schema()},
+                }
+            ],
+        },
+    }
+
+
+def _root_schema() -> JSONObject:
+    return {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": schema.schema_of("LeaderWorkerSetSpec"),
+            "status": schema.schema_of("LeaderWorkerSetStatus"),
+        },
+    }

@@ -1,0 +1,196 @@
+"""The OpenAPI schema of the types reachable from a LeaderWorkerSet, as its CRD carries it.
+
+Shapes come from the field tables (`gotypes`); what those cannot know stands in the tables here: which fields may be
+absent although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), objects that are owned as a whole,
+and the rules of the LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared: treat the result as frozen.
+"""
+
+from enum import StrEnum
+from functools import lru_cache
+
+from leaderworkerset.api import gotypes
+from leaderworkerset.api.leaderworkerset import (
+    MAX_REPLICAS,
+    RestartPolicy,
+    RolloutStrategyType,
+    StartupPolicy,
+    SubdomainPolicy,
+    SubGroupPolicyType,
+)
+from leaderworkerset.api.meta import JSONObject
+
+QUANTITY_PATTERN = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"
+    r"([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+INT_OR_STRING: JSONObject = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+
+SCALARS: dict[str, JSONObject] = {
+    "string": {"type": "string"},
+    "bool": {"type": "boolean"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "time": {"type": "string", "format": "date-time"},
+    "int-or-string": INT_OR_STRING,
+    "quantity": INT_OR_STRING | {"pattern": QUANTITY_PATTERN},
+}
+
+STRING_MAP: JSONObject = {"type": "object", "additionalProperties": {"type": "string"}}
+EMBEDDED_METADATA: JSONObject = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "namespace": {"type": "string"},
+        "labels": STRING_MAP,
+        "annotations": STRING_MAP,
+        "finalizers": {"type": "array", "items": {"type": "string"}},
+    },
+}
+"""The metadata of templates (R-API-5): whatever else stands there is pruned."""
+
+OPTIONAL = {
+    ("GRPCAction", "service"),
+    ("LeaderWorkerSetSpec", "startupPolicy"),
+    ("ProjectedVolumeSource", "sources"),
+    ("TypedLocalObjectReference", "apiGroup"),
+    ("TypedObjectReference", "apiGroup"),
+}
+"""Fields that Go always writes and that may be absent all the same."""
+
+REQUIRED = {
+    ("ContainerRestartRule", "action"),
+    ("ContainerRestartRuleOnExitCodes", "operator"),
+    ("PodCertificateProjection", "keyType"),
+    ("PodCertificateProjection", "signerName"),
+}
+"""Fields that must be there although Go drops them when empty."""
+
+ATOMIC = {
+    "ConfigMapKeySelector",
+    "FileKeySelector",
+    "LabelSelector",
+    "LocalObjectReference",
+    "NodeSelector",
+    "NodeSelectorTerm",
+    "ObjectFieldSelector",
+    "ResourceFieldSelector",
+    "SecretKeySelector",
+    "TypedLocalObjectReference",
+}
+"""Objects that appliers own as a whole."""
+
+LIST_KEYS = {
+    "Condition": ("type",),
+    "Container": ("name",),
+    "ContainerPort": ("containerPort", "protocol"),
+    "EnvVar": ("name",),
+    "EphemeralContainer": ("name",),
+    "HostAlias": ("ip",),
+    "LocalObjectReference": ("name",),
+    "PersistentVolumeClaimCondition": ("type",),
+    "PodResourceClaim": ("name",),
+    "PodSchedulingGate": ("name",),
+    "ResourceClaim": ("name",),
+    "TopologySpreadConstraint": ("topologyKey", "whenUnsatisfiable"),
+    "Volume": ("name",),
+    "VolumeDevice": ("devicePath",),
+    "VolumeMount": ("mountPath",),
+}
+"""By which fields the items of a list of this type are told apart; lists of other types are atomic."""
+
+
+def _enum(values: type[StrEnum]) -> JSONObject:
+    return {"enum": sorted(value.value for value in values)}
+
+
+RULES: dict[tuple[str, str], JSONObject] = {
+    ("AzureDiskVolumeSource", "fsType"): {"default": "ext4"},
+    ("AzureDiskVolumeSource", "readOnly"): {"default": False},
+    ("ConfigMapEnvSource", "name"): {"default": ""},
+    ("ConfigMapKeySelector", "name"): {"default": ""},
+    ("ConfigMapProjection", "name"): {"default": ""},
+    ("ConfigMapVolumeSource", "name"): {"default": ""},
+    ("ContainerPort", "protocol"): {"default": "TCP"},
+    ("FileKeySelector", "optional"): {"default": False},
+    ("GRPCAction", "service"): {"default": ""},
+    ("ISCSIVolumeSource", "iscsiInterface"): {"default": "default"},
+    ("LocalObjectReference", "name"): {"default": ""},
+    ("RBDVolumeSource", "keyring"): {"default": "/etc/ceph/keyring"},
+    ("RBDVolumeSource", "pool"): {"default": "rbd"},
+    ("RBDVolumeSource", "user"): {"default": "admin"},
+    ("ScaleIOVolumeSource", "fsType"): {"default": "xfs"},
+    ("ScaleIOVolumeSource", "storageMode"): {"default": "ThinProvisioned"},
+    ("SecretEnvSource", "name"): {"default": ""},
+    ("SecretKeySelector", "name"): {"default": ""},
+    ("SecretProjection", "name"): {"default": ""},
+    ("Condition", "message"): {"maxLength": 32768},
+    ("Condition", "observedGeneration"): {"minimum": 0},
+    ("Condition", "reason"): {
+        "minLength": 1,
+        "maxLength": 1024,
+        "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+    },
+    ("Condition", "status"): {"enum": ["True", "False", "Unknown"]},
+    ("Condition", "type"): {
+        "maxLength": 316,
+        "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+    },
+    ("LeaderWorkerSetSpec", "replicas"): {"default": 1, "minimum": 0, "maximum": MAX_REPLICAS},
+    ("LeaderWorkerSetSpec", "startupPolicy"): {"default": "LeaderCreated"} | _enum(StartupPolicy),
+    ("LeaderWorkerTemplate", "size"): {"default": 1},
+    ("LeaderWorkerTemplate", "restartPolicy"): {"default": "RecreateGroupOnPodRestart"} | _enum(RestartPolicy),
+    ("NetworkConfig", "subdomainPolicy"): _enum(SubdomainPolicy),
+    ("RolloutStrategy", "type"): {"default": "RollingUpdate"} | _enum(RolloutStrategyType),
+    ("RollingUpdateConfiguration", "partition"): {"default": 0},
+    ("RollingUpdateConfiguration", "maxUnavailable"): {"default": 1},
+    ("RollingUpdateConfiguration", "maxSurge"): {"default": 0},
+    ("SubGroupPolicy", "subGroupPolicyType"): {"default": "LeaderWorker"} | _enum(SubGroupPolicyType),
+}
+"""What a field's schema says beyond its type."""
+
+
+@lru_cache(maxsize=256)
+def schema_of(go_type: str) -> JSONObject:
+    """Return the schema of a type in Go's notation: a scalar, `[]T`, `map[string]T` or a struct of the field tables.
+
+    >>> schema_of("[]string")
+    {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'atomic'}
+    """
+    if go_type in SCALARS:
+        return SCALARS[go_type]
+    if go_type == "ObjectMeta":
+        return EMBEDDED_METADATA
+    if go_type.startswith("[]"):
+        return _list_schema(go_type.removeprefix("[]"))
+    if go_type.startswith("map["):
+        return {"type": "object", "additionalProperties": schema_of(go_type.removeprefix("map[string]"))}
+    return _struct_schema(go_type)
+
+
+def _list_schema(item: str) -> JSONObject:
+    schema: JSONObject = {"type": "array", "items": schema_of(item)}
+    if item in LIST_KEYS:
+        return schema | {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(LIST_KEYS[item])}
+    return schema | {"x-kubernetes-list-type": "atomic"}
+
+
+def _struct_schema(struct: str) -> JSONObject:
+    declarations = gotypes.declarations(struct)
+    schema: JSONObject = {
+        "type": "object",
+        "properties": {
+            name: schema_of(declaration.go_type) | RULES.get((struct, name), {})
+            for name, declaration in declarations.items()
+        },
+    }
+    required = sorted(
+        name
+        for name, declaration in declarations.items()
+        if (struct, name) in REQUIRED or ("omitempty" not in declaration.options and (struct, name) not in OPTIONAL)
+    )
+    if required:
+        schema["required"] = required
+    if struct in ATOMIC:
+        schema["x-kubernetes-map-type"] = "atomic"
+    return schema
