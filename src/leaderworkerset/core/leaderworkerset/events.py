@@ -1,0 +1,59 @@
+"""The events that tell of decisions: who they regard and what they say (contract 8.3).
+
+Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
+"""
+
+from typing import Final
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.plan import Event
+
+CREATING_REVISION: Final = "CreatingRevision"
+GROUPS_PROGRESSING: Final = "GroupsProgressing"
+GROUPS_UPDATING: Final = "GroupsUpdating"
+RECREATE_GROUP: Final = "RecreateGroup"
+FAILED_CREATE: Final = "FailedCreate"
+FAILED_UPDATE: Final = "FailedUpdate"
+
+
+def reference(obj: JSONObject) -> JSONObject:
+    """Return a reference to an object, as the `regarding` and `related` of events have it."""
+    metadata = meta.metadata(obj)
+    fields = {field: metadata[field] for field in ("namespace", "name", "uid", "resourceVersion") if field in metadata}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
+
+
+def created(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+    """Tell that something of a group, or all groups, came into being."""
+    return Event("Normal", GROUPS_PROGRESSING, "Create", note, reference(obj), related and reference(related))
+
+
+def creating_revision(obj: JSONObject, revision: JSONObject, note: str) -> Event:
+    """Tell that a revision was recorded."""
+    return Event("Normal", CREATING_REVISION, "Create", note, reference(obj), reference(revision))
+
+
+def deleting_surge(obj: JSONObject, note: str) -> Event:
+    """Tell that surplus groups are given back (R-ROLL-3)."""
+    return Event("Normal", GROUPS_PROGRESSING, "Delete", note, reference(obj))
+
+
+def updating(obj: JSONObject, note: str) -> Event:
+    """Tell which groups are rolled now (R-LSTS-7)."""
+    return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+
+
+def failed_create(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+    """Tell that something could not be created."""
+    return Event("Warning", FAILED_CREATE, "Create", note, reference(obj), related and reference(related))
+
+
+def failed_update(obj: JSONObject, note: str) -> Event:
+    """Tell that the leader StatefulSet could not be changed."""
+    return Event("Warning", FAILED_UPDATE, "Update", note, reference(obj))
+
+
+def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
+    """Tell that the conditions changed (R-STAT-10)."""
+    return Event("Normal", reason, "Update", note, reference(obj))

@@ -1,0 +1,86 @@
+"""What the decisions need to know of a group: one small value per leader pod, folded by the rollout and the status.
+
+In: a leader pod and the StatefulSet of its workers, as cached. Out: a `Group`. Describing a group is the only step that
+reads whole objects; a caller that keeps the result for as long as both objects stay the same makes a pass over a
+thousand groups a pass over a thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
+"""
+
+from dataclasses import dataclass
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The StatefulSet of a group's workers. `group_index` is its label, verbatim."""
+
+    is_ready: bool
+    revision: str
+    group_index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One leader pod and its workers, if their StatefulSet is there.
+
+    `group_index` is the leader's label, verbatim; `index` the same as a number, None where it is none.
+    """
+
+    leader: str
+    group_index: str
+    index: int | None
+    is_leader_ready: bool
+    revision: str
+    workers: Workers | None
+
+    def is_whole(self, size: int) -> bool:
+        """Tell whether everything that a group of this size is made of exists."""
+        return size == 1 or self.workers is not None
+
+    def is_ready(self, size: int) -> bool:
+        """Tell whether leader and workers are ready (R-STAT-6)."""
+        return self.is_leader_ready and (size == 1 or (self.workers is not None and self.workers.is_ready))
+
+    def is_updated(self, size: int, revision: str) -> bool:
+        """Tell whether leader and workers are of the given revision (R-STAT-6)."""
+        if self.revision != revision:
+            return False
+        return size == 1 or (self.workers is not None and self.workers.revision == revision)
+
+
+def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group:
+    """Extract the facts from a leader pod and the StatefulSet that is named like it."""
+    group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
+    return Group(
+        leader=meta.name(leader),
+        group_index=group_index,
+        index=int(group_index) if group_index.isascii() and group_index.isdigit() else None,
+        is_leader_ready=is_pod_ready(leader),
+        revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
+        workers=None if worker_statefulset is None else _describe_workers(worker_statefulset),
+    )
+
+
+def is_pod_ready(pod: JSONObject) -> bool:
+    """Tell whether the pod runs and is Ready."""
+    return meta.status(pod).get("phase") == "Running" and meta.is_condition_true(pod, "Ready")
+
+
+def is_statefulset_ready(statefulset: JSONObject) -> bool:
+    """Tell whether all pods are available and of one revision (R-ROLL-9)."""
+    status = meta.status(statefulset)
+    replicas = meta.spec(statefulset).get("replicas", 1)
+    return bool(
+        replicas == (status.get("availableReplicas") or 0)
+        and (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
+    )
+
+
+def _describe_workers(statefulset: JSONObject) -> Workers:
+    own = meta.labels(statefulset)
+    return Workers(
+        is_ready=is_statefulset_ready(statefulset),
+        revision=own.get(labels.TEMPLATE_REVISION_HASH, ""),
+        group_index=own.get(labels.GROUP_INDEX, ""),
+    )

@@ -1,0 +1,200 @@
+"""What to do about a LeaderWorkerSet now (contract 2.1).
+
+In: `Observed`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the contract: record a
+revision, move the leader StatefulSet, make the shared service, write the status, delete revisions no group needs.
+
+Nothing here waits for the outcome of a write of the same plan: the status counts what was seen before it, and the next
+look, which sees the write, counts again. What would change nothing is not sent, so a plan that was performed and seen
+is followed by an empty one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.api import labels, leaderworkerset, meta
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, SERVICES, STATEFULSETS
+from leaderworkerset.core.leaderworkerset import events, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
+
+RECHECK_DELETION: Final = 5.0
+"""Seconds until a leader StatefulSet that is being deleted is looked at again (R-LSTS-6)."""
+
+SHRINKING_CASES: Final = {Case.NEW_REVISION, Case.REPLICAS_EDITED, Case.ROLLING}
+"""The cases that compute how many surge groups to keep, and tell of those that go (R-ROLL-3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What is known about a LeaderWorkerSet: itself, and the objects that carry its name."""
+
+    leaderworkerset: JSONObject | None
+    leader_statefulset: JSONObject | None = None
+    revisions: Sequence[JSONObject] = ()
+    has_shared_service: bool = False
+    groups: Sequence[Group] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The observed state with the LeaderWorkerSet read, and the revision its groups shall have."""
+
+    observed: Observed
+    obj: JSONObject
+    lws: LeaderWorkerSet
+    revision: Resolution
+
+
+def reconcile(observed: Observed, now: datetime) -> Plan:
+    """Decide what to do about the LeaderWorkerSet; a field that cannot be used ends in `Plan.error`."""
+    obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
+    if obj is None or meta.is_deleting(obj):
+        return Plan()
+    if statefulset is not None and meta.is_deleting(statefulset):
+        return Plan(requeue_after=RECHECK_DELETION)
+    try:
+        lws = leaderworkerset.decode(obj)
+        facts = _Facts(observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions))
+        actions = [*_record_revision(facts), *_move_statefulset(facts), *_make_service(facts)]
+    except ValueError as error:
+        return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
+    return _report(facts, actions, now)
+
+
+def _record_revision(facts: _Facts) -> list[Action]:
+    revision = facts.revision.created
+    if revision is None:
+        return []
+    note = _revision_note(facts.revision)
+    return [
+        Create(
+            resource=CONTROLLER_REVISIONS,
+            object=revision,
+            body=revisions.encode(revision),
+            on_success=(events.creating_revision(facts.obj, revision, note),),
+        )
+    ]
+
+
+def _revision_note(revision: Resolution) -> str:
+    text = f"Creating revision with key {revision.key} for"
+    if revision.inherited:
+        return f"Creating missing revision with key {revision.key} for existing LeaderWorkerSet"
+    return f"{text} updated LWS" if revision.is_new else f"{text} a newly created LeaderWorkerSet"
+
+
+def _move_statefulset(facts: _Facts) -> list[Action]:
+    """Apply the leader StatefulSet where that would change it (R-LSTS-1), and tell of it (R-LSTS-7)."""
+    lws, key = facts.lws, facts.revision.key
+    limits = rollout.budget(lws.spec)
+    current = statefulsets.current(facts.observed.leader_statefulset)
+    count = current.replicas if current is not None else 0
+    states = rollout.states(facts.observed.groups, name=lws.name, size=lws.size, revision=key, count=count)
+    step = rollout.next_step(limits, current, states, is_new_revision=facts.revision.is_new)
+    desired = statefulsets.build(facts.obj, lws, key=key, limits=limits, step=step)
+    if statefulsets.is_applied(facts.observed.leader_statefulset, desired):
+        return []
+    apply = Apply(
+        resource=STATEFULSETS,
+        object=desired,
+        manager=labels.FIELD_MANAGER,
+        on_success=_progress_events(facts, current, step),
+        on_failure=(_failure_event(facts),),
+    )
+    surge_events = _surge_events(facts, current, step)
+    return [Emit(events=surge_events), apply] if surge_events else [apply]
+
+
+def _surge_events(facts: _Facts, current: Current | None, step: Step) -> tuple[Event, ...]:
+    if current is None or step.case not in SHRINKING_CASES or step.replicas >= current.replicas:
+        return ()
+    name, last = facts.lws.name, current.replicas - 1
+    note = f"deleting surge replica {name}-{step.replicas}"
+    if step.replicas != last:
+        note = f"deleting surge replicas from {name}-{step.replicas} to {name}-{last}"
+    return (events.deleting_surge(facts.obj, note),)
+
+
+def _progress_events(facts: _Facts, current: Current | None, step: Step) -> tuple[Event, ...]:
+    """Tell of the creation, or of groups that the partition lets go; a raised partition lets none go (unlike Q-10)."""
+    if current is None:
+        return (events.created(facts.obj, f"Created leader statefulset {facts.lws.name}"),)
+    if facts.revision.is_new or step.partition >= current.partition:
+        return ()
+    note = f"Updating replica {step.partition}"
+    if current.partition - 1 != step.partition:
+        note = f"Updating replicas {step.partition} to {current.partition - 1} (inclusive)"
+    return (events.updating(facts.obj, note),)
+
+
+def _failure_event(facts: _Facts) -> Event:
+    note = f"leader statefulset {facts.lws.name}: {{error}}"
+    if facts.observed.leader_statefulset is None:
+        return events.failed_create(facts.obj, f"Failed to create {note}")
+    return events.failed_update(facts.obj, f"Failed to update {note}")
+
+
+def _make_service(facts: _Facts) -> list[Action]:
+    """Create the shared service where it is wanted and missing (R-SVC-1)."""
+    is_shared = facts.lws.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
+    if facts.observed.has_shared_service or not is_shared:
+        return []
+    note = "Failed to create headless service for error: {error}"
+    return [
+        Create(
+            resource=SERVICES,
+            object=services.build_shared(facts.obj),
+            if_absent=True,
+            on_failure=(events.failed_create(facts.obj, note),),
+        )
+    ]
+
+
+def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
+    """Add the status and what follows from it; a StatefulSet not seen yet leaves the status as it is (R-STAT-2)."""
+    statefulset = facts.observed.leader_statefulset
+    if statefulset is None:
+        return Plan(tuple(actions))
+    try:
+        counts = status.count(facts.lws, facts.observed.groups, facts.revision.key)
+    except status.UnknownIndexError as error:
+        return Plan(tuple(actions), error=str(error))
+    actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
+    if status.is_update_done(facts.lws, counts):
+        actions += _delete_outdated_revisions(facts)
+    return Plan(tuple(actions))
+
+
+def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:
+    if new == facts.lws.status:
+        return []
+    outcome = status.choose(facts.lws, counts)[0]
+    note = status.event_note(facts.lws, new, outcome)
+    changed = new.conditions != facts.lws.status.conditions
+    return [
+        PutStatus(
+            resource=LEADERWORKERSETS,
+            object=facts.obj | {"status": leaderworkerset.encode_status(new)},
+            resource_version=meta.resource_version(facts.obj),
+            on_success=(events.condition_changed(facts.obj, outcome.reason, note),) if changed else (),
+        )
+    ]
+
+
+def _delete_outdated_revisions(facts: _Facts) -> list[Action]:
+    known = revisions.owned(facts.observed.revisions, facts.obj)
+    return [
+        Delete(
+            resource=CONTROLLER_REVISIONS,
+            key=meta.key(revision),
+            propagation="Background",
+            uid=meta.uid(revision),
+        )
+        for revision in revisions.outdated(known, facts.revision.key)
+    ]

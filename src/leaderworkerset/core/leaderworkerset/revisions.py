@@ -1,0 +1,169 @@
+"""Revisions: what a LeaderWorkerSet's groups are made from, kept as ControllerRevisions (contract section 6).
+
+In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that carry its name. Out: the key that new groups
+get, whether that is news, and the object to create where none with the same content exists. The bytes are those of the
+Go controller (R-REV-6), so that either controller recognizes the revisions of the other.
+
+A revision is made once per content: a template that is edited back finds its old revision again, and so does a pass
+that failed after creating one. (The Go controller creates another each time: Q-5, Q-6, Q-32.)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from leaderworkerset.api import labels, leaderworkerset, meta
+from leaderworkerset.api.gotypes import canonical_json, round_trip
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import CONTROLLER_REVISIONS
+
+FNV_OFFSET: Final = 2166136261
+FNV_PRIME: Final = 16777619
+HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
+"""Digits become characters that no name forbids and that spell no words (R-REV-8)."""
+
+LONGEST_NAME: Final = 220
+"""How much of the LeaderWorkerSet's name a revision's name holds (R-REV-2)."""
+
+COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
+"""The fields of `spec` that make a revision; a change of any other rolls nothing (R-REV-5, R-REV-16)."""
+
+REPLACE: Final = {"$patch": "replace"}
+SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Which revision new groups get. `created` is to be written first; `inherited` tells that its key was given."""
+
+    key: str
+    is_new: bool = False
+    created: JSONObject | None = None
+    inherited: bool = False
+
+
+def resolve(obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSONObject]) -> Resolution:
+    """Find the current revision, or make it, and tell whether the spec has moved on from it (R-REV-10, R-REV-11).
+
+    `statefulset` is the leader StatefulSet; `found` are ControllerRevisions labeled with the LeaderWorkerSet's name.
+    """
+    known = owned(found, obj)
+    data = build_data(obj)
+    key = "" if statefulset is None else meta.labels(statefulset).get(labels.TEMPLATE_REVISION_HASH, "")
+    current = find(known, key)
+    if current is None and key:
+        return Resolution(key, created=build(obj, key=key, number=next_number(known), data=data), inherited=True)
+    if current is not None and has_content(current, obj, data):
+        return Resolution(key)
+    return _reuse_or_create(obj, known, data, is_new=current is not None)
+
+
+def build_data(obj: JSONObject) -> bytes:
+    """Return the bytes of `data` that stand for the current spec (R-REV-4 to R-REV-6)."""
+    spec = meta.spec(obj)
+    template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate")
+    network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
+    return canonical_json({"spec": {"leaderWorkerTemplate": template | REPLACE, "networkConfig": network | REPLACE}})
+
+
+def content_hash(data: bytes) -> str:
+    """Return the hash by which a revision is named: FNV-1 in 32 bits, as digits in another alphabet (R-REV-8)."""
+    value = FNV_OFFSET
+    for byte in data:
+        value = (value * FNV_PRIME & 0xFFFFFFFF) ^ byte
+    return str(value).translate(HASH_ALPHABET)
+
+
+def build(obj: JSONObject, *, key: str, number: int, data: bytes) -> JSONObject:
+    """Build the ControllerRevision (R-REV-1, R-REV-2)."""
+    name = meta.name(obj)
+    prefix = name.encode()[:LONGEST_NAME].decode(errors="ignore")
+    return {
+        "apiVersion": CONTROLLER_REVISIONS.api_version,
+        "kind": CONTROLLER_REVISIONS.kind,
+        "metadata": {
+            "name": f"{prefix}-{content_hash(data)}-{number}",
+            "namespace": meta.namespace(obj),
+            "labels": {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: key},
+            "ownerReferences": [meta.controller_reference(obj)],
+        },
+        "data": msgspec.json.decode(data),
+        "revision": number,
+    }
+
+
+def encode(revision: JSONObject) -> bytes:
+    """Encode a revision such that its `data` arrives in canonical bytes: the server stores it verbatim (R-REV-7)."""
+    return canonical_json(revision)
+
+
+def owned(found: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
+    """Return the revisions with a key that belong to the LeaderWorkerSet or to nobody (R-REV-3, R-REV-15)."""
+    return [
+        revision
+        for revision in found
+        if meta.labels(revision).get(labels.TEMPLATE_REVISION_HASH)
+        and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
+    ]
+
+
+def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
+    """Return the revision with the key; of several the one with the highest number."""
+    matching = [revision for revision in known if key and key_of(revision) == key]
+    return max(matching, key=number_of, default=None)
+
+
+def next_number(known: Sequence[JSONObject]) -> int:
+    """Return the number of the next revision (R-REV-3)."""
+    return 1 + max((number_of(revision) for revision in known), default=0)
+
+
+def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
+    """Tell whether the revision stands for the spec that `data` was built from (R-REV-11, R-REV-13).
+
+    Where the bytes differ, the revision is laid over the LeaderWorkerSet and written anew: other versions of the
+    controller wrote other bytes for the same template. Data that cannot be read is different.
+    """
+    stored = revision.get("data")
+    if canonical_json(stored) == data:
+        return True
+    try:
+        return build_data(restore(obj, revision)) == data
+    except ValueError:
+        return False
+
+
+def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
+    """Return the LeaderWorkerSet with the content of the revision: replaced wholesale, the rest live (R-REV-12)."""
+    content = meta.spec(revision.get("data") or {})
+    saved = {field: _without_directive(content[field]) for field in COVERED if content.get(field)}
+    return obj | {"spec": meta.spec(obj) | saved}
+
+
+def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
+    """Return the revisions that no group needs once all are of the key's revision (R-REV-14)."""
+    return [revision for revision in known if key_of(revision) != key]
+
+
+def key_of(revision: JSONObject) -> str:
+    """Return the key of a revision, as it stands on the objects made from it."""
+    return meta.labels(revision).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
+def number_of(revision: JSONObject) -> int:
+    """Return the number of a revision."""
+    return int(revision.get("revision") or 0)
+
+
+def _reuse_or_create(obj: JSONObject, known: Sequence[JSONObject], data: bytes, *, is_new: bool) -> Resolution:
+    same = max((revision for revision in known if has_content(revision, obj, data)), key=number_of, default=None)
+    if same is not None:
+        return Resolution(key_of(same), is_new)
+    key = content_hash(data)
+    return Resolution(key, is_new, created=build(obj, key=key, number=next_number(known), data=data))
+
+
+def _without_directive(value: JSONObject) -> JSONObject:
+    return {field: child for field, child in value.items() if field != "$patch"}

@@ -1,0 +1,172 @@
+"""How far a rolling update may go now: the partition and the replicas of the leader StatefulSet (contract section 5).
+
+In: the rollout strategy with its percentages resolved (`Budget`), the leader StatefulSet as it is (`Current`) and
+the state of each group. Out: a `Step`. The StatefulSet controller does the rolling; lowering the partition is how it is
+told to go on, and additional replicas (the surge) make up for groups that are being replaced.
+
+Letters as in the contract: R replicas wanted, U groups that may be unavailable, G surge groups, B = R + G the burst,
+P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
+
+One place differs on purpose: percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and
+no group could ever be replaced. Here U is then 1 (Q-28), which is what the StatefulSet is told as well (R-LSTS-2).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from leaderworkerset.api import intstr
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
+from leaderworkerset.core.leaderworkerset.groups import Group
+
+
+class Case(StrEnum):
+    """The row of table 5.2 that was taken."""
+
+    NO_STATEFULSET = "C1"
+    NEW_REVISION_SCALING_UP = "C2a"
+    NEW_REVISION = "C2b"
+    AT_REST = "C3a"
+    SCALING_UP = "C3b"
+    REPLICAS_EDITED = "C4"
+    ROLLING = "C5"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The rollout strategy in numbers of groups (R-ROLL-1)."""
+
+    replicas: int
+    partition: int
+    unavailable: int
+    surge: int
+
+    @property
+    def burst(self) -> int:
+        """Return the most groups there may be."""
+        return self.replicas + self.surge
+
+    @property
+    def max_unavailable(self) -> int:
+        """Return how many leaders the StatefulSet controller may replace at once (R-LSTS-2)."""
+        return max(1, self.unavailable + self.surge)
+
+    def replicas_needed(self, unready: int) -> int:
+        """Return how many groups to keep while `unready` of the wanted ones are not ready and updated (R-ROLL-3)."""
+        if unready <= self.surge:
+            return self.replicas + max(unready - self.unavailable, 0)
+        return self.burst
+
+
+class Current(NamedTuple):
+    """The leader StatefulSet as it is; `annotated` is its `replicas` annotation, verbatim."""
+
+    replicas: int
+    partition: int
+    annotated: str
+
+
+class State(NamedTuple):
+    """One group as the rollout sees it."""
+
+    is_ready: bool
+    is_updated: bool
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether the group is where the rollout wants it."""
+        return self.is_ready and self.is_updated
+
+
+MISSING = State(is_ready=False, is_updated=False)
+
+
+class Step(NamedTuple):
+    """What to write to the leader StatefulSet, and which case led there."""
+
+    case: Case
+    partition: int
+    replicas: int
+
+
+def budget(spec: LeaderWorkerSetSpec) -> Budget:
+    """Resolve the percentages on `spec.replicas`; raise ValueError for a value that is neither number nor percentage."""
+    config = spec.rollout_strategy.rolling_update_configuration
+    surge = min(max(intstr.scale_up(config.max_surge, spec.replicas), 0), spec.replicas)
+    unavailable = max(intstr.scale_down(config.max_unavailable, spec.replicas), 0)
+    return Budget(
+        replicas=spec.replicas,
+        partition=config.partition,
+        unavailable=max(unavailable, 1) if surge == 0 else unavailable,
+        surge=surge,
+    )
+
+
+def next_step(
+    limits: Budget, current: Current | None, states: Sequence[State], *, is_new_revision: bool = False
+) -> Step:
+    """Choose the case and compute its step; `states` are those of groups 0.., absent ones at the end may be left out."""
+    case, partition, replicas = _choose(limits, current, states, is_new_revision=is_new_revision)
+    return Step(case, max(partition, limits.partition), replicas)
+
+
+def _choose(limits: Budget, current: Current | None, states: Sequence[State], *, is_new_revision: bool) -> Step:
+    wanted = limits.replicas
+    if current is None:
+        return Step(Case.NO_STATEFULSET, 0, wanted)
+    if is_new_revision:
+        return _hold_back(limits, current)
+    if current.partition == 0 and current.replicas == wanted:
+        return Step(Case.AT_REST, 0, wanted)
+    if current.replicas < wanted:
+        return Step(Case.SCALING_UP, current.partition, wanted)
+    needed = limits.replicas_needed(count_unready(states, wanted))
+    if current.annotated != str(wanted):
+        return Step(Case.REPLICAS_EDITED, min(current.partition, limits.burst), needed)
+    return Step(Case.ROLLING, rolling_partition(limits, current, states), needed)
+
+
+def _hold_back(limits: Budget, current: Current) -> Step:
+    """Keep all groups there are at the old template; the next look lets the first ones go (R-ROLL-10)."""
+    if current.replicas < limits.replicas:
+        return Step(Case.NEW_REVISION_SCALING_UP, current.replicas, limits.replicas)
+    return Step(Case.NEW_REVISION, limits.replicas, limits.replicas_needed(limits.replicas))
+
+
+def count_unready(states: Sequence[State], wanted: int) -> int:
+    """Count the wanted groups that are not both ready and updated; missing ones count (R-ROLL-5)."""
+    return wanted - sum(state.is_done for state in states[:wanted])
+
+
+def rolling_partition(limits: Budget, current: Current, states: Sequence[State]) -> int:
+    """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7)."""
+    total = current.replicas
+    known = [*states[:total], *[MISSING] * (total - len(states))]
+    step = limits.unavailable + limits.surge - (limits.burst - total)
+    tail = next((i for i, state in enumerate(reversed(known)) if not state.is_done), total)
+    base = max(total - tail - step, 0)
+    partition = base + sum(not state.is_ready for state in known[:base])
+    for index in range(min(partition, total - 1), base - 1, -1):
+        if known[index].is_ready and not known[index].is_updated:
+            break
+        partition = index
+    return min(partition, current.partition)
+
+
+def states(groups: Iterable[Group], *, name: str, size: int, revision: str, count: int) -> list[State]:
+    """Return the states of groups 0..count-1 of the LeaderWorkerSet `name`; a group is known by its names (R-ROLL-8)."""
+    result = [MISSING] * count
+    for group in groups:
+        index = group.index
+        if index is None or index >= count or not _is_named_for(group, name, size):
+            continue
+        result[index] = State(group.is_ready(size), group.is_updated(size, revision))
+    return result
+
+
+def _is_named_for(group: Group, name: str, size: int) -> bool:
+    """Tell whether pod and StatefulSet carry the names and labels that the group of this index must have."""
+    if group.leader != f"{name}-{group.group_index}":
+        return False
+    return size == 1 or (group.workers is not None and group.workers.group_index == group.group_index)

@@ -1,0 +1,37 @@
+"""The headless services by which the pods of groups find each other (contract section 4).
+
+In: the owner (the LeaderWorkerSet, or a leader pod where each group has its own service). Out: the Service to create.
+A service is created where none of its name is, and never touched again (R-SVC-4).
+"""
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import SERVICES
+
+
+def build_shared(obj: JSONObject) -> JSONObject:
+    """Build the service of all groups of a LeaderWorkerSet (R-SVC-1)."""
+    return _build(obj, meta.name(obj), {})
+
+
+def build_for_group(leader: JSONObject, name: str) -> JSONObject:
+    """Build the service of one group of the LeaderWorkerSet `name`, owned by the leader pod (R-SVC-2)."""
+    return _build(leader, name, {labels.GROUP_INDEX: meta.labels(leader).get(labels.GROUP_INDEX, "")})
+
+
+def _build(owner: JSONObject, name: str, selector: dict[str, str]) -> JSONObject:
+    return {
+        "apiVersion": SERVICES.api_version,
+        "kind": SERVICES.kind,
+        "metadata": {
+            "name": meta.name(owner),
+            "namespace": meta.namespace(owner),
+            "labels": {labels.NAME: name},
+            "ownerReferences": [meta.controller_reference(owner)],
+        },
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {labels.NAME: name} | selector,
+        },
+    }

@@ -1,0 +1,91 @@
+"""The leader StatefulSet: what it shall be, and whether it is (R-LSTS-1 to R-LSTS-5).
+
+In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
+manager `lws`; and whether applying it would change nothing.
+"""
+
+from typing import Final
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import STATEFULSETS
+from leaderworkerset.core.leaderworkerset import drift, templates
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, Step
+
+LEADER: Final = "0"
+"""The worker index of leaders."""
+
+
+def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: Step) -> JSONObject:
+    """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as it came, `lws` the same, typed."""
+    own = {labels.NAME: lws.name, labels.TEMPLATE_REVISION_HASH: key}
+    return {
+        "apiVersion": STATEFULSETS.api_version,
+        "kind": STATEFULSETS.kind,
+        "metadata": {
+            "name": lws.name,
+            "namespace": lws.namespace,
+            "labels": lws.labels | own,
+            "annotations": lws.annotations | {labels.REPLICAS: str(lws.spec.replicas)},
+            "ownerReferences": [meta.controller_reference(obj)],
+        },
+        "spec": {
+            "serviceName": lws.name,
+            "replicas": step.replicas,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: LEADER}},
+            "updateStrategy": {
+                "type": lws.spec.rollout_strategy.type,
+                "rollingUpdate": {"partition": step.partition, "maxUnavailable": limits.max_unavailable},
+            },
+            "template": _build_template(lws, own),
+        }
+        | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace),
+    }
+
+
+def current(statefulset: JSONObject | None) -> Current | None:
+    """Return what the rollout needs to know of the leader StatefulSet."""
+    if statefulset is None:
+        return None
+    spec = meta.spec(statefulset)
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return Current(
+        replicas=int(spec.get("replicas", 1)),
+        partition=int(rolling.get("partition") or 0),
+        annotated=meta.annotations(statefulset).get(labels.REPLICAS, ""),
+    )
+
+
+def is_applied(statefulset: JSONObject | None, desired: JSONObject) -> bool:
+    """Tell whether applying `desired` would change nothing.
+
+    API servers without the feature drop `maxUnavailable`; that it is not there is no reason to send it again.
+    """
+    if statefulset is None:
+        return False
+    rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
+    expected = desired if "maxUnavailable" in rolling else _without_max_unavailable(desired)
+    return drift.covers(statefulset, expected) and not drift.owns_more(statefulset, labels.FIELD_MANAGER, desired)
+
+
+def _without_max_unavailable(desired: JSONObject) -> JSONObject:
+    spec = desired["spec"]
+    strategy = spec["updateStrategy"]
+    rolling = {"partition": strategy["rollingUpdate"]["partition"]}
+    return desired | {"spec": spec | {"updateStrategy": strategy | {"rollingUpdate": rolling}}}
+
+
+def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:
+    template = lws.spec.leader_worker_template
+    annotations = templates.group_annotations(template, lws.annotations)
+    if lws.spec.network_config.subdomain_policy == SubdomainPolicy.UNIQUE_PER_REPLICA:
+        annotations[labels.SUBDOMAIN_POLICY] = SubdomainPolicy.UNIQUE_PER_REPLICA.value
+    field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
+    return templates.build_pod_template(
+        lws.leader_template,
+        path=f"spec.leaderWorkerTemplate.{field}",
+        own_labels=own | {labels.WORKER_INDEX: LEADER},
+        own_annotations=annotations,
+    )

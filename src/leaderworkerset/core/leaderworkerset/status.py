@@ -1,0 +1,139 @@
+"""The status of a LeaderWorkerSet: counts, conditions, and whether an update is over (contract section 9).
+
+In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
+what changed. All conditions are set in one pass; the Go controller stops after the first that changed and needs another
+(R-STAT-13), the end state is the same.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from msgspec import structs
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.leaderworkerset.groups import Group
+
+
+class Outcome(NamedTuple):
+    """A condition that can become True: its type, and the reason and message it then has (R-STAT-11)."""
+
+    type: str
+    reason: str
+    message: str
+
+
+AVAILABLE: Final = Outcome("Available", "AllGroupsReady", "All replicas are ready")
+PROGRESSING: Final = Outcome("Progressing", "GroupsProgressing", "Replicas are progressing")
+UPDATE_IN_PROGRESS: Final = Outcome("UpdateInProgress", "GroupsUpdating", "Rolling Upgrade is in progress")
+
+EXCLUDES: Final = {
+    AVAILABLE.type: {PROGRESSING.type, UPDATE_IN_PROGRESS.type},
+    PROGRESSING.type: {AVAILABLE.type},
+    UPDATE_IN_PROGRESS.type: {AVAILABLE.type},
+}
+"""Which conditions cannot be True beside another (R-STAT-12)."""
+
+
+class UnknownIndexError(ValueError):
+    """A leader pod whose group index is no number; nothing can be counted (R-STAT-5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Groups by what they are (R-STAT-7). "Rolled" ones are those between the partition and the replicas."""
+
+    ready: int = 0
+    updated: int = 0
+    ready_wanted: int = 0
+    rolled: int = 0
+    rolled_updated: int = 0
+    rolled_done: int = 0
+
+
+def count(lws: LeaderWorkerSet, groups: Iterable[Group], revision: str) -> Counts:
+    """Count the groups that have all their parts; raise `UnknownIndexError` for an index that is no number."""
+    ready = updated = ready_wanted = rolled = rolled_updated = rolled_done = 0
+    replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
+    for group in groups:
+        index = group.index
+        if index is None:
+            raise UnknownIndexError(
+                f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is no number"
+            )
+        if not group.is_whole(size):
+            continue
+        is_ready, is_updated = group.is_ready(size), group.is_updated(size, revision)
+        ready += is_ready
+        updated += is_updated
+        ready_wanted += is_ready and index < replicas
+        if partition <= index < replicas:
+            rolled += 1
+            rolled_updated += is_updated
+            rolled_done += is_updated and is_ready
+    return Counts(ready, updated, ready_wanted, rolled, rolled_updated, rolled_done)
+
+
+def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[Outcome]:
+    """Choose the conditions that hold now (R-STAT-8)."""
+    if counts.rolled_updated < counts.rolled:
+        return (UPDATE_IN_PROGRESS, PROGRESSING)
+    if counts.ready_wanted == lws.spec.replicas and counts.rolled_done == counts.rolled:
+        return (AVAILABLE,)
+    return (PROGRESSING,)
+
+
+def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
+    """Tell whether every wanted group is updated and ready, with no partition holding any back (R-STAT-9)."""
+    return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
+
+
+def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime) -> LeaderWorkerSetStatus:
+    """Build the status that follows from the counts (R-STAT-1, R-STAT-4, R-STAT-12)."""
+    conditions = lws.status.conditions
+    for outcome in choose(lws, counts):
+        conditions = set_true(conditions, outcome, lws.generation, now)
+    return LeaderWorkerSetStatus(
+        conditions=tuple(structs.replace(one, observed_generation=lws.generation) for one in conditions),
+        ready_replicas=counts.ready,
+        updated_replicas=counts.updated,
+        replicas=int(meta.status(statefulset).get("replicas") or 0),
+        hpa_pod_selector=lws.status.hpa_pod_selector or f"{labels.NAME}={lws.name},{labels.WORKER_INDEX}=0",
+        observed_generation=lws.generation,
+    )
+
+
+def set_true(
+    conditions: Sequence[Condition], outcome: Outcome, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """Set one condition to True and those it excludes to False (R-STAT-12)."""
+    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    excluded = EXCLUDES[outcome.type]
+    chosen = Condition(
+        type=outcome.type,
+        status="True",
+        reason=outcome.reason,
+        message=outcome.message,
+        last_transition_time=moment,
+        observed_generation=generation,
+    )
+    result = []
+    for condition in conditions:
+        if condition.type == outcome.type:
+            is_same = condition.status == "True" and condition.observed_generation == generation
+            result.append(condition if is_same else chosen)
+        elif condition.type in excluded and condition.status == "True":
+            result.append(
+                structs.replace(condition, status="False", last_transition_time=moment, observed_generation=generation)
+            )
+        else:
+            result.append(condition)
+    return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
+
+
+def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: Outcome) -> str:
+    """Return the text of the event that tells of changed conditions (R-STAT-10)."""
+    return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"
