@@ -21,7 +21,9 @@ ListType: TypeAlias = Literal["atomic", "set", "map"]
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The shape of a value as patches and field ownership see it. `None` children mean: opaque, merge as a whole.
+    """The shape of a value as patches and field ownership see it.
+
+    A value of type `any` has no known shape: unless it is `atomic`, objects are taken apart as free maps.
 
     `fields` are known fields of an object; `values` is the shape of every value of a free map; `items` of every item
     of a list. `list_type` and `keys` tell how items are told apart: `map` by `keys`, `set` by value, `atomic` not at

@@ -1,0 +1,29 @@
+"""Which fields of an object its schema does not know, for strict field validation."""
+
+from collections.abc import Iterator
+
+from leaderworkerset.api.meta import JSON, JSONObject
+from leaderworkerset.embedded.apiserver.kind import Schema
+
+
+def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
+    """Return the paths that reading the object would drop.
+
+    >>> unknown_fields(Schema("object", fields={"a": Schema("string")}), {"a": "x", "b": 1})
+    ['b']
+    """
+    return list(_walk(schema, obj, ""))
+
+
+def _walk(schema: Schema, value: JSON, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, child in value.items():
+            child_path = f"{path}.{name}" if path else name
+            known = (schema.fields or {}).get(name, schema.values)
+            if known is not None:
+                yield from _walk(known, child, child_path)
+            elif schema.fields is not None:
+                yield child_path
+    elif isinstance(value, list) and schema.items is not None:
+        for index, child in enumerate(value):
+            yield from _walk(schema.items, child, f"{path}[{index}]")

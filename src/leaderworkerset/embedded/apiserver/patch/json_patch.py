@@ -1,0 +1,167 @@
+"""JSON patch (RFC 6902): a list of operations on paths, all or nothing.
+
+In: a document and operations. Out: the patched document; the one that came in stays as it was. A malformed patch is
+refused with 400, one that does not fit the document (a missing path, a failed test) with 422.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leaderworkerset.api.field import render
+from leaderworkerset.api.meta import JSON
+from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.patch.refusals import unfit
+
+MAX_OPERATIONS = 10_000
+
+
+def apply(document: JSON, operations: JSON) -> JSON:
+    """Return the document after all operations.
+
+    >>> apply({"a": [1, 3]}, [{"op": "add", "path": "/a/1", "value": 2}, {"op": "remove", "path": "/a/0"}])
+    {'a': [2, 3]}
+    """
+    if not isinstance(operations, list):
+        raise refusal.bad_request("a JSON patch is a list of operations")
+    if len(operations) > MAX_OPERATIONS:
+        found = len(operations)
+        raise refusal.Refusal(
+            413,
+            "RequestEntityTooLarge",
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {found}",
+        )
+    for operation in operations:
+        document = _perform(document, operation)
+    return document
+
+
+def _perform(document: JSON, operation: JSON) -> JSON:
+    if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
+        raise refusal.bad_request(f"a JSON patch operation has an op and a path, not {render(operation)}")
+    path = _parse(operation["path"])
+    match operation.get("op"):
+        case "add":
+            return _add(document, path, _value(operation))
+        case "remove":
+            return _remove(document, path)
+        case "replace":
+            return _replace(document, path, _value(operation))
+        case "test":
+            _test(document, path, operation)
+            return document
+        case "copy":
+            return _add(document, path, _get(document, _source(operation)))
+        case "move":
+            return _move(document, _source(operation), path)
+        case other:
+            raise refusal.bad_request(f"a JSON patch has no operation {render(other)}")
+
+
+def _parse(pointer: str) -> list[str]:
+    if pointer and not pointer.startswith("/"):
+        raise refusal.bad_request(f"{render(pointer)} is no JSON pointer: it must start with /")
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def _value(operation: dict[str, Any]) -> JSON:
+    if "value" not in operation:
+        raise refusal.bad_request(f"the JSON patch operation {render(operation)} lacks a value")
+    return operation["value"]
+
+
+def _source(operation: dict[str, Any]) -> list[str]:
+    source = operation.get("from")
+    if not isinstance(source, str):
+        raise refusal.bad_request(f"the JSON patch operation {render(operation)} lacks a from")
+    return _parse(source)
+
+
+def _test(document: JSON, path: Sequence[str], operation: dict[str, Any]) -> None:
+    found, expected = _get(document, path), operation.get("value")
+    if not _same(found, expected):
+        raise unfit(f"testing {operation['path']}: found {render(found)}, expected {render(expected)}")
+
+
+def _same(left: JSON, right: JSON) -> bool:
+    """Compare as JSON does: true is not 1."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def _get(document: JSON, path: Sequence[str]) -> JSON:
+    for token in path:
+        document = _child(document, token)
+    return document
+
+
+def _move(document: JSON, source: list[str], target: list[str]) -> JSON:
+    if target[: len(source)] == source and len(target) > len(source):
+        raise unfit(f"cannot move {_pointer(source)} into itself")
+    value = _get(document, source)
+    return value if not source else _add(_remove(document, source), target, value)
+
+
+def _add(document: JSON, path: Sequence[str], value: JSON) -> JSON:
+    def add(parent: JSON, token: str) -> JSON:
+        if isinstance(parent, dict):
+            return {**parent, token: value}
+        index = len(parent) if token == "-" else _index(parent, token, len(parent))  # noqa: S105  RFC 6902's "the end"
+        return [*parent[:index], value, *parent[index:]]
+
+    return _change(document, path, add) if path else value
+
+
+def _remove(document: JSON, path: Sequence[str]) -> JSON:
+    def remove(parent: JSON, token: str) -> JSON:
+        _child(parent, token)
+        if isinstance(parent, dict):
+            return {key: child for key, child in parent.items() if key != token}
+        index = _index(parent, token, len(parent) - 1)
+        return [*parent[:index], *parent[index + 1 :]]
+
+    return _change(document, path, remove) if path else None
+
+
+def _replace(document: JSON, path: Sequence[str], value: JSON) -> JSON:
+    return _change(document, path, lambda parent, token: _with_child(parent, token, value)) if path else value
+
+
+def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:
+    """Rebuild the containers on the way to `path`, whose last one is changed."""
+    token, rest = path[0], path[1:]
+    if not isinstance(document, dict | list):
+        raise unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")
+    if not rest:
+        return change(document, token)
+    return _with_child(document, token, _change(_child(document, token), rest, change))
+
+
+def _with_child(parent: JSON, token: str, value: JSON) -> JSON:
+    _child(parent, token)
+    if isinstance(parent, dict):
+        return {**parent, token: value}
+    index = _index(parent, token, len(parent) - 1)
+    return [*parent[:index], value, *parent[index + 1 :]]
+
+
+def _child(parent: JSON, token: str) -> JSON:
+    if isinstance(parent, dict) and token in parent:
+        return parent[token]
+    if isinstance(parent, list):
+        return parent[_index(parent, token, len(parent) - 1)]
+    raise unfit(f"the path has no value at {render(token)}")
+
+
+def _index(parent: list[JSON], token: str, last: int) -> int:
+    if not (token.isascii() and token.isdigit()) or (len(token) > 1 and token[0] == "0"):
+        raise unfit(f"{render(token)} is no index of a list")
+    if len(token) > len(str(last)) or int(token) > last:
+        raise unfit(f"index {token} is out of range for a list of {len(parent)}")
+    return int(token)
+
+
+def _pointer(path: Sequence[str]) -> str:
+    return "/".join(["", *path])
