@@ -25,10 +25,20 @@ SUBDOMAIN_POLICY: Final = PREFIX + "subdomainPolicy"
 LEADER_REQUESTS_TPUS: Final = PREFIX + "leader-requests-tpus"
 RECREATE_GROUP_AFTER_START: Final = PREFIX + "experimental-recreate-group-after-start"
 
+# Annotations of our own: the record of a group's recreations (docs/adr/0003-recreation-backoff.md).
+RECREATIONS: Final = PREFIX + "recreations"
+RECREATED_LEADER: Final = PREFIX + "recreated-leader"
+RECREATE_AFTER: Final = PREFIX + "recreate-after"
+FAILED_POD: Final = PREFIX + "failed-pod"
+
 # Environment variables, in the order of injection (R-ENV-1).
 ENV_LEADER_ADDRESS: Final = "LWS_LEADER_ADDRESS"
 ENV_GROUP_SIZE: Final = "LWS_GROUP_SIZE"
 ENV_WORKER_INDEX: Final = "LWS_WORKER_INDEX"
+ENV_GROUP_INDEX: Final = "LWS_GROUP_INDEX"
+
+LEADER_WORKER_INDEX: Final = "0"
+"""The value of `WORKER_INDEX` that makes a pod a leader (R-ADM-2)."""
 
 FIELD_MANAGER: Final = "lws"
 """The manager name of server-side apply; it must not change, or fields removed from a template stay (R-LSTS-1)."""

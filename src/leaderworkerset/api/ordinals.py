@@ -1,0 +1,23 @@
+"""Ordinals: the number at the end of the name of a StatefulSet's pod, and the name before it (R-ADM-3)."""
+
+import re
+from typing import NamedTuple
+
+NAME = re.compile(r"(.*)-([0-9]+)", re.ASCII)
+
+
+class Ordinal(NamedTuple):
+    """The two parts of a pod's name: the name of its StatefulSet, and its number in there."""
+
+    parent: str
+    number: int
+
+
+def split(name: str) -> Ordinal | None:
+    """Return the parts of a pod's name, None where it does not end in a number.
+
+    >>> split("a-1-0"), split("a--1").parent, split("a1"), split("a-")
+    (Ordinal(parent='a-1', number=0), 'a-', None, None)
+    """
+    match = NAME.fullmatch(name)
+    return Ordinal(match[1], int(match[2])) if match else None
