@@ -12,7 +12,7 @@ from typing import Final
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, OwnerReference
 from leaderworkerset.api.resources import PERSISTENT_VOLUME_CLAIMS
-from leaderworkerset.embedded.controllers.patching import MergePatch, metadata_patch
+from leaderworkerset.embedded.controllers.steps import MergePatch, guarded_patch
 
 DELETE: Final = "Delete"
 
@@ -101,7 +101,7 @@ def retention_patches(
             continue
         owners = _desired_owners(statefulset, pod, wanted=wanted, references=_owners(claim))
         if owners != _owners(claim):
-            patches.append(metadata_patch(PERSISTENT_VOLUME_CLAIMS, claim, {"ownerReferences": owners}))
+            patches.append(guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, {"metadata": {"ownerReferences": owners}}))
     return patches
 
 

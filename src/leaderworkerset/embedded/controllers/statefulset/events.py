@@ -1,41 +1,38 @@
 """The events of the StatefulSet controller; the texts are those of kube-controller-manager."""
 
-from typing import Final
-
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.plan import Event
+from leaderworkerset.embedded.controllers import events
 from leaderworkerset.embedded.controllers.statefulset import pods
-
-REPORTER: Final = "statefulset-controller"
 
 
 def pod_done(statefulset: JSONObject, verb: str, pod: str) -> Event:
     """Tell that a pod was created or deleted."""
     note = f"{verb} Pod {pod} in StatefulSet {meta.name(statefulset)} successful"
-    return Event("Normal", f"Successful{verb.title()}", verb.title(), note, statefulset)
+    return events.normal(statefulset, f"Successful{verb.title()}", verb.title(), note)
 
 
 def pod_failed(statefulset: JSONObject, verb: str, pod: str, error: str = "{error}") -> Event:
     """Tell that a pod could not be created or deleted."""
     note = f"{verb} Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {error}"
-    return Event("Warning", f"Failed{verb.title()}", verb.title(), note, statefulset)
+    return events.warning(statefulset, f"Failed{verb.title()}", verb.title(), note)
 
 
 def claim_done(statefulset: JSONObject, claim: str, pod: str) -> Event:
     """Tell that a volume claim was created."""
     note = f"create Claim {claim} Pod {pod} in StatefulSet {meta.name(statefulset)} success"
-    return Event("Normal", "SuccessfulCreate", "Create", note, statefulset)
+    return events.normal(statefulset, "SuccessfulCreate", "Create", note)
 
 
 def claim_failed(statefulset: JSONObject, claim: str, pod: str) -> Event:
     """Tell that a volume claim could not be created."""
     note = f"create Claim {claim} for Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {{error}}"
-    return Event("Warning", "FailedCreate", "Create", note, statefulset)
+    return events.warning(statefulset, "FailedCreate", "Create", note)
 
 
 def recreating(statefulset: JSONObject, pod: JSONObject) -> Event:
     """Tell that a pod which ended is deleted so that a new one takes its place."""
     word = "Failed" if pods.phase(pod) == "Failed" else "Terminated"
     note = f"StatefulSet {meta.key(statefulset)} is recreating {word.lower()} Pod {meta.name(pod)}"
-    return Event("Warning", f"Recreating{word}Pod", "Recreate", note, statefulset)
+    return events.warning(statefulset, f"Recreating{word}Pod", "Recreate", note)

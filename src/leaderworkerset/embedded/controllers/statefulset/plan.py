@@ -21,8 +21,8 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.plan import Create, Delete, Emit
 from leaderworkerset.api.resources import PERSISTENT_VOLUME_CLAIMS, PODS
-from leaderworkerset.embedded.controllers.patching import Step, metadata_patch
 from leaderworkerset.embedded.controllers.statefulset import claims, events, identity, pods, status
+from leaderworkerset.embedded.controllers.steps import Steps, guarded_patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,6 @@ class Observed:
     collisions: int
     now: datetime
 
-
-Steps: TypeAlias = tuple[Step, ...]
-"""Actions on one pod, in order; the first failure ends them."""
 
 Phase: TypeAlias = tuple[Steps, ...]
 """Steps that may be performed at the same time; a failure ends the plan after the phase."""
@@ -177,7 +174,7 @@ def _repair_steps(observed: Observed, pod: JSONObject) -> Steps:
     steps: Steps = ()
     if not identity.has_identity(statefulset, pod):
         labels = meta.labels(pod) | identity.identity_labels(statefulset, identity.ordinal_of(pod))
-        steps = (metadata_patch(PODS, pod, {"labels": labels}),)
+        steps = (guarded_patch(PODS, pod, {"metadata": {"labels": labels}}),)
     return steps + _claim_steps(observed, pod, wanted=True)
 
 

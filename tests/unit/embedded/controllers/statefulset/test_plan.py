@@ -15,7 +15,7 @@ from tests.unit.embedded.controllers.objects import (
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.plan import Create, Delete, Emit
-from leaderworkerset.embedded.controllers.patching import MergePatch
+from leaderworkerset.embedded.controllers.steps import MergePatch
 from leaderworkerset.embedded.controllers.statefulset import identity, plan, revisions
 from leaderworkerset.embedded.controllers.statefulset.plan import Observed
 
