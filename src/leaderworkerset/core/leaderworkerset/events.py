@@ -13,6 +13,7 @@ CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
 RECREATE_GROUP: Final = "RecreateGroup"
+BACK_OFF: Final = "BackOff"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
 
@@ -57,3 +58,13 @@ def failed_update(obj: JSONObject, note: str) -> Event:
 def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
     """Tell that the conditions changed (R-STAT-10)."""
     return Event("Normal", reason, "Update", note, reference(obj))
+
+
+def recreating_group(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Tell that a group is recreated (R-POD-5)."""
+    return Event("Normal", RECREATE_GROUP, "Delete", note, reference(obj), reference(leader))
+
+
+def backing_off(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Tell that a group failed again and waits to be recreated."""
+    return Event("Warning", BACK_OFF, "Delete", note, reference(obj), reference(leader))

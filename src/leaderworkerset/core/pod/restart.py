@@ -1,0 +1,98 @@
+"""Which pod's failure calls for the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
+
+In: the LeaderWorkerSet, the leader pod, the pods of its group (also those that were deleted a moment ago, as they were
+last seen) and their StatefulSets. Out: the pod that failed, if the restart policy asks for the group to be recreated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from leaderworkerset.api import labels, meta, ordinals
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
+from leaderworkerset.api.meta import JSONObject, OwnerReference
+
+RECREATING: Final = {RestartPolicy.RECREATE_GROUP_ON_POD_RESTART, RestartPolicy.RECREATE_GROUP_AFTER_START}
+RESTARTING_PHASES: Final = {"Pending", "Running"}
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """A group: its leader, all its pods with the leader among them, pods just deleted, and its StatefulSets."""
+
+    leader: JSONObject
+    pods: Sequence[JSONObject]
+    gone: Sequence[JSONObject]
+    statefulsets: Sequence[JSONObject]
+
+
+def is_active(lws: LeaderWorkerSet) -> bool:
+    """Tell whether the restart policy ever asks for a recreation (R-POD-3)."""
+    return lws.spec.leader_worker_template.restart_policy in RECREATING
+
+
+def failed_pod(lws: LeaderWorkerSet, members: Members) -> JSONObject | None:
+    """Return the pod whose failure the group is to be recreated for: the leader if it failed, else the first worker."""
+    if not is_active(lws):
+        return None
+    for pod in (members.leader, *members.gone, *members.pods):
+        if not has_failed(pod) or not belongs(pod, members):
+            continue
+        if waits_for_start(lws) and is_pending(lws, members, pod):
+            continue
+        return pod
+    return None
+
+
+def has_failed(pod: JSONObject) -> bool:
+    """Tell whether the pod is being deleted, or a container of it was restarted (R-POD-4)."""
+    if meta.is_deleting(pod):
+        return True
+    status = meta.status(pod)
+    if status.get("phase") not in RESTARTING_PHASES:
+        return False
+    containers = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    return any((container.get("restartCount") or 0) > 0 for container in containers)
+
+
+def waits_for_start(lws: LeaderWorkerSet) -> bool:
+    """Tell whether failures do not count while the group has pending pods (R-POD-5.2)."""
+    policy = lws.spec.leader_worker_template.restart_policy
+    return policy == RestartPolicy.RECREATE_GROUP_AFTER_START or labels.RECREATE_GROUP_AFTER_START in lws.annotations
+
+
+def is_pending(lws: LeaderWorkerSet, members: Members, failed: JSONObject) -> bool:
+    """Tell whether the group, as it was when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
+    pods = [pod for pod in members.pods if meta.key(pod) != meta.key(failed)] + [failed]
+    return len(pods) != lws.size or any(meta.status(pod).get("phase") == "Pending" for pod in pods)
+
+
+def belongs(pod: JSONObject, members: Members) -> bool:
+    """Tell whether the pod is the leader, or a worker of this leader and not of one before it (R-POD-5.3, R-POD-8)."""
+    leader = members.leader
+    if meta.uid(pod) == meta.uid(leader):
+        return True
+    ordinal = ordinals.split(meta.name(pod))
+    if ordinal is None or ordinal.parent != meta.name(leader) or _revision(pod) != _revision(leader):
+        return False
+    owner = meta.controller_of(pod)
+    if owner is None or owner["kind"] != "StatefulSet":
+        return _is_leader(owner, leader)
+    statefulset = next((one for one in members.statefulsets if meta.name(one) == owner["name"]), None)
+    return (
+        statefulset is not None
+        and meta.uid(statefulset) == owner["uid"]
+        and _is_leader(meta.controller_of(statefulset), leader)
+    )
+
+
+def _is_leader(owner: OwnerReference | None, leader: JSONObject) -> bool:
+    return owner is not None and (owner["kind"], owner["name"], owner["uid"]) == (
+        "Pod",
+        meta.name(leader),
+        meta.uid(leader),
+    )
+
+
+def _revision(pod: JSONObject) -> str | None:
+    return meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH)

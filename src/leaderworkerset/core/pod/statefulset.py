@@ -1,0 +1,89 @@
+"""The StatefulSet of a group's workers (R-WSTS-3, R-WSTS-4).
+
+In: the LeaderWorkerSet twice: as it is (`live`), and with the content of the leader pod's revision (`revised`). What
+pods are made of comes from the revision, so that a group that is rebuilt during an update stays what it was; what
+derives from metadata (labels, annotations, topology keys) is live.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from leaderworkerset.api import labels, meta, quantity
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import STATEFULSETS
+from leaderworkerset.core.leaderworkerset import templates
+
+TPU: Final = "google.com/tpu"
+TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate.workerTemplate"
+
+
+def build(
+    live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, node_selector: Mapping[str, str]
+) -> JSONObject:
+    """Build the worker StatefulSet of the group that `leader` leads."""
+    group = {labels.NAME: live.name} | _copied(leader, labels.GROUP_INDEX, labels.GROUP_KEY)
+    own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
+    metadata = {
+        "name": meta.name(leader),
+        "namespace": meta.namespace(leader),
+        "labels": live.labels | own,
+        "annotations": live.annotations,
+        "ownerReferences": [meta.controller_reference(leader)],
+    }
+    template = revised.spec.leader_worker_template
+    return {
+        "apiVersion": STATEFULSETS.api_version,
+        "kind": STATEFULSETS.kind,
+        "metadata": {field: value for field, value in metadata.items() if value},
+        "spec": {
+            "replicas": template.size - 1,
+            "ordinals": {"start": 1},
+            "podManagementPolicy": "Parallel",
+            "serviceName": _service_name(revised, leader),
+            "selector": {"matchLabels": group},
+            "template": _select_nodes(_build_template(live, revised, leader, own), node_selector),
+        }
+        | templates.claim_fields(template, meta.namespace(leader)),
+    }
+
+
+def requests_tpus(pod: JSONObject) -> bool:
+    """Tell whether any container of the pod asks for TPUs (R-TPU-1)."""
+    spec = meta.spec(pod)
+    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
+    return any(_amount_of_tpus(container) for container in containers)
+
+
+def _amount_of_tpus(container: JSONObject) -> bool:
+    resources = container.get("resources") or {}
+    amounts = [(resources.get(field) or {}).get(TPU) for field in ("limits", "requests")]
+    return any(bool(quantity.parse(amount)) for amount in amounts if amount is not None)
+
+
+def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
+    is_shared = revised.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
+    return revised.name if is_shared else meta.name(leader)
+
+
+def _build_template(
+    live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, own: Mapping[str, str]
+) -> JSONObject:
+    template = revised.spec.leader_worker_template
+    annotations = templates.group_annotations(template, live.annotations) | {labels.LEADER_NAME: meta.name(leader)}
+    if requests_tpus(leader):
+        annotations[labels.LEADER_REQUESTS_TPUS] = "true"
+    return templates.build_pod_template(
+        template.worker_template, path=TEMPLATE_PATH, own_labels=own, own_annotations=annotations
+    )
+
+
+def _select_nodes(template: JSONObject, node_selector: Mapping[str, str]) -> JSONObject:
+    if not node_selector:
+        return template
+    spec = template["spec"]
+    return template | {"spec": spec | {"nodeSelector": (spec.get("nodeSelector") or {}) | dict(node_selector)}}
+
+
+def _copied(pod: JSONObject, *keys: str) -> dict[str, str]:
+    return {key: value for key in keys if (value := meta.labels(pod).get(key)) is not None}
