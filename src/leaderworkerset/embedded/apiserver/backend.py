@@ -1,0 +1,38 @@
+"""What the verbs work with: the collaborators of one API server, wired by `server.py`."""
+
+from dataclasses import dataclass, field
+from random import Random, SystemRandom
+from uuid import UUID
+
+from leaderworkerset.embedded.apiserver.registry import Registry
+from leaderworkerset.embedded.apiserver.store import Store
+from leaderworkerset.embedded.apiserver.watch import WatchHub
+from leaderworkerset.kube.clock import Clock
+
+NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """The source of UIDs and generated names; seeded in simulations."""
+
+    source: Random = field(default_factory=SystemRandom)
+
+    def uid(self) -> str:
+        """Make a UID."""
+        return str(UUID(int=self.source.getrandbits(128), version=4))
+
+    def suffix(self) -> str:
+        """Make the five characters that `generateName` ends with."""
+        return "".join(self.source.choices(NAME_ALPHABET, k=5))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """The collaborators of the verbs."""
+
+    store: Store
+    registry: Registry
+    hub: WatchHub
+    clock: Clock
+    identities: Identities = field(default_factory=Identities)

@@ -1,0 +1,112 @@
+"""Bodies: from bytes to the object of a write, checked against the URL it was sent to.
+
+In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read; protobuf is refused.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+import yaml
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSON, JSONObject
+from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.call import Call
+
+JSON_TYPE: Final = "application/json"
+YAML_TYPE: Final = "application/yaml"
+ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
+
+
+class YamlLoader(yaml.CSafeLoader):
+    """Reads YAML as the API server does: a timestamp is a string."""
+
+
+YamlLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Return the media type of a body, JSON where it is not told."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() or JSON_TYPE
+
+
+def parse(content: bytes, media: str) -> JSON:
+    """Read JSON or YAML."""
+    if media not in ACCEPTED:
+        raise refusal.unsupported_media_type(ACCEPTED)
+    return parse_yaml(content) if media == YAML_TYPE else parse_json(content)
+
+
+def parse_json(content: bytes) -> JSON:
+    """Read JSON."""
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+def parse_yaml(content: bytes) -> JSON:
+    """Read one YAML document."""
+    try:
+        return yaml.load(content, YamlLoader)  # noqa: S506 - YamlLoader is a safe loader
+    except (yaml.YAMLError, ValueError) as error:
+        raise refusal.bad_request(f"error converting YAML to JSON: {error}") from error
+
+
+def read_object(call: Call) -> JSONObject:
+    """Read the object of a write and check that it belongs to the URL."""
+    obj = parse(call.body, media_type(call.headers))
+    if not isinstance(obj, dict):
+        raise refusal.bad_request("couldn't get version/kind; json parse error: the body is no object")
+    return identified(call, obj)
+
+
+def identified(call: Call, obj: JSONObject) -> JSONObject:
+    """Return the object with the identity of the URL; refuse one that has another."""
+    resource = call.served.resource
+    api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+    if kind != resource.kind:
+        version = str(api_version).rpartition("/")[2]
+        raise refusal.bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: the object is of another kind'
+        )
+    if api_version != resource.api_version:
+        raise refusal.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version"
+            f" ({resource.api_version})"
+        )
+    metadata = obj.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise refusal.bad_request(
+            f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is no object'
+        )
+    return {**obj, "apiVersion": api_version, "kind": kind, "metadata": _placed(call, metadata or {})}
+
+
+def _placed(call: Call, metadata: JSONObject) -> JSONObject:
+    """Return the metadata with the namespace of the URL; refuse one that has another."""
+    if not call.served.resource.namespaced:
+        return {name: value for name, value in metadata.items() if name != "namespace"}
+    namespace = metadata.get("namespace") or call.namespace
+    if namespace == call.namespace:
+        return {**metadata, "namespace": namespace}
+    if call.name:
+        raise refusal.bad_request(
+            f"the namespace of the object ({namespace}) does not match the namespace on the request ({call.namespace})"
+        )
+    raise refusal.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def require_name(call: Call, obj: JSONObject) -> None:
+    """Refuse an object whose name is not that of the URL."""
+    name = meta.name(obj)
+    if not name:
+        raise refusal.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != call.name:
+        raise refusal.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")

@@ -1,0 +1,60 @@
+"""The options of writes: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings that go back with the answer."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from leaderworkerset.api.field import FieldError, not_supported
+from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.kind import Kind
+
+Validation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
+OptionsKind: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions", "DeleteOptions"]
+
+VALIDATIONS: Final[dict[str, Validation]] = {"": "Warn", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}
+
+LONGEST_MANAGER: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How to write. `warnings` is filled on the way and sent back as Warning headers."""
+
+    dry_run: bool = False
+    manager: str = "unknown"
+    validation: Validation = "Warn"
+    warnings: list[str] = field(default_factory=list)
+
+
+def parse(call: Call, kind: OptionsKind) -> WriteOptions:
+    """Read the options of a create, update or patch."""
+    faults: list[FieldError] = []
+    dry_run = call.query.get("dryRun", "")
+    if dry_run not in {"", "All"}:
+        faults.append(not_supported("dryRun", dry_run, ["All"]))
+    validation = call.query.get("fieldValidation", "")
+    if validation not in VALIDATIONS:
+        faults.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
+    if faults:
+        raise refusal.invalid("meta.k8s.io", kind, "", faults)
+    return WriteOptions(dry_run == "All", manager(call), VALIDATIONS[validation])
+
+
+def manager(call: Call) -> str:
+    """Return the field manager: as asked for, else the first word of the user agent."""
+    named = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
+    return named[:LONGEST_MANAGER] or "unknown"
+
+
+def check_fields(kind: Kind, obj: dict[str, object], options: WriteOptions) -> None:
+    """Refuse unknown fields where validation is strict, warn of them where it warns."""
+    if options.validation == "Ignore":
+        return
+    texts = [f'unknown field "{path}"' for path in kind.unknown_fields(obj)]
+    if texts and options.validation == "Strict":
+        resource = kind.resource
+        raise refusal.bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}:'
+            f" strict decoding error: {', '.join(texts)}"
+        )
+    options.warnings.extend(texts)
