@@ -62,18 +62,11 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
     leader, obj = observed.leader, observed.leaderworkerset
     if leader is None:
         return Plan()
-    fault = find_fault(leader)
-    if fault:
-        return Plan(error=f"pod {meta.key(leader)}: {fault}")
-    if obj is None or meta.is_deleting(obj):
-        return Plan()
     try:
-        group = _Group(observed, obj, leaderworkerset.decode(obj), leader)
-        if not is_leader(leader):
-            return _refuse_stray(group)
-        if meta.is_deleting(leader):
+        require_labels(leader)
+        if obj is None or meta.is_deleting(obj):
             return Plan()
-        return _recreate(group, now) or _build(group)
+        return _decide(_Group(observed, obj, leaderworkerset.decode(obj), leader), now)
     except ValueError as error:
         return Plan(error=f"pod {meta.key(leader)}: {error}")
 
@@ -83,12 +76,11 @@ def is_leader(pod: JSONObject) -> bool:
     return meta.labels(pod).get(labels.WORKER_INDEX) == LEADER_INDEX
 
 
-def find_fault(pod: JSONObject) -> str:
-    """Return what is wrong with the pod's labels, empty where nothing is (R-POD-1)."""
+def require_labels(pod: JSONObject) -> None:
+    """Raise ValueError where the pod lacks a label that says what it is (R-POD-1)."""
     for label in (labels.NAME, labels.WORKER_INDEX):
         if not meta.labels(pod).get(label):
-            return f"{label} label is unexpected missing"
-    return ""
+            raise ValueError(f"{label} label is unexpected missing")
 
 
 def wants_node(observed: Observed) -> str:
@@ -99,10 +91,18 @@ def wants_node(observed: Observed) -> str:
     return "" if _has_workers(observed, leader) else placement.node_name(leader)
 
 
+def _decide(group: _Group, now: datetime) -> Plan:
+    if not is_leader(group.leader):
+        return _refuse_stray(group)
+    if meta.is_deleting(group.leader):
+        return Plan()
+    return _recreate(group, now) or _build(group)
+
+
 def _refuse_stray(group: _Group) -> Plan:
     """Complain of a failed worker whose name tells no leader (R-POD-5.3); any other worker has its leader's key."""
     if restart.is_active(group.lws) and restart.has_failed(group.leader):
-        return Plan(error=f"parsing pod name for pod {meta.name(group.leader)}")
+        raise ValueError(f"parsing pod name for pod {meta.name(group.leader)}")
     return Plan()
 
 

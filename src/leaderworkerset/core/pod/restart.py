@@ -32,15 +32,13 @@ def is_active(lws: LeaderWorkerSet) -> bool:
 
 
 def failed_pod(lws: LeaderWorkerSet, members: Members) -> JSONObject | None:
-    """Return the pod whose failure the group is to be recreated for: the leader if it failed, else the first worker."""
+    """Return the pod whose failure the group is to be recreated for, if there is one."""
     if not is_active(lws):
         return None
-    for pod in (members.leader, *members.gone, *members.pods):
-        if not has_failed(pod) or not belongs(pod, members):
-            continue
-        if waits_for_start(lws) and is_pending(lws, members, pod):
-            continue
-        return pod
+    suspects = (pod for pod in (members.leader, *members.pods) if has_failed(pod))
+    for pod in (*members.gone, *suspects):
+        if belongs(pod, members) and not (waits_for_start(lws) and is_pending(lws, members, pod)):
+            return pod
     return None
 
 

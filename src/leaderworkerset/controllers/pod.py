@@ -1,0 +1,130 @@
+"""The pod controller: what to watch, how to observe a group, call the core (R-ARC-8).
+
+Its keys are leader pods: every change of a pod or StatefulSet of a group asks for a look at the group. Pods that are
+gone are remembered until that look, as they were last: a pod deleted without grace is gone before anyone can read it
+again (R-POD-11).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from leaderworkerset.api import labels, meta, ordinals
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.plan import Apply, Delete, Plan
+from leaderworkerset.api.resources import NODES, PODS
+from leaderworkerset.controllers import selection
+from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.core.pod import recreation
+from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import Clock
+from leaderworkerset.kube.controller import Controller, Watch
+from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.executor import Executor
+from leaderworkerset.kube.informer import Change
+
+NAME = "pod"
+
+
+class Driver:
+    """Observes groups in the caches; nodes, which few groups ask for, are read when needed."""
+
+    def __init__(self, informers: Informers, client: Client, clock: Clock) -> None:
+        self._informers = informers
+        self._client = client
+        self._clock = clock
+        self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
+        informers.pods.subscribe(self._remember)
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Decide what to do about the group that the pod `key` leads."""
+        observed = await self.observe(key)
+        plan = reconcile(observed, self._clock.now())
+        if not any(isinstance(action, Delete | Apply) for action in plan.actions):
+            self._gone.pop(key, None)  # looked at, and nothing depends on remembering them until it is written
+        return plan
+
+    async def observe(self, key: ObjectKey) -> Observed:
+        """Collect what is known of a group."""
+        leader = self._informers.pods.store.get(key)
+        if leader is None:
+            return Observed(leader=None)
+        group = self._observe_cached(key, leader)
+        node = wants_node(group)
+        return replace(group, node=await self._get_node(node)) if node else group
+
+    def watches(self) -> Sequence[Watch]:
+        """Return what is watched, and which leader pod a change concerns."""
+        return (
+            Watch(self._informers.pods, keys_of_pod),
+            Watch(self._informers.statefulsets, keys_of_statefulset),
+            Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
+            Watch(self._informers.services, keys_of_nothing),
+            Watch(self._informers.revisions, keys_of_nothing),
+        )
+
+    def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> Observed:
+        informers = self._informers
+        lws = selection.lws_key(leader)
+        group = selection.group_value(lws, meta.labels(leader).get(labels.GROUP_INDEX, ""))
+        return Observed(
+            leader=leader,
+            leaderworkerset=informers.leaderworkersets.store.get(lws),
+            pods=informers.pods.store.by_index(selection.BY_GROUP, group),
+            gone=tuple(self._gone.get(key, {}).values()),
+            statefulsets=informers.statefulsets.store.by_index(selection.BY_GROUP, group),
+            revisions=informers.revisions.store.by_index(selection.BY_LWS, str(lws)),
+            has_service=informers.services.store.get(key) is not None,
+            record=informers.revisions.store.get(ObjectKey(key.namespace, recreation.record_name(leader))),
+        )
+
+    async def _get_node(self, name: str) -> JSONObject | None:
+        try:
+            return await self._client.get(NODES, ObjectKey("", name))
+        except NotFound:
+            return None
+
+    def _remember(self, change: Change) -> None:
+        """Keep a worker that is gone for the next look at its group; forget a group whose leader is gone."""
+        if change.new is not None:
+            return
+        for key in keys_of_pod(change):
+            if key == meta.key(change.object):
+                self._gone.pop(key, None)
+            else:
+                self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
+
+    def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a LeaderWorkerSet to its leader pods when it appears: its pods may have been seen before it was."""
+        if change.old is not None or change.new is None:
+            return ()
+        leaders = self._informers.pods.store.by_index(selection.LEADERS, str(meta.key(change.new)))
+        return [meta.key(leader) for leader in leaders]
+
+
+def build_controller(informers: Informers, client: Client, executor: Executor, clock: Clock) -> Controller:
+    """Wire the controller."""
+    driver = Driver(informers, client, clock)
+    return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, clock=clock)
+
+
+def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
+    """Map a pod to its leader; one that tells no leader is its own key, to be complained of."""
+    pod = change.object
+    ordinal = ordinals.split(meta.name(pod))
+    if is_leader(pod) or not meta.labels(pod).get(labels.WORKER_INDEX) or ordinal is None:
+        return (meta.key(pod),)
+    return (ObjectKey(meta.namespace(pod), ordinal.parent),)
+
+
+def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
+    """Map a worker StatefulSet to the leader pod that controls it."""
+    owner = meta.controller_of(change.object)
+    if owner is None or owner["kind"] != PODS.kind:
+        return ()
+    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+
+
+def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
+    """Map to no key: what is read, and waited for after writes, but changes no decision by itself."""
+    return ()

@@ -1,0 +1,74 @@
+"""Which objects the controllers keep in memory, and how they find them: informers, indexes, keys.
+
+Everything that belongs to a LeaderWorkerSet carries its name as a label, so one selector bounds what is watched: memory
+follows the pods of LeaderWorkerSets, not those of the cluster. Indexes file an object under the LeaderWorkerSet it
+carries the name of, and under the group.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.informer import Informer
+
+BY_LWS: Final = "leaderworkerset"
+BY_GROUP: Final = "group"
+LEADERS: Final = "leaders"
+
+
+@dataclass(frozen=True, slots=True)
+class Informers:
+    """One informer per resource, shared by all controllers."""
+
+    leaderworkersets: Informer
+    statefulsets: Informer
+    pods: Informer
+    services: Informer
+    revisions: Informer
+
+    def all(self) -> tuple[Informer, ...]:
+        """Return every one of them."""
+        return (self.leaderworkersets, self.statefulsets, self.pods, self.services, self.revisions)
+
+
+def build_informers(client: Client) -> Informers:
+    """Build the informers; nothing is read before they run."""
+    selector = labels.NAME
+    return Informers(
+        leaderworkersets=Informer(client, LEADERWORKERSETS),
+        statefulsets=Informer(client, STATEFULSETS, label_selector=selector, indexes={BY_GROUP: group_values}),
+        pods=Informer(client, PODS, label_selector=selector, indexes={BY_GROUP: group_values, LEADERS: leader_values}),
+        services=Informer(client, SERVICES, label_selector=selector),
+        revisions=Informer(client, CONTROLLER_REVISIONS, label_selector=selector, indexes={BY_LWS: lws_values}),
+    )
+
+
+def lws_key(obj: JSONObject) -> ObjectKey:
+    """Return the key of the LeaderWorkerSet whose name the object carries."""
+    return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
+
+
+def group_value(lws: ObjectKey, group_index: str) -> str:
+    """Return the index value of a group."""
+    return f"{lws}/{group_index}"
+
+
+def lws_values(obj: JSONObject) -> Iterable[str]:
+    """File an object under its LeaderWorkerSet."""
+    return (str(lws_key(obj)),)
+
+
+def leader_values(pod: JSONObject) -> Iterable[str]:
+    """File a leader pod under its LeaderWorkerSet."""
+    return lws_values(pod) if is_leader(pod) else ()
+
+
+def group_values(obj: JSONObject) -> Iterable[str]:
+    """File a pod or worker StatefulSet under its group; the leader StatefulSet has none."""
+    group_index = meta.labels(obj).get(labels.GROUP_INDEX)
+    return () if group_index is None else (group_value(lws_key(obj), group_index),)
