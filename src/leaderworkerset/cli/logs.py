@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
@@ -14,10 +14,10 @@ from leaderworkerset.api.resources import PODS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.colors import Painter
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.following import SetInformers, following
+from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.groups import place_of
 from leaderworkerset.cli.selection import Selection
-from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.target import Target
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import APIError, BadRequest, ConnectionFault, NotFound
 from leaderworkerset.kube.requests import Query
@@ -65,7 +65,10 @@ def command(target: Target, /, name: str, **options: Any) -> None:
         async with target.session() as session:
             printer = Printer(bare=chosen.rank is not None)
             if wanted.follow:
-                await follow(session, chosen, wanted, printer)
+                await selection.find(session, chosen.name)
+                informers = SetInformers(session.client, ObjectKey(session.namespace, chosen.name))
+                async with following(*informers.all) as objects:
+                    await Follower(session.client, chosen, wanted, printer).run(objects, informers)
                 return
             for pod in await selection.pods_of(session, chosen):
                 async for line in read(session.client, pod, wanted):
@@ -74,8 +77,16 @@ def command(target: Target, /, name: str, **options: Any) -> None:
     asyncio.run(act())
 
 
+class Sink(Protocol):
+    """Takes log lines."""
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Take one line of a pod."""
+        ...
+
+
 class Printer:
-    """Writes log lines to standard output, each after its `group/rank`."""
+    """Writes log lines to standard output, each after its `group/rank` unless `bare`."""
 
     def __init__(self, *, bare: bool = False) -> None:
         self._bare = bare
@@ -83,40 +94,58 @@ class Printer:
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Write one line of a pod."""
-        text = line.decode(errors="replace")
-        if not self._bare:
-            group, rank = place_of(pod) or ("?", "?")
-            text = f"{self._painter.rank(f'{group}/{rank}', group)} {text}"
-        click.echo(text)
+        click.echo(line.decode(errors="replace") if self._bare else prefixed(self._painter, pod, line))
 
 
-async def follow(session: Session, chosen: Selection, options: Options, printer: Printer) -> None:
-    """Follow the logs of all chosen ranks, those that come later too, until the LeaderWorkerSet is gone."""
-    await selection.find(session, chosen.name)
-    informers = SetInformers(session.client, ObjectKey(session.namespace, chosen.name))
-    seen: set[str] = set()
-    async with asyncio.TaskGroup() as tasks, following(*informers.all) as objects:
-        readers: set[asyncio.Task[None]] = set()
-
-        def look() -> bool | None:
-            for pod in informers.pods.store.list():
-                if chosen.covers(pod) and has_log(pod, options.container) and meta.uid(pod) not in seen:
-                    seen.add(meta.uid(pod))
-                    task = tasks.create_task(copy(session.client, pod, options, printer))
-                    readers.add(task)
-                    task.add_done_callback(readers.discard)
-            return True if informers.lws() is None else None
-
-        await objects.until(look)
+def prefixed(painter: Painter, pod: JSONObject, line: bytes) -> str:
+    """Put `group/rank` before a log line."""
+    group, rank = place_of(pod) or ("?", "?")
+    return f"{painter.rank(f'{group}/{rank}', group)} {line.decode(errors='replace')}"
 
 
-async def copy(client: Client, pod: JSONObject, options: Options, printer: Printer) -> None:
-    """Copy one pod's log, over restarts of its container, until the pod is gone."""
-    try:
-        async for line in read(client, pod, options):
-            printer.line(pod, line)
-    except (NotFound, ConnectionFault):
-        return  # the pod is gone, and its log with it
+class Follower:
+    """Follows the logs of the chosen ranks, over restarts of containers and with pods that come later."""
+
+    def __init__(self, client: Client, chosen: Selection, options: Options, sink: Sink) -> None:
+        self._client = client
+        self._chosen = chosen
+        self._options = options
+        self._sink = sink
+        self._seen: set[tuple[str, int]] = set()
+        self._readers: set[asyncio.Task[None]] = set()
+
+    async def run(self, objects: Following, informers: SetInformers) -> None:
+        """Follow until the LeaderWorkerSet is gone."""
+        async with asyncio.TaskGroup() as tasks:
+
+            def look() -> bool | None:
+                for pod in filter(self._chosen.covers, informers.pods.store.list()):
+                    self._begin(tasks, pod)
+                return True if informers.lws() is None else None
+
+            await objects.until(look)
+
+    async def drained(self, timeout: float) -> None:
+        """Wait until the logs that are being read have come to their end, at most `timeout` seconds."""
+        if self._readers:
+            await asyncio.wait(self._readers, timeout=timeout)
+
+    def _begin(self, tasks: asyncio.TaskGroup, pod: JSONObject) -> None:
+        status = container_status(pod, self._options.container)
+        run = (meta.uid(pod), status.get("restartCount", 0))
+        if run in self._seen or not has_log(status):
+            return
+        self._seen.add(run)
+        task = tasks.create_task(self._copy(pod))
+        self._readers.add(task)
+        task.add_done_callback(self._readers.discard)
+
+    async def _copy(self, pod: JSONObject) -> None:
+        try:
+            async for line in read(self._client, pod, self._options):
+                self._sink.line(pod, line)
+        except (NotFound, ConnectionFault):
+            return  # the pod is gone, and its log with it
 
 
 async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:
@@ -140,14 +169,18 @@ async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterat
         yield rest
 
 
-def has_log(pod: JSONObject, container: str | None) -> bool:
-    """Tell whether the container has started at least once."""
+def container_status(pod: JSONObject, container: str | None) -> JSONObject:
+    """Return the status of a container (None: the first one), empty before there is one."""
     name = container or meta.spec(pod)["containers"][0]["name"]
     status = meta.status(pod)
     statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
-    mine: JSONObject = next((entry for entry in statuses if entry.get("name") == name), {})
-    state = mine.get("state") or {}
-    return "running" in state or "terminated" in state or bool(mine.get("restartCount"))
+    return next((entry for entry in statuses if entry.get("name") == name), {})
+
+
+def has_log(status: JSONObject) -> bool:
+    """Tell whether the container has started."""
+    state = status.get("state") or {}
+    return "running" in state or "terminated" in state
 
 
 def seconds(duration: str) -> int:

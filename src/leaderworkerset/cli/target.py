@@ -1,21 +1,30 @@
 """What a command speaks to: a cluster by kubeconfig, or an embedded cluster of this machine."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+import leaderworkerset
 from leaderworkerset.cli import places
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.requests import Query
+
+if TYPE_CHECKING:
+    from leaderworkerset.kube.channels import Channels  # it brings aiohttp, which usage errors do not need
+
+OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An open client, the namespace that commands act in, and words for messages."""
+    """An open client, the namespace that commands act in, and the way to open channels (path, query, protocol)."""
 
     client: Client
     namespace: str
+    channels: OpenChannels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +43,11 @@ class Target:
         from leaderworkerset.kube.http import HTTPTransport
 
         path = self._local_kubeconfig() if self.local else self.kubeconfig
-        connection = kubeconfig.load(Path(path) if path else None, context=self.context_name)
-        client = Client(HTTPTransport(connection), field_validation="Strict")
+        access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
+        transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
+        client = Client(transport, field_validation="Strict")
         try:
-            yield Session(client, self.namespace or connection.namespace or "default")
+            yield Session(client, self.namespace or access.namespace, transport.channels)
         finally:
             await client.close()
 

@@ -1,0 +1,92 @@
+"""The options of an embedded cluster, shared by `lws up` and `lws run`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from leaderworkerset.cli.errors import UsageFault
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """What an embedded cluster is like."""
+
+    nodes: int = 1
+    node_labels: tuple[str, ...] = ()
+    gpus_per_node: int = 0
+    network: str = "isolated"
+    images: tuple[tuple[str, Path], ...] = ()
+    stub: bool = False
+    port: int = 0
+
+    def words(self) -> list[str]:
+        """Return the command line words that say the same, for a process of its own."""
+        words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
+        words += [f"--node-label={label}" for label in self.node_labels]
+        words += [f"--image={name}={directory}" for name, directory in self.images]
+        return [*words, f"--port={self.port}", *(["--stub"] if self.stub else [])]
+
+
+OPTIONS = (
+    click.option("--nodes", type=click.IntRange(1, 1000), default=1, show_default=True, help="Simulated nodes."),
+    click.option(
+        "--node-label",
+        "node_labels",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A label of every node; {i} is the node's number, sums of it work too: rack=r{i//2}.",
+    ),
+    click.option("--gpus-per-node", type=click.IntRange(0, 1024), default=0, show_default=True, help="nvidia.com/gpu."),
+    click.option(
+        "--network",
+        type=click.Choice(["isolated", "shared"]),
+        default="isolated",
+        show_default=True,
+        help="isolated: every pod has its own network. shared: the host's, with one 127.x.y.z for each pod.",
+    ),
+    click.option(
+        "--image",
+        "images",
+        multiple=True,
+        metavar="NAME=DIR",
+        help="What stands for an image: a root file system, a virtual environment, or a folder with programs.",
+    ),
+    click.option("--stub", is_flag=True, help="Replace containers that cannot run here by a small server."),
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        metavar="N",
+        help="Where the API server listens; 0: where it did last time, else any free port.",
+    ),
+)
+
+
+def cluster_options(command: Command) -> Command:
+    """Give a command the options of an embedded cluster; they arrive as keyword arguments."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def collect(options: dict[str, Any]) -> ClusterOptions:
+    """Take the options of a cluster out of a command's keyword arguments."""
+    names = ("nodes", "node_labels", "gpus_per_node", "network", "images", "stub", "port")
+    own = {name: options.pop(name) for name in names}
+    return ClusterOptions(**own | {"images": tuple(map(parse_image, own["images"]))})
+
+
+def parse_image(words: str) -> tuple[str, Path]:
+    """Read NAME=DIR."""
+    name, separator, directory = words.partition("=")
+    path = Path(directory).expanduser().absolute()
+    if not separator or not name or not directory:
+        raise UsageFault(f"--image {words}: write NAME=DIR, as in --image vllm/vllm-openai=./my-venv")
+    if not path.is_dir():
+        raise UsageFault(f"--image {words}: {path} is not a directory")
+    return name, path

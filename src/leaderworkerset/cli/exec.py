@@ -1,0 +1,124 @@
+"""`lws exec`: run a command in a rank, with its standard streams, and end with its exit code."""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+import msgspec
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import PODS
+from leaderworkerset.cli import selection
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.kube import channels
+from leaderworkerset.kube.channels import Channels
+
+PIECE = 32 * 1024
+
+
+@click.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
+@click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input on.")
+@click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
+@click.pass_obj
+def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:
+    """Run a command in a rank (without a rank: the leader; without a group: group 0)."""
+    chosen = selection.parse(name)
+    has_terminal = flags["terminal"] and sys.stdin.isatty()
+
+    async def act() -> int:
+        async with target.session() as session:
+            pod = await selection.one_pod(session, chosen)
+            first = container or meta.spec(pod)["containers"][0]["name"]
+            query = [("container", first), ("stdout", "true"), *(("command", word) for word in words)]
+            query += [("stdin", "true")] if flags["passes_input"] else []
+            query += [("tty", "true")] if flags["terminal"] else [("stderr", "true")]
+            with raw_terminal() if has_terminal else contextlib.nullcontext():
+                return await converse(session, pod, tuple(query), passes_input=flags["passes_input"])
+
+    return asyncio.run(act())
+
+
+async def converse(session: Session, pod: JSONObject, query: tuple[tuple[str, str], ...], *, passes_input: bool) -> int:
+    """Pass bytes both ways until the command has ended; return its exit code."""
+    path = PODS.path(meta.namespace(pod), meta.name(pod), "exec")
+    async with session.channels(path, query, channels.EXEC_PROTOCOL) as streams:
+        sender = asyncio.create_task(send_input(streams)) if passes_input else None
+        resizing = resize_with_window(streams) if ("tty", "true") in query else contextlib.nullcontext()
+        try:
+            with resizing:
+                return await receive_output(streams)
+        finally:
+            if sender:
+                sender.cancel()
+
+
+async def receive_output(streams: Channels) -> int:
+    """Write what the command writes; return its exit code."""
+    outputs = {channels.STDOUT: sys.stdout.buffer, channels.STDERR: sys.stderr.buffer}
+    while piece := await streams.receive():
+        channel, data = piece
+        if channel == channels.STATUS:
+            return channels.exit_code(data)
+        if channel in outputs:
+            outputs[channel].write(data)
+            outputs[channel].flush()
+    raise CommandError("the connection ended before the command did")
+
+
+async def send_input(streams: Channels) -> None:
+    """Pass standard input on, to its end."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    try:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    except ValueError:  # a regular file: it can be read at once
+        for piece in iter(lambda: sys.stdin.buffer.read(PIECE), b""):
+            await streams.send(channels.STDIN, piece)
+    else:
+        while piece := await reader.read(PIECE):
+            await streams.send(channels.STDIN, piece)
+    await streams.close_stream(channels.STDIN)
+
+
+@contextmanager
+def raw_terminal() -> Iterator[None]:
+    """Let every key through to the command; put the terminal back after it."""
+    before = termios.tcgetattr(sys.stdin)
+    tty.setraw(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def resize_with_window(streams: Channels) -> Iterator[None]:
+    """Tell the command the size of the terminal, now and whenever it changes."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def tell() -> None:
+        size = shutil.get_terminal_size()
+        body = msgspec.json.encode({"Width": size.columns, "Height": size.lines})
+        task = loop.create_task(streams.send(channels.RESIZE, body))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    tell()
+    loop.add_signal_handler(signal.SIGWINCH, tell)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGWINCH)

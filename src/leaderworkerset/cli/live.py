@@ -1,0 +1,103 @@
+"""The live view of a run: on a terminal a table below the logs, elsewhere one line per change of a group."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+import click
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.cli import output
+from leaderworkerset.cli.colors import Painter, wanted
+from leaderworkerset.cli.groups import Group, View
+from leaderworkerset.cli.logs import prefixed
+
+
+class Display(Protocol):
+    """Shows groups and log lines."""
+
+    def update(self, views: Sequence[View]) -> None:
+        """Show the groups as they are now."""
+        ...
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Show one line of a rank's log."""
+        ...
+
+    def close(self) -> None:
+        """Leave the screen as it is."""
+        ...
+
+
+def display() -> Display:
+    """Return the display that fits standard output."""
+    return TerminalDisplay() if wanted(sys.stdout) else PlainDisplay()
+
+
+class PlainDisplay:
+    """Groups as lines on standard error, logs as lines on standard output."""
+
+    def __init__(self) -> None:
+        self._shown: dict[tuple[str, int], str] = {}
+        self._painter = Painter(sys.stdout)
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print a line for every group that changed."""
+        for view in views:
+            for group in view.groups:
+                text = summary(view, group)
+                if self._shown.get((view.name, group.index)) != text:
+                    self._shown[view.name, group.index] = text
+                    click.echo(text, err=True)
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Print a log line after its group/rank."""
+        click.echo(prefixed(self._painter, pod, line))
+
+    def close(self) -> None:
+        """Nothing to leave behind."""
+
+
+class TerminalDisplay:
+    """A table that stays below the scrolling logs."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._painter = Painter(sys.stdout)
+        self._live = Live(console=Console(highlight=False, markup=False), auto_refresh=False)
+        self._live.start()
+
+    def update(self, views: Sequence[View]) -> None:
+        """Draw the table anew."""
+        from rich.text import Text
+
+        now = datetime.now(UTC)
+        lines = [line for view in views for line in ["", *output.sets([view], now), *output.groups(view.groups, now)]]
+        self._live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Print a log line above the table."""
+        from rich.text import Text
+
+        self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line)))
+
+    def close(self) -> None:
+        """Leave the last table on the screen."""
+        self._live.stop()
+
+
+def summary(view: View, group: Group) -> str:
+    """Describe a group in one line: how many of its ranks are ready, and what the others are."""
+    ready = sum(rank.is_ready for rank in group.ranks)
+    text = f"{view.name} group {group.index}: {ready} of {len(group.ranks)} ranks ready"
+    others = Counter(rank.state for rank in group.ranks if not rank.is_ready)
+    if others:
+        text += f" ({', '.join(f'{count} {state}' for state, count in sorted(others.items()))})"
+    reason = next(
+        (rank for rank in group.ranks if rank.why and rank.state not in {"Missing", "ContainerCreating"}), None
+    )
+    return f"{text}; {reason.pod}: {reason.why}" if reason else text

@@ -1,0 +1,99 @@
+"""`lws port-forward`: listen on this machine and pass connections on to a port inside a rank."""
+
+import asyncio
+import struct
+from contextlib import AsyncExitStack
+
+import click
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import PODS
+from leaderworkerset.cli import selection
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.signals import until_stopped
+from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.kube import channels
+from leaderworkerset.kube.channels import Channels
+from leaderworkerset.kube.errors import KubeError
+
+PIECE = 64 * 1024
+DATA, FAULT = 0, 1
+"""The two streams of the only port of a connection."""
+
+
+@click.command("port-forward")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("ports", nargs=-1, required=True, metavar="[LOCAL:]REMOTE...")
+@click.option("--address", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.pass_obj
+def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> None:
+    """Reach ports of a rank (without a rank: the leader) until Ctrl-C. LOCAL 0 or :REMOTE takes any free port."""
+    chosen = selection.parse(name)
+    pairs = [parse(words) for words in ports]
+
+    async def act() -> None:
+        async with target.session() as session, until_stopped() as stopped, AsyncExitStack() as servers:
+            pod = await selection.one_pod(session, chosen)
+            for local, remote in pairs:
+                server = await servers.enter_async_context(await listen(session, pod, (address, local), remote))
+                bound = server.sockets[0].getsockname()
+                click.echo(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
+            await stopped.wait()
+
+    asyncio.run(act())
+
+
+def parse(words: str) -> tuple[int, int]:
+    """Read [LOCAL:]REMOTE; without LOCAL both are the same.
+
+    >>> parse("8080"), parse("9000:80"), parse(":80")
+    ((8080, 8080), (9000, 80), (0, 80))
+    """
+    local, separator, remote = words.rpartition(":")
+    numbers = (local or ("0" if separator else remote), remote)
+    if not all(number.isdecimal() and int(number) < 65536 for number in numbers) or int(remote) == 0:
+        raise UsageFault(f"{words!r}: write [LOCAL:]REMOTE with ports from 1 to 65535")
+    return int(numbers[0]), int(remote)
+
+
+async def listen(session: Session, pod: JSONObject, address: tuple[str, int], remote: int) -> asyncio.Server:
+    """Listen on this machine; every connection gets a WebSocket of its own."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = PODS.path(meta.namespace(pod), meta.name(pod), "portforward")
+        try:
+            async with session.channels(path, (("ports", str(remote)),), channels.PORTS_PROTOCOL) as streams:
+                await pump(streams, reader, writer)
+        except (KubeError, CommandError, ConnectionError) as error:
+            click.echo(f"{meta.name(pod)}:{remote}: {error}", err=True)
+        finally:
+            writer.close()
+
+    try:
+        return await asyncio.start_server(serve, *address)
+    except OSError as error:
+        raise CommandError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from error
+
+
+async def pump(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass bytes both ways until one side ends."""
+
+    async def upwards() -> None:
+        while piece := await reader.read(PIECE):
+            await streams.send(DATA, piece)
+
+    sending = asyncio.create_task(upwards())
+    greeted: set[int] = set()
+    try:
+        while piece := await streams.receive():
+            channel, data = piece
+            if channel not in greeted:
+                greeted.add(channel)  # the first piece of each stream repeats the port, little-endian
+                data = data[struct.calcsize("<H") :]
+            if channel == FAULT and data:
+                raise CommandError(data.decode(errors="replace"))
+            writer.write(data)
+            await writer.drain()
+    finally:
+        sending.cancel()

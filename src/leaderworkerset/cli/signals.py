@@ -1,0 +1,29 @@
+"""Asking a command to stop: SIGINT, SIGTERM and SIGHUP set an event; a second SIGINT ends it at once."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@asynccontextmanager
+async def until_stopped() -> AsyncIterator[asyncio.Event]:
+    """Yield an event that is set when this process is asked to stop."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if stopped.is_set():
+            os._exit(130)  # the second request: the kernel ends all pods with this process
+        stopped.set()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield stopped
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
