@@ -18,6 +18,18 @@ def is_percent(value: IntOrString) -> bool:
     return isinstance(value, str) and PERCENT.fullmatch(value) is not None
 
 
+def exceeds_whole(value: IntOrString) -> bool:
+    """Tell whether the value is a percentage above 100 %.
+
+    >>> exceeds_whole("200%"), exceeds_whole("0100%"), exceeds_whole(200)
+    (True, False, False)
+    """
+    if not isinstance(value, str) or not is_percent(value):
+        return False
+    digits = value.removesuffix("%").lstrip("0")
+    return len(digits) > 3 or int(digits or "0") > 100
+
+
 def percent(value: IntOrString) -> int | None:
     """Return the number before the `%`, or None where the value is not a percentage."""
     match = SIGNED_PERCENT.fullmatch(value) if isinstance(value, str) else None

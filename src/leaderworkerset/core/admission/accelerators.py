@@ -1,0 +1,140 @@
+"""TPU variables: the hosts that work together on one slice, and which of them this process is (R-TPU-1 to R-TPU-6).
+
+Two ways of counting: the whole group is one slice (plain), or each subgroup is. Both leave a pod alone whose first TPU
+container already names its hosts or its id.
+"""
+
+from dataclasses import dataclass
+
+from leaderworkerset.api import labels, meta, ordinals, quantity
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.edits import environment, with_each_container
+from leaderworkerset.core.admission.numbers import read_annotation, read_label
+
+RESOURCE = "google.com/tpu"
+WORKER_HOSTNAMES = "TPU_WORKER_HOSTNAMES"
+WORKER_ID = "TPU_WORKER_ID"
+NAME = "TPU_NAME"
+PROCESS_ADDRESSES = "TPU_PROCESS_ADDRESSES"
+PROCESS_PORT = "TPU_PROCESS_PORT"
+FIRST_PORT = 8476
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The hosts that work together, how many processes each runs, and the id of this pod's first process."""
+
+    name: str
+    hosts: tuple[str, ...]
+    ports: tuple[str, ...]
+    first_id: int
+
+    def variables(self, process: int) -> dict[str, str]:
+        """Return the variables of the pod's n-th process, in their order (R-TPU-4)."""
+        hostnames = [host for host in self.hosts for _ in self.ports]
+        addresses = [f"{host}:{port}" for host in self.hosts for port in self.ports]
+        return {
+            WORKER_HOSTNAMES: ",".join(hostnames),
+            WORKER_ID: str(self.first_id + process),
+            NAME: self.name,
+            PROCESS_ADDRESSES: ",".join(addresses),
+            PROCESS_PORT: self.ports[process],
+        }
+
+
+def requests_tpus(pod_spec: JSONObject) -> bool:
+    """Tell whether any container or init container requests TPUs."""
+    return bool(_tpu_containers(pod_spec))
+
+
+def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
+    """Return the pod with the variables in its TPU containers; without such containers the pod comes back as it is."""
+    containers = _tpu_containers(meta.spec(pod))
+    if not containers or _values(containers[0]).keys() & {WORKER_HOSTNAMES, WORKER_ID}:
+        return pod
+    if labels.SUBGROUP_SIZE in meta.annotations(pod):
+        containers = containers[:1]
+        tpu_slice = _subgroup_slice(pod, _ports(containers), is_leader=is_leader)
+    else:
+        tpu_slice = _group_slice(pod, _ports(containers), size=size, is_leader=is_leader)
+    added = {container["name"]: tpu_slice.variables(i) for i, container in enumerate(containers)}
+    return with_each_container(pod, lambda container: _append(container, added.get(container["name"], {})))
+
+
+def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leader: bool) -> Slice:
+    """Count over the whole group; a leader without TPUs is left out of its workers' slice (R-TPU-3)."""
+    (leader, ordinal), leader_computes = _identity(pod, is_leader=is_leader), _leader_computes(pod)
+    index = ordinal if is_leader or leader_computes else ordinal - 1
+    hosts = [leader] if leader_computes or is_leader else []
+    hosts += [f"{leader}-{worker}" for worker in range(1, size)]
+    return Slice(leader, _in_subdomain(pod, hosts), ports, index * len(ports))
+
+
+def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool) -> Slice:
+    """Count over the pod's subgroup (R-TPU-5)."""
+    size = read_annotation(pod, labels.SUBGROUP_SIZE)
+    subgroup = read_label(pod, labels.SUBGROUP_INDEX)
+    worker = read_label(pod, labels.WORKER_INDEX)
+    if size < 1:
+        raise Denied(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
+    leader, leader_computes = _identity(pod, is_leader=is_leader).parent, _leader_computes(pod)
+    process = worker % size
+    if worker != 0 and not leader_computes:
+        process, subgroup = (worker - 1) % size, (worker - 1) // size
+    first, last = size * subgroup + 1, size * (subgroup + 1)
+    hosts = []
+    if is_leader or (leader_computes and subgroup == 0):
+        hosts, last = [leader], last - 1
+    elif leader_computes:
+        first, last = first - 1, last - 1
+    hosts += [f"{leader}-{index}" for index in range(first, last + 1)]
+    return Slice(leader, _in_subdomain(pod, hosts), ports, process)
+
+
+def _leader_computes(pod: JSONObject) -> bool:
+    return meta.annotations(pod).get(labels.LEADER_REQUESTS_TPUS) == "true"
+
+
+def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
+    """Return the leader's name and the pod's index in the group."""
+    name = meta.name(pod)
+    identity = ordinals.Ordinal(name, 0) if is_leader else ordinals.split(name)
+    if identity is None:
+        raise Denied(f"parsing parent name from pod {name}")
+    return identity
+
+
+def _in_subdomain(pod: JSONObject, hosts: list[str]) -> tuple[str, ...]:
+    subdomain = meta.spec(pod).get("subdomain") or ""
+    return tuple(f"{host}.{subdomain}" for host in hosts)
+
+
+def _ports(containers: list[JSONObject]) -> tuple[str, ...]:
+    """Return each container's own process port, or the next of the default ones."""
+    return tuple(_values(container).get(PROCESS_PORT) or str(FIRST_PORT + i) for i, container in enumerate(containers))
+
+
+def _tpu_containers(pod_spec: JSONObject) -> list[JSONObject]:
+    """Return the containers that request TPUs, init containers last (R-TPU-1)."""
+    containers = [*(pod_spec.get("containers") or []), *(pod_spec.get("initContainers") or [])]
+    return [container for container in containers if _requests(container)]
+
+
+def _requests(container: JSONObject) -> bool:
+    resources = container.get("resources") or {}
+    amounts = [(resources.get(kind) or {}).get(RESOURCE) or 0 for kind in ("limits", "requests")]
+    return any(map(quantity.parse, amounts))
+
+
+def _values(container: JSONObject) -> dict[str, str]:
+    return {entry["name"]: entry.get("value") or "" for entry in environment(container)}
+
+
+def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:
+    """Append the variables; a process port of the container's own stays the only one."""
+    own = _values(container)
+    added = [
+        {"name": name, "value": value} for name, value in variables.items() if name != PROCESS_PORT or name not in own
+    ]
+    return container | {"env": [*environment(container), *added]} if added else container

@@ -1,0 +1,5 @@
+"""The word of every admission decision that says no."""
+
+
+class Denied(Exception):
+    """The object must not be stored; the text is what the user reads."""

@@ -1,0 +1,28 @@
+"""Copies of a pod with parts of it changed; the pod given stays as it is."""
+
+from collections.abc import Callable, Mapping
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+
+
+def with_labels(pod: JSONObject, labels: Mapping[str, str]) -> JSONObject:
+    """Return the pod with labels added or replaced."""
+    return pod | {"metadata": meta.metadata(pod) | {"labels": meta.labels(pod) | dict(labels)}}
+
+
+def with_spec(pod: JSONObject, fields: JSONObject) -> JSONObject:
+    """Return the pod with fields of its spec added or replaced."""
+    return pod | {"spec": meta.spec(pod) | fields}
+
+
+def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+    """Return the pod with every container and init container changed; ephemeral ones stay."""
+    spec = meta.spec(pod)
+    present = [field for field in ("containers", "initContainers") if spec.get(field)]
+    return with_spec(pod, {field: [change(container) for container in spec[field]] for field in present})
+
+
+def environment(container: JSONObject) -> list[JSONObject]:
+    """Return the container's variables, empty where absent."""
+    return container.get("env") or []

@@ -1,0 +1,52 @@
+"""The variables by which a process finds its group: `LWS_LEADER_ADDRESS` and its fellows (R-ENV-1 to R-ENV-5).
+
+The three of the contract come first in every container and win over the user's own. `LWS_GROUP_INDEX` follows them,
+unless the user set it.
+"""
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.edits import environment, with_each_container
+
+
+def inject(pod: JSONObject) -> JSONObject:
+    """Return the pod with the variables in every container and init container."""
+    variables = build_variables(pod)
+    return with_each_container(pod, lambda container: _prepend(container, variables))
+
+
+def build_variables(pod: JSONObject) -> dict[str, str]:
+    """Return names and values in their order; deny the pod where a label or annotation is missing (R-ENV-2, R-ENV-5)."""
+    own, annotations = meta.labels(pod), meta.annotations(pod)
+    name = _present(pod, own, labels.NAME, "name label")
+    group_index = _present(pod, own, labels.GROUP_INDEX, "group index label")
+    size = _present(pod, annotations, labels.SIZE, "size annotation")
+    worker_index = _present(pod, own, labels.WORKER_INDEX, "worker index label")
+    subdomain = meta.spec(pod).get("subdomain") or ""
+    return {
+        labels.ENV_LEADER_ADDRESS: f"{name}-{group_index}.{subdomain}.{meta.namespace(pod)}",
+        labels.ENV_GROUP_SIZE: size,
+        labels.ENV_WORKER_INDEX: worker_index,
+        labels.ENV_GROUP_INDEX: group_index,
+    }
+
+
+def _present(pod: JSONObject, values: dict[str, str], key: str, what: str) -> str:
+    if key not in values:
+        raise Denied(f"Failure constructing environment variables, no {what} found for pod {meta.key(pod)}")
+    return values[key]
+
+
+def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
+    """Put the variables first; of the user's, keep the first of each name (R-ENV-3)."""
+    own: dict[str, JSONObject] = {}
+    for entry in environment(container):
+        own.setdefault(entry["name"], entry)
+    injected = {
+        name: {"name": name, "value": value}
+        for name, value in variables.items()
+        if name != labels.ENV_GROUP_INDEX or name not in own
+    }
+    kept = [entry for name, entry in own.items() if name not in injected]
+    return container | {"env": [*injected.values(), *kept]}

@@ -1,0 +1,28 @@
+"""Numbers that pods carry as labels and annotations; what is none denies the pod, in the words of Go's `strconv`."""
+
+import re
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.admission.denial import Denied
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LIMIT = 2**63
+
+
+def read_label(pod: JSONObject, key: str) -> int:
+    """Read a label; an absent one is the empty text, which is no number."""
+    return _parse(meta.labels(pod).get(key, ""))
+
+
+def read_annotation(pod: JSONObject, key: str) -> int:
+    """Read an annotation; an absent one is the empty text, which is no number."""
+    return _parse(meta.annotations(pod).get(key, ""))
+
+
+def _parse(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise Denied(f'strconv.Atoi: parsing "{text}": invalid syntax')
+    if len(text) > len(str(_LIMIT)) + 1 or not -_LIMIT <= int(text) < _LIMIT:
+        raise Denied(f'strconv.Atoi: parsing "{text}": value out of range')
+    return int(text)

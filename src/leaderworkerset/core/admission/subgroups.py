@@ -1,0 +1,68 @@
+"""Subgroups: which one a pod of a group belongs to, and what it gets for it (R-ADM-8 to R-ADM-13).
+
+The pod carries all facts: annotation `subgroup-size`, the policy type, and its own index within the group.
+"""
+
+import hashlib
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.admission.affinity import with_exclusive_terms
+from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.edits import with_labels
+from leaderworkerset.core.admission.numbers import read_annotation
+
+
+def group_hash(*parts: str) -> str:
+    """Return the key that all pods of one group, or one subgroup, share.
+
+    >>> group_hash("default", "test-sample")
+    '95e88034e460983f51a9952fe128729fbc0663b5'
+    """
+    return hashlib.sha1("/".join(parts).encode(), usedforsecurity=False).hexdigest()
+
+
+def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
+    """Return the subgroup of a worker (R-ADM-12).
+
+    Where only the workers divide evenly the leader is one too many: it joins the first subgroup, and workers count
+    from themselves.
+
+    >>> [subgroup_index(5, 2, worker) for worker in (1, 2, 3, 4)]
+    [0, 0, 1, 1]
+    """
+    leader_is_extra = (size - 1) % subgroup_size == 0 and size % subgroup_size != 0
+    return (worker_index - 1 if leader_is_extra else worker_index) // subgroup_size
+
+
+def join_as_leader(pod: JSONObject) -> JSONObject:
+    """Return the leader as a member of subgroup 0, unless there are none or it is excluded (R-ADM-8, R-ADM-9)."""
+    excluded = meta.annotations(pod).get(labels.SUBGROUP_POLICY_TYPE) == SubGroupPolicyType.LEADER_EXCLUDED
+    if excluded or not _needs_subgroup(pod):
+        return pod
+    return _join(pod, index=0, leader=meta.name(pod))
+
+
+def join_as_worker(pod: JSONObject, *, size: int, worker_index: int) -> JSONObject:
+    """Return the worker as a member of its subgroup, if there are any (R-ADM-11 to R-ADM-13)."""
+    if not _needs_subgroup(pod):
+        return pod
+    subgroup_size = read_annotation(pod, labels.SUBGROUP_SIZE)
+    if subgroup_size < 1:
+        raise Denied(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
+    index = subgroup_index(size, subgroup_size, worker_index)
+    return _join(pod, index=index, leader=meta.annotations(pod).get(labels.LEADER_NAME, ""))
+
+
+def _needs_subgroup(pod: JSONObject) -> bool:
+    return labels.SUBGROUP_SIZE in meta.annotations(pod) and not meta.labels(pod).get(labels.SUBGROUP_INDEX)
+
+
+def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
+    key = group_hash(leader, str(index))
+    joined = with_labels(pod, {labels.SUBGROUP_INDEX: str(index), labels.SUBGROUP_KEY: key})
+    topology_key = meta.annotations(pod).get(labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
+    if topology_key is None:
+        return joined
+    return with_exclusive_terms(joined, key=labels.SUBGROUP_KEY, value=key, topology_key=topology_key)

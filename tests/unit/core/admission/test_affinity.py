@@ -1,0 +1,45 @@
+"""Exclusive terms beside those of the user (R-ADM-14)."""
+
+from typing import Any
+
+from leaderworkerset.core.admission.affinity import with_exclusive_terms
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def place(affinity: dict[str, Any] | None) -> Any:
+    pod = {"metadata": {"name": "p"}, "spec": {"affinity": affinity}}
+    return with_exclusive_terms(pod, key="k", value="v", topology_key="rack")["spec"]["affinity"]
+
+
+def term(topology: str) -> dict[str, Any]:
+    return {"topologyKey": topology, "labelSelector": {}}
+
+
+def topologies(affinity: dict[str, Any]) -> tuple[list[str], list[str]]:
+    kinds = ("podAffinity", "podAntiAffinity")
+    together, apart = ([item["topologyKey"] for item in affinity[kind][REQUIRED]] for kind in kinds)
+    return together, apart
+
+
+def test_terms_are_appended_to_the_users() -> None:
+    affinity = place(
+        {
+            "nodeAffinity": {"x": 1},
+            "podAffinity": {REQUIRED: [term("zone")], "preferredDuringSchedulingIgnoredDuringExecution": []},
+            "podAntiAffinity": None,
+        }
+    )
+    assert affinity["nodeAffinity"] == {"x": 1}
+    assert "preferredDuringSchedulingIgnoredDuringExecution" in affinity["podAffinity"]
+    assert topologies(affinity) == (["zone", "rack"], ["rack"])
+
+
+def test_a_pod_with_both_kinds_of_terms_is_left_alone() -> None:
+    given = {"podAffinity": {REQUIRED: [term("rack")]}, "podAntiAffinity": {REQUIRED: [term("rack")]}}
+    assert place(given) == given
+
+
+def test_with_one_kind_only_both_are_appended() -> None:
+    given = {"podAffinity": {REQUIRED: [term("rack")]}, "podAntiAffinity": {REQUIRED: [term("zone")]}}
+    assert topologies(place(given)) == (["rack", "rack"], ["zone", "rack"])

@@ -1,0 +1,27 @@
+"""What the variables need (R-ENV-5)."""
+
+from typing import Any
+
+import pytest
+
+from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.environment import build_variables
+
+P = "leaderworkerset.sigs.k8s.io/"
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "missing"),
+    [
+        ({}, {}, "name label"),
+        ({P + "name": "a"}, {}, "group index label"),
+        ({P + "name": "a", P + "group-index": "0"}, {}, "size annotation"),
+        ({P + "name": "a", P + "group-index": "0"}, {P + "size": "1"}, "worker index label"),
+    ],
+)
+def test_the_first_missing_fact_is_named(labels: Any, annotations: Any, missing: str) -> None:
+    """R-ENV-5: in the order name, group index, size, worker index."""
+    pod = {"metadata": {"name": "p", "namespace": "ns", "labels": labels, "annotations": annotations}}
+    with pytest.raises(Denied) as caught:
+        build_variables(pod)
+    assert str(caught.value) == f"Failure constructing environment variables, no {missing} found for pod ns/p"

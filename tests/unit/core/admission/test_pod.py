@@ -1,0 +1,273 @@
+"""Admission of pods (R-ADM, R-ENV)."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.pod import admit_pod
+
+P = "leaderworkerset.sigs.k8s.io/"
+GROUP_KEY = "95e88034e460983f51a9952fe128729fbc0663b5"
+
+
+def pod(
+    name: str,
+    *,
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    spec: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {P + "name": "test"} | {P + key: value for key, value in (labels or {}).items()},
+            "annotations": {P + "size": "5"} | {P + key: value for key, value in (annotations or {}).items()},
+        },
+        "spec": {"subdomain": "test", "containers": [{"name": "main", "image": "i"}]} | (spec or {}),
+    }
+
+
+def leader(name: str = "test-sample", **parts: Any) -> dict[str, Any]:
+    return pod(name, **parts | {"labels": {"worker-index": "0", "group-index": "1"} | parts.pop("labels", {})})
+
+
+def worker(name: str = "test-1-3", **parts: Any) -> dict[str, Any]:
+    given = {"group-index": "1", "group-key": "k"} | parts.pop("labels", {})
+    annotations = {"leader-name": "test-1"} | parts.pop("annotations", {})
+    return pod(name, labels=given, annotations=annotations, **parts)
+
+
+def own_labels(obj: dict[str, Any]) -> dict[str, str]:
+    return {key.removeprefix(P): value for key, value in obj["metadata"]["labels"].items()}
+
+
+def names_of(container: dict[str, Any]) -> list[str]:
+    return [entry["name"] for entry in container["env"]]
+
+
+def test_other_pods_pass_untouched() -> None:
+    """R-ADM-1."""
+    foreign = pod("web-0")
+    foreign["metadata"]["labels"] = {"app": "web"}
+    assert admit_pod(foreign) is foreign
+
+
+def test_the_pod_given_is_not_changed() -> None:
+    given = leader(annotations={"exclusive-topology": "rack", "subgroup-size": "1"}, spec={"affinity": {}})
+    before = copy.deepcopy(given)
+    admit_pod(given)
+    assert given == before
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        ({}, "size annotation is unexpectedly missing for pod test-1"),
+        ({P + "size": "many"}, 'strconv.Atoi: parsing "many": invalid syntax'),
+        ({P + "size": "1" * 30}, f'strconv.Atoi: parsing "{"1" * 30}": value out of range'),
+    ],
+)
+def test_the_size_must_be_a_number(annotations: dict[str, str], message: str) -> None:
+    """R-ADM-1."""
+    bad = leader("test-1")
+    bad["metadata"]["annotations"] = annotations
+    with pytest.raises(Denied) as caught:
+        admit_pod(bad)
+    assert str(caught.value) == message
+
+
+def test_a_pod_without_worker_index_is_a_worker() -> None:
+    """R-ADM-2, Q-1: named like a leader, it becomes worker 0."""
+    admitted = admit_pod(pod("test-pod-0", labels={"group-index": "0"}))
+    assert own_labels(admitted)["worker-index"] == "0"
+    assert "group-key" not in own_labels(admitted)
+
+
+@pytest.mark.parametrize(
+    ("name", "group_index"), [("test-7", "7"), ("a-1-0", "0"), ("a--1", "1"), ("test-sample-12", "12")]
+)
+def test_a_leader_takes_its_group_index_from_its_name(name: str, group_index: str) -> None:
+    """R-ADM-3, R-ADM-4."""
+    assert own_labels(admit_pod(pod(name, labels={"worker-index": "0"})))["group-index"] == group_index
+
+
+@pytest.mark.parametrize("name", ["a1", "a-", "test-sample"])
+@pytest.mark.parametrize("labels", [{"worker-index": "0"}, {}], ids=["leader", "worker"])
+def test_a_name_without_ordinal_is_denied(name: str, labels: dict[str, str]) -> None:
+    """R-ADM-3, R-ADM-4, R-ADM-10."""
+    with pytest.raises(Denied, match=f"parsing pod ordinal for pod {name}"):
+        admit_pod(pod(name, labels=labels))
+
+
+def test_a_leader_keeps_its_group_index_and_gets_its_group_key() -> None:
+    """R-ADM-4, R-ADM-6."""
+    found = own_labels(admit_pod(leader("test-sample")))
+    assert (found["group-index"], found["group-key"]) == ("1", GROUP_KEY)
+
+
+def test_a_leader_keeps_its_group_key() -> None:
+    """R-ADM-6."""
+    admitted = admit_pod(leader(labels={"group-key": "mine"}, annotations={"exclusive-topology": "rack"}))
+    assert own_labels(admitted)["group-key"] == "mine"
+    affinity = admitted["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert affinity[0]["labelSelector"]["matchExpressions"][0]["values"] == ["mine"]
+
+
+@pytest.mark.parametrize(("policy", "subdomain"), [("UniquePerReplica", "test-sample"), ("Shared", "test")])
+def test_a_leader_of_a_group_with_its_own_service_is_its_subdomain(policy: str, subdomain: str) -> None:
+    """R-ADM-5."""
+    admitted = admit_pod(leader(annotations={"subdomainPolicy": policy}))
+    assert admitted["spec"]["subdomain"] == subdomain
+    assert admitted["spec"]["containers"][0]["env"][0]["value"] == f"test-1.{subdomain}.default"
+
+
+def exclusive(key: str, value: str, topology: str) -> dict[str, Any]:
+    def terms(expressions: list[dict[str, Any]]) -> dict[str, Any]:
+        term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": topology}
+        return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+
+    return {
+        "podAffinity": terms([{"key": P + key, "operator": "In", "values": [value]}]),
+        "podAntiAffinity": terms(
+            [{"key": P + key, "operator": "Exists"}, {"key": P + key, "operator": "NotIn", "values": [value]}]
+        ),
+    }
+
+
+def test_a_leader_is_kept_apart_from_other_groups() -> None:
+    """R-ADM-7, R-ADM-14."""
+    admitted = admit_pod(leader(annotations={"exclusive-topology": "rack"}))
+    assert admitted["spec"]["affinity"] == exclusive("group-key", GROUP_KEY, "rack")
+
+
+def test_workers_get_no_group_affinity() -> None:
+    """R-ADM-13."""
+    assert "affinity" not in admit_pod(worker(annotations={"exclusive-topology": "rack"}))["spec"]
+
+
+def test_a_leader_joins_the_first_subgroup() -> None:
+    """R-ADM-8, R-ADM-9."""
+    admitted = admit_pod(leader(annotations={"subgroup-size": "2", "subgroup-exclusive-topology": "block"}))
+    found = own_labels(admitted)
+    assert found["subgroup-index"] == "0"
+    assert admitted["spec"]["affinity"] == exclusive("subgroup-key", found["subgroup-key"], "block")
+
+
+def test_group_and_subgroup_terms_stand_side_by_side() -> None:
+    """R-ADM-7, R-ADM-9: order of the terms."""
+    annotations = {"subgroup-size": "2", "exclusive-topology": "rack", "subgroup-exclusive-topology": "block"}
+    affinity = admit_pod(leader(annotations=annotations))["spec"]["affinity"]
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity[kind]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert [term["topologyKey"] for term in terms] == ["rack", "block"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations"),
+    [
+        ({}, {"subgroup-size": "2", "subgroup-policy-type": "LeaderExcluded"}),
+        ({"subgroup-index": "4"}, {"subgroup-size": "2"}),
+        ({}, {"subgroup-policy-type": "LeaderWorker"}),
+    ],
+    ids=["excluded", "has one", "no subgroups"],
+)
+def test_a_leader_joins_no_subgroup(labels: dict[str, str], annotations: dict[str, str]) -> None:
+    """R-ADM-8."""
+    admitted = admit_pod(leader(labels=labels, annotations=annotations))
+    assert "subgroup-key" not in own_labels(admitted)
+
+
+def test_a_worker_takes_its_index_from_its_name() -> None:
+    """R-ADM-10: overwritten where set; group index and key stay."""
+    found = own_labels(admit_pod(worker("test-1-3", labels={"worker-index": "9"})))
+    assert (found["worker-index"], found["group-index"], found["group-key"]) == ("3", "1", "k")
+
+
+def test_a_worker_joins_its_subgroup() -> None:
+    """R-ADM-11, R-ADM-13."""
+    annotations = {"subgroup-size": "2", "subgroup-policy-type": "LeaderExcluded"}
+    admitted = admit_pod(worker("test-1-3", annotations=annotations | {"subgroup-exclusive-topology": "block"}))
+    found = own_labels(admitted)
+    assert found["subgroup-index"] == "1"
+    assert admitted["spec"]["affinity"] == exclusive("subgroup-key", found["subgroup-key"], "block")
+
+
+def test_a_worker_shares_its_subgroup_key_with_its_leader() -> None:
+    """R-ADM-9, R-ADM-13: both hash the leader's name and the index."""
+    annotations = {"subgroup-size": "2"}
+    first = own_labels(admit_pod(leader("test-1", annotations=annotations)))
+    second = own_labels(admit_pod(worker("test-1-2", annotations=annotations)))
+    assert first["subgroup-key"] == second["subgroup-key"]
+
+
+def test_a_worker_keeps_its_subgroup() -> None:
+    """R-ADM-11."""
+    admitted = admit_pod(worker(labels={"subgroup-index": "4"}, annotations={"subgroup-size": "2"}))
+    assert "subgroup-key" not in own_labels(admitted)
+
+
+@pytest.mark.parametrize(
+    ("size", "message"), [("x", r'strconv\.Atoi: parsing "x"'), ("0", "subgroup-size of pod test-1-3 must be at least")]
+)
+def test_a_bad_subgroup_size_denies_a_worker(size: str, message: str) -> None:
+    with pytest.raises(Denied, match=message):
+        admit_pod(worker(annotations={"subgroup-size": size}))
+
+
+INJECTED = ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GROUP_INDEX"]
+
+
+def test_the_variables_come_first_in_containers_and_init_containers() -> None:
+    """R-ENV-1, R-ENV-2; the group index follows."""
+    spec = {
+        "containers": [{"name": "a", "env": [{"name": "X", "value": "1"}]}, {"name": "b"}],
+        "initContainers": [{"name": "i", "env": None}],
+        "ephemeralContainers": [{"name": "e"}],
+    }
+    admitted = admit_pod(worker("test-1-3", spec=spec))["spec"]
+    values = ["test-1.test.default", "5", "3", "1"]
+    expected = [{"name": name, "value": value} for name, value in zip(INJECTED, values, strict=True)]
+    assert admitted["containers"][0]["env"] == [*expected, {"name": "X", "value": "1"}]
+    assert admitted["containers"][1]["env"] == expected
+    assert admitted["initContainers"][0]["env"] == expected
+    assert admitted["ephemeralContainers"] == [{"name": "e"}]
+
+
+def test_the_variables_win_over_the_users() -> None:
+    """R-ENV-3: and of the user's, the first of a name stays."""
+    env = [
+        {"name": "X", "value": "1"},
+        {"name": "LWS_GROUP_SIZE", "value": "99"},
+        {"name": "X", "value": "2"},
+        {"name": "Y", "value": "3"},
+    ]
+    container = admit_pod(worker(spec={"containers": [{"name": "a", "env": env}]}))["spec"]["containers"][0]
+    assert names_of(container) == [*INJECTED, "X", "Y"]
+    assert container["env"][1]["value"] == "5"
+    assert container["env"][4]["value"] == "1"
+
+
+def test_the_users_own_group_index_stays() -> None:
+    env = [{"name": "X", "value": "1"}, {"name": "LWS_GROUP_INDEX", "value": "mine"}]
+    container = admit_pod(worker(spec={"containers": [{"name": "a", "env": env}]}))["spec"]["containers"][0]
+    assert names_of(container) == [*INJECTED[:3], "X", "LWS_GROUP_INDEX"]
+    assert container["env"][4]["value"] == "mine"
+
+
+def test_a_pod_without_subdomain_has_an_empty_one_in_its_address() -> None:
+    container = admit_pod(worker(spec={"subdomain": None}))["spec"]["containers"][0]
+    assert container["env"][0]["value"] == "test-1..default"
+
+
+def test_a_worker_without_group_index_is_denied() -> None:
+    """R-ENV-5."""
+    with pytest.raises(Denied) as caught:
+        admit_pod(pod("test-1-3"))
+    assert str(caught.value) == (
+        "Failure constructing environment variables, no group index label found for pod default/test-1-3"
+    )
