@@ -113,7 +113,7 @@ class EventRecorder:
             try:
                 await self._write_patiently(series)
             except KubeError as error:
-                log.warning("event lost", event=series.name, reason=series.event.reason, error=str(error))
+                log.warning("event lost", name=series.name, reason=series.event.reason, error=str(error))
             finally:
                 self._queue.task_done()
 
@@ -135,7 +135,7 @@ class EventRecorder:
             try:
                 await self._write(series)
             except PASSING as error:
-                log.debug("event delayed", event=series.name, error=str(error))
+                log.debug("event delayed", name=series.name, error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return

@@ -1,0 +1,177 @@
+"""The transport over HTTP: an aiohttp session behind the seam of `transport.py`. Nothing else imports aiohttp.
+
+In: an `Access`. Out: answers; a `ConnectionFault` with the server's address when none came. Connections are kept and
+shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
+others are left to the caller, who alone knows whether they may happen twice. After a 401 the credentials are renewed,
+once. Redirects are not followed, so a token never reaches another host. Streams have a pool of their own, so that
+watches do not take the places of requests.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from leaderworkerset.kube import proxy, tls
+from leaderworkerset.kube.access import Access
+from leaderworkerset.kube.credentials import Credentials
+from leaderworkerset.kube.errors import ConnectionFault
+from leaderworkerset.kube.transport import Request, Response, StreamResponse
+
+CONNECTIONS: Final = 64
+"""Connections for requests; more requests at once wait for one of them."""
+
+CONNECT_SECONDS: Final = 10.0
+REQUEST_SECONDS: Final = 65.0
+"""The API server itself gives up after 60 s."""
+
+KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""A peer that vanished without a word is noticed after a minute, also by a stream that has nothing to say."""
+
+
+class HTTPTransport:
+    """Speaks to one API server over HTTP."""
+
+    def __init__(self, access: Access, *, user_agent: str) -> None:
+        self._access = access
+        self._base = URL(access.server)
+        self._proxy = proxy.choose(access.server, access.proxy, os.environ) or None
+        self._headers = {"accept": "application/json", "user-agent": user_agent}
+        self._shown: Credentials | None = None
+        self._context: ssl.SSLContext | bool = True
+        self._requests: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
+
+    async def request(self, request: Request) -> Response:
+        """Send one request and return its whole answer."""
+        if self._requests is None:
+            self._requests = _session(connections=CONNECTIONS, seconds=REQUEST_SECONDS)
+        async with self._answer(self._requests, request) as answer:
+            with self._faults():
+                return Response(answer.status, _lower(answer), await answer.read())
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Send one request and yield its answer as a stream; leaving the context closes the connection."""
+        if self._streams is None:
+            self._streams = _session(connections=0, seconds=None)
+        async with self._answer(self._streams, request) as answer:
+            try:
+                yield StreamResponse(answer.status, _lower(answer), self._chunks(answer))
+            finally:
+                answer.close()
+
+    async def close(self) -> None:
+        """Release connections."""
+        for session in (self._requests, self._streams):
+            if session is not None:
+                await session.close()
+        self._requests = self._streams = None
+
+    @asynccontextmanager
+    async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Yield the answer as its headers come in; if the credentials are refused, once more with others."""
+        credentials = await self._access.credentials.get()
+        answer = await self._send(session, request, credentials)
+        try:
+            if answer.status == HTTPStatus.UNAUTHORIZED and await self._access.credentials.renew(credentials):
+                answer.release()
+                answer = await self._send(session, request, await self._access.credentials.get())
+            yield answer
+        finally:
+            answer.release()
+
+    async def _send(
+        self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
+    ) -> aiohttp.ClientResponse:
+        headers = {**self._headers, **request.headers}
+        if credentials.token:
+            headers["authorization"] = f"Bearer {credentials.token}"
+        with self._faults():
+            async with asyncio.timeout(REQUEST_SECONDS):
+                return await session.request(
+                    request.method,
+                    self._url(request),
+                    headers=headers,
+                    data=request.body or None,
+                    ssl=self._tls(credentials),
+                    server_hostname=self._access.tls.server_name or None,
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                )
+
+    def _url(self, request: Request) -> URL:
+        path = self._base.path.rstrip("/") + request.path
+        url = self._base.with_path(path)
+        return url.with_query(request.query) if request.query else url
+
+    def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
+        """Return the context for these credentials; a new one, and so new connections, when the certificate changed."""
+        if self._base.scheme == "https":
+            shown = replace(credentials, token="")
+            if shown != self._shown:
+                self._context, self._shown = tls.build_context(self._access.tls, shown), shown
+        return self._context
+
+    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        with self._faults():
+            async for chunk in answer.content.iter_any():
+                yield chunk
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn whatever keeps an answer from coming into a fault that names the server."""
+        try:
+            yield
+        except TimeoutError as error:
+            raise ConnectionFault(f"{self._access.server} did not answer in time") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise ConnectionFault(f"cannot reach {self._access.server}: {explain(error)}") from error
+
+
+def explain(error: Exception) -> str:
+    """Say in plain words why a connection failed."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return f"its certificate is not trusted: {error.certificate_error}"
+        case aiohttp.ClientConnectorDNSError():
+            return f"unknown host {error.host!r}"
+        case aiohttp.ClientConnectorError(os_error=os_error):
+            return os.strerror(os_error.errno) if os_error.errno else str(os_error)
+        case aiohttp.ServerDisconnectedError():
+            return "it closed the connection without an answer"
+        case _:
+            return str(error) or type(error).__name__
+
+
+def _session(*, connections: int, seconds: float | None) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=connections, socket_factory=_socket),
+        timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=("accept-encoding", "content-type"),
+    )
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Make a socket that notices when its peer is gone."""
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEPALIVE.items():
+        if hasattr(socket, option):  # macOS has other names for some
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made
+
+
+def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
+    return {name.lower(): value for name, value in answer.headers.items()}

@@ -1,0 +1,40 @@
+"""Access from within a pod: the API server's address from the environment, the service account from its files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from leaderworkerset.kube.access import TLS, Access
+from leaderworkerset.kube.credentials import Material, StoredCredentials
+from leaderworkerset.kube.errors import ConfigError
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+HOST: Final = "KUBERNETES_SERVICE_HOST"
+PORT: Final = "KUBERNETES_SERVICE_PORT"
+
+
+def is_available(environment: Mapping[str, str]) -> bool:
+    """Tell whether we run in a pod."""
+    return bool(environment.get(HOST))
+
+
+def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access:
+    """Return the access a pod has; its token is renewed by the kubelet and read again."""
+    host, port = environment.get(HOST, ""), environment.get(PORT, "443")
+    token, authority = directory / "token", directory / "ca.crt"
+    if not token.exists():
+        raise ConfigError(
+            f"{token}: no such file, though {HOST} is set: set automountServiceAccountToken, or give --kubeconfig"
+        )
+    nothing = Material(str(directory))
+    return Access(
+        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        credentials=StoredCredentials(token=Material("in-cluster", file=token), certificate=nothing, key=nothing),
+        tls=TLS(Material("in-cluster", file=authority).read(), entry=str(authority)),
+        namespace=_namespace(directory / "namespace"),
+        context="in-cluster",
+    )
+
+
+def _namespace(path: Path) -> str:
+    return path.read_text().strip() if path.exists() else "default"
