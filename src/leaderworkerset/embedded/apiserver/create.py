@@ -1,5 +1,6 @@
 """POST to a collection: store a new object."""
 
+from contextlib import suppress
 from typing import Final
 
 from leaderworkerset.api import meta
@@ -17,26 +18,31 @@ ATTEMPTS: Final = 8
 async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:
     """Create the object of the body; return it as stored."""
     chosen = options.parse(call, "CreateOptions")
-    return await create_object(backend, call, body.read_object(call), chosen), chosen
+    sent = body.read_object(call)
+    options.check_fields(call.served.kind, sent, chosen)
+    try:
+        return await create_object(backend, call, sent, chosen), chosen
+    except Exists as error:
+        raise refusal.already_exists(call.served.resource, meta.name(sent) or error.name) from error
 
 
-async def create_object(backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions) -> JSONObject:
-    """Create `sent`, trying further names where the name is generated."""
+async def create_object(
+    backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool = False
+) -> JSONObject:
+    """Create `sent`, trying further names where the name is generated; `owned`: its managedFields are as they should.
+
+    Raises `Exists`.
+    """
     if meta.resource_version(sent) not in {"", "0"}:
         raise refusal.Refusal(500, "", "resourceVersion should not be set on objects to be created")
     generated = not meta.name(sent) and bool(meta.metadata(sent).get("generateName"))
-    options.check_fields(call.served.kind, sent, chosen)
-    for _ in range(ATTEMPTS if generated else 1):
-        obj = await _prepared(backend, call, sent, chosen)
-        try:
-            return await _stored(backend, call, obj, chosen)
-        except Exists:
-            continue
-    resource, name = call.served.resource, meta.name(sent) or str(meta.metadata(sent).get("generateName") or "")
-    raise refusal.already_exists(resource, name)
+    for _ in range(ATTEMPTS - 1 if generated else 0):
+        with suppress(Exists):
+            return await _attempt(backend, call, sent, chosen, owned=owned)
+    return await _attempt(backend, call, sent, chosen, owned=owned)
 
 
-async def _prepared(backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions) -> JSONObject:
+async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool) -> JSONObject:
     fresh = metadata.created(
         meta.metadata(sent),
         uid=backend.identities.uid(),
@@ -44,11 +50,8 @@ async def _prepared(backend: Backend, call: Call, sent: JSONObject, chosen: Writ
         now=backend.clock.now(),
     )
     namespaces.require_open(backend.store, call.served.resource, call.namespace, str(fresh.get("name") or ""))
-    change = writing.Change(call, "create", {**sent, "metadata": fresh}, None)
-    return await writing.complete(backend, change, chosen)
-
-
-async def _stored(backend: Backend, call: Call, obj: JSONObject, chosen: WriteOptions) -> JSONObject:
+    change = writing.Change(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
+    obj = await writing.complete(backend, change, chosen)
     namespaces.require_open(backend.store, call.served.resource, call.namespace, meta.name(obj))
     key = call.served.key(call.namespace, meta.name(obj))
     if chosen.dry_run:

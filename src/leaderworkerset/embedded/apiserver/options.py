@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from leaderworkerset.api.field import FieldError, not_supported
+from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.kind import Kind
@@ -46,11 +47,9 @@ def manager(call: Call) -> str:
     return named[:LONGEST_MANAGER] or "unknown"
 
 
-def check_fields(kind: Kind, obj: dict[str, object], options: WriteOptions) -> None:
+def check_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> None:
     """Refuse unknown fields where validation is strict, warn of them where it warns."""
-    if options.validation == "Ignore":
-        return
-    texts = [f'unknown field "{path}"' for path in kind.unknown_fields(obj)]
+    texts = unknown_fields(kind, obj, options)
     if texts and options.validation == "Strict":
         resource = kind.resource
         raise refusal.bad_request(
@@ -58,3 +57,10 @@ def check_fields(kind: Kind, obj: dict[str, object], options: WriteOptions) -> N
             f" strict decoding error: {', '.join(texts)}"
         )
     options.warnings.extend(texts)
+
+
+def unknown_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> list[str]:
+    """Say which fields of the object the kind does not have, if the client wants to know."""
+    if options.validation == "Ignore":
+        return []
+    return [f'unknown field "{path}"' for path in kind.unknown_fields(obj)]

@@ -10,7 +10,17 @@ from typing import Final
 
 from leaderworkerset.api.resources import NAMESPACES
 from leaderworkerset.embedded.apiserver import call as calls
-from leaderworkerset.embedded.apiserver import create, delete, get, namespaces, present, refusal, update, watching
+from leaderworkerset.embedded.apiserver import (
+    create,
+    delete,
+    get,
+    namespaces,
+    patch_verb,
+    present,
+    refusal,
+    update,
+    watching,
+)
 from leaderworkerset.embedded.apiserver import list as listing
 from leaderworkerset.embedded.apiserver.backend import Backend, Identities
 from leaderworkerset.embedded.apiserver.call import Call
@@ -77,6 +87,9 @@ class ApiServer:
             case "PUT", True, "" | "status":
                 obj, chosen = await update.update(self._backend, call)
                 return present.respond(200, obj, shown.media, chosen.warnings)
+            case "PATCH", True, "" | "status":
+                code, obj, chosen = await patch_verb.patch(self._backend, call)
+                return present.respond(code, obj, shown.media, chosen.warnings)
             case "DELETE", True, "":
                 code, obj = await delete.delete(self._backend, call)
                 return present.respond(code, obj, shown.media)

@@ -107,6 +107,10 @@ class Compacted(Exception):
 class Exists(Exception):
     """An object of this key exists."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
 
 class Stale(Exception):
     """The object is no longer at the revision the write was made for."""

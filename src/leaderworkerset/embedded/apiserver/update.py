@@ -38,10 +38,11 @@ CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "s
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """How to make the wanted object from the stored one."""
+    """How to make the wanted object from the stored one; `owned`: its managedFields are as they should be."""
 
     operation: Operation
     apply: Callable[[JSONObject], JSONObject]
+    owned: bool = False
 
 
 async def update(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:
@@ -55,7 +56,7 @@ async def update(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
         resource = call.served.resource
         raise refusal.invalid(resource.group, resource.plural, call.name, [fault])
     operation: Operation = "status" if call.subresource == "status" else "update"
-    return await change(backend, call, Edit(operation, lambda _: sent), chosen), chosen
+    return await edit_object(backend, call, Edit(operation, lambda _: sent), chosen), chosen
 
 
 def is_conditional(call: Call) -> bool:
@@ -63,7 +64,7 @@ def is_conditional(call: Call) -> bool:
     return call.served.custom or call.served.stored_as in CONDITIONAL
 
 
-async def change(backend: Backend, call: Call, edit: Edit, chosen: WriteOptions) -> JSONObject:
+async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOptions) -> JSONObject:
     """Make the edit; return the object as stored afterwards."""
     for _ in range(ATTEMPTS):
         stored = backend.store.get(call.key)
@@ -73,7 +74,8 @@ async def change(backend: Backend, call: Call, edit: Edit, chosen: WriteOptions)
         wanted = edit.apply(old)
         require_preconditions(call, wanted, old)
         placed = {**wanted, "metadata": metadata.updated(meta.metadata(wanted), meta.metadata(old))}
-        new = await writing.complete(backend, writing.Change(call, edit.operation, placed, old), chosen)
+        change = writing.Change(call, edit.operation, placed, old, owned=edit.owned)
+        new = await writing.complete(backend, change, chosen)
         if chosen.dry_run or new == old:
             await backend.store.settle()
             return new

@@ -7,28 +7,40 @@ from dataclasses import dataclass
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import metadata, refusal
+from leaderworkerset.embedded.apiserver import metadata, refusal, timestamps
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.kind import Operation, UndecodableError
 from leaderworkerset.embedded.apiserver.options import WriteOptions
+from leaderworkerset.embedded.apiserver.patch import ownership
+from leaderworkerset.embedded.apiserver.patch.ownership import Writer, WriteType
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One object about to be written: `old` is what is stored, None on create."""
+    """One object about to be written: `old` is what is stored, None on create; `owned`: managedFields are settled."""
 
     call: Call
     operation: Operation
     new: JSONObject
     old: JSONObject | None
+    owned: bool = False
 
 
 async def complete(backend: Backend, change: Change, chosen: WriteOptions) -> JSONObject:
-    """Return the object to store."""
+    """Return the object to store; the stored one itself where the write changes nothing."""
     prepared = prepare(change)
+    if not change.owned:
+        written_by = writer(backend, change.call, chosen, "Update")
+        prepared = ownership.track(change.call.served.kind, change.old, prepared, written_by)
     validate(change, prepared)
-    return prepared
+    return prepared if change.old is None else ownership.settle(change.old, prepared)
+
+
+def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteType) -> Writer:
+    """Return who writes, as managedFields name it."""
+    version, now = call.served.resource.api_version, timestamps.render(backend.clock.now())
+    return Writer(chosen.manager, operation, version, now, call.subresource)
 
 
 def prepare(change: Change) -> JSONObject:
