@@ -4,7 +4,6 @@ As `kube.controller`, but a look acts through a `Session`, because these control
 need answers in between. A key is not looked at again before the caches show what its last look wrote.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -13,10 +12,9 @@ import structlog
 
 from leaderworkerset.api.meta import ObjectKey
 from leaderworkerset.embedded.controllers.session import Session
+from leaderworkerset.embedded.controllers.workers import Workers
 from leaderworkerset.kube.barrier import Barrier
 from leaderworkerset.kube.controller import Watch
-from leaderworkerset.kube.errors import Conflict, KubeError
-from leaderworkerset.kube.executor import LookAgain
 from leaderworkerset.kube.informer import Change
 from leaderworkerset.kube.workqueue import WorkQueue
 
@@ -38,13 +36,12 @@ class Reconciler:
         session: Callable[[], Session],
         workers: int = 4,
     ) -> None:
-        self.name = name
         self._watches = watches
         self._look = look
         self._session = session
-        self._workers = workers
         self._log = log.bind(controller=name)
         self._queue = WorkQueue[ObjectKey]()
+        self._workers = Workers(name, self._queue, self._attend, count=workers)
         self._waiting: set[ObjectKey] = set()
         self._barrier = Barrier({watch.informer for watch in watches}, self._released)
 
@@ -55,11 +52,8 @@ class Reconciler:
         for watch in self._watches:
             await watch.informer.wait_synced()
         try:
-            async with asyncio.TaskGroup() as group:
-                for number in range(self._workers):
-                    group.create_task(self._work(), name=f"{self.name}-{number}")
+            await self._workers.run()
         finally:
-            self._queue.shut_down()
             self._barrier.close()
 
     def _changed(self, watch: Watch, change: Change) -> None:
@@ -74,33 +68,13 @@ class Reconciler:
             self._waiting.discard(key)
             self._queue.add(key)
 
-    async def _work(self) -> None:
-        while (key := await self._queue.get()) is not None:
-            try:
-                await self._attend(key)
-            finally:
-                self._queue.done(key)
-
-    async def _attend(self, key: ObjectKey) -> None:
+    async def _attend(self, key: ObjectKey) -> float | None:
         """Look at one key, unless the caches lag behind its last writes; then it comes again."""
         if self._barrier.holds(key):
             self._waiting.add(key)
-            return
+            return None
         session = self._session()
         try:
-            again = await self._look(key, session)
-        except (LookAgain, Conflict) as stale:
-            self._queue.add_rate_limited(key)
-            self._log.debug("looking again", key=str(key), reason=str(stale))
-        except KubeError as error:
-            delay = self._queue.add_rate_limited(key)
-            self._log.warning("reconcile failed", key=str(key), error=str(error), retry_in=delay)
-        except Exception:  # noqa: BLE001 - loop edge: a fault in one key must not stop the others
-            delay = self._queue.add_rate_limited(key)
-            self._log.exception("reconcile broke", key=str(key), retry_in=delay)
-        else:
-            self._queue.forget(key)
-            if again is not None:
-                self._queue.add_after(key, again)
+            return await self._look(key, session)
         finally:
             self._barrier.expect(key, session.writes)

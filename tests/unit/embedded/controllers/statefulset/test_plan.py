@@ -15,9 +15,9 @@ from tests.unit.embedded.controllers.objects import (
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.plan import Create, Delete, Emit
-from leaderworkerset.embedded.controllers.steps import MergePatch
 from leaderworkerset.embedded.controllers.statefulset import identity, plan, revisions
 from leaderworkerset.embedded.controllers.statefulset.plan import Observed
+from leaderworkerset.embedded.controllers.steps import MergePatch
 
 OLD = revisions.build(build_statefulset(), 1, 0)
 NEW = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
