@@ -1,4 +1,4 @@
-"""The transport over HTTP: an aiohttp session behind the seam of `transport.py`. Nothing else imports aiohttp.
+"""The transport over HTTP: an aiohttp session behind the seam of `transport.py`. Only this module and `channels.py` import aiohttp.
 
 In: an `Access`. Out: answers; a `ConnectionFault` with the server's address when none came. Connections are kept and
 shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
@@ -11,19 +11,22 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypedDict
 
 import aiohttp
 from yarl import URL
 
 from leaderworkerset.kube import proxy, tls
 from leaderworkerset.kube.access import Access
+from leaderworkerset.kube.channels import Channels
 from leaderworkerset.kube.credentials import Credentials
-from leaderworkerset.kube.errors import ConnectionFault
+from leaderworkerset.kube.errors import ConnectionFault, from_response
+from leaderworkerset.kube.requests import Query
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
 CONNECTIONS: Final = 64
@@ -35,6 +38,18 @@ REQUEST_SECONDS: Final = 65.0
 
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that vanished without a word is noticed after a minute, also by a stream that has nothing to say."""
+
+
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class _Options(TypedDict):
+    """Options of aiohttp's requests."""
+
+    headers: dict[str, str]
+    ssl: ssl.SSLContext | bool
+    server_hostname: str | None
+    proxy: str | None
 
 
 class HTTPTransport:
@@ -61,13 +76,27 @@ class HTTPTransport:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send one request and yield its answer as a stream; leaving the context closes the connection."""
-        if self._streams is None:
-            self._streams = _session(connections=0, seconds=None)
-        async with self._answer(self._streams, request) as answer:
+        async with self._answer(self._stream_session(), request) as answer:
             try:
                 yield StreamResponse(answer.status, _lower(answer), self._chunks(answer))
             finally:
                 answer.close()
+
+    @asynccontextmanager
+    async def channels(self, path: str, query: Query, protocol: str) -> AsyncIterator[Channels]:
+        """Open a WebSocket of several byte streams, as `/exec` and `/portforward` speak it."""
+        credentials = await self._access.credentials.get()
+        try:
+            with self._faults():
+                socket = await self._stream_session().ws_connect(
+                    self._url(Request("GET", path, query)), protocols=(protocol,), **self._options(credentials)
+                )
+        except ConnectionFault as fault:
+            if isinstance(fault.__cause__, aiohttp.WSServerHandshakeError):
+                await self._explain_refusal(path, query)
+            raise
+        async with socket:
+            yield Channels(socket)
 
     async def close(self) -> None:
         """Release connections."""
@@ -92,21 +121,36 @@ class HTTPTransport:
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
-        headers = {**self._headers, **request.headers}
-        if credentials.token:
-            headers["authorization"] = f"Bearer {credentials.token}"
         with self._faults():
             async with asyncio.timeout(REQUEST_SECONDS):
                 return await session.request(
                     request.method,
                     self._url(request),
-                    headers=headers,
                     data=request.body or None,
-                    ssl=self._tls(credentials),
-                    server_hostname=self._access.tls.server_name or None,
-                    proxy=self._proxy,
                     allow_redirects=False,
+                    **self._options(credentials, request.headers),
                 )
+
+    def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
+        """Return what every request to this server has in common."""
+        authorization = {"authorization": f"Bearer {credentials.token}"} if credentials.token else {}
+        return {
+            "headers": {**self._headers, **headers, **authorization},
+            "ssl": self._tls(credentials),
+            "server_hostname": self._access.tls.server_name or None,
+            "proxy": self._proxy,
+        }
+
+    async def _explain_refusal(self, path: str, query: Query) -> None:
+        """Raise what the server says of a request that it would not upgrade: the handshake does not keep the text."""
+        response = await self.request(Request("GET", path, query))
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            raise from_response(response.status, response.body)
+
+    def _stream_session(self) -> aiohttp.ClientSession:
+        if self._streams is None:
+            self._streams = _session(connections=0, seconds=None)
+        return self._streams
 
     def _url(self, request: Request) -> URL:
         path = self._base.path.rstrip("/") + request.path
