@@ -36,6 +36,15 @@ def percent(value: IntOrString) -> int | None:
     return int(match[1]) if match else None
 
 
+def is_scalable(value: IntOrString) -> bool:
+    """Tell whether the value can be scaled: a number, or any percentage.
+
+    >>> is_scalable("25%"), is_scalable(25), is_scalable("25")
+    (True, True, False)
+    """
+    return isinstance(value, int) or percent(value) is not None
+
+
 def scale_up(value: IntOrString, whole: int) -> int:
     """Return the number, or the percentage of `whole` rounded up (R-ROLL-1: maxSurge).
 

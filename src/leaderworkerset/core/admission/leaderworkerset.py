@@ -1,0 +1,200 @@
+"""Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28).
+
+In: the object as posted, and the stored one on an update; their types have been checked. Out: the object with defaults,
+or all faults at once, in the order of the contract. What the Go controller answers with a panic is a plain fault here
+(R-VAL-20), templates without containers are told apart (Q-34), and changes that no StatefulSet can take are refused
+(Q-7).
+"""
+
+from collections.abc import Iterator
+
+from leaderworkerset.api import intstr, labels, meta, names, objectmeta
+from leaderworkerset.api.field import FieldError, Kind, invalid, required
+from leaderworkerset.api.intstr import IntOrString
+from leaderworkerset.api.leaderworkerset import (
+    MAX_REPLICAS,
+    LeaderWorkerSet,
+    RestartPolicy,
+    RolloutStrategyType,
+    SubdomainPolicy,
+    SubGroupPolicy,
+    SubGroupPolicyType,
+    decode,
+)
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.leaderworkerset.templates import claim_fields
+
+MAX_PODS = 2**31 - 1
+
+TEMPLATE = "spec.leaderWorkerTemplate"
+ROLLING_UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
+SUBGROUP_SIZE = f"{TEMPLATE}.SubGroupPolicy.subGroupSize"
+SUBDOMAIN_POLICY = "spec.networkConfig.subdomainPolicy"
+
+PERCENT_TEXT = (
+    "a valid percent string must be a numeric string followed by an ending '%'"
+    " (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+CLAIMS_TEXT = (
+    "the claim templates of a StatefulSet cannot be changed:"
+    " create another LeaderWorkerSet, or delete this one and create it again"
+)
+
+
+def default_leaderworkerset(obj: JSONObject) -> JSONObject:
+    """Return the object with the defaults that the schema does not set; equal where there is nothing to default."""
+    spec = meta.spec(obj)
+    network: JSONObject = spec.get("networkConfig") or {}
+    defaults = {
+        "leaderWorkerTemplate": _default_restart_policy(spec.get("leaderWorkerTemplate") or {}),
+        "rolloutStrategy": _default_rollout_strategy(spec.get("rolloutStrategy") or {}),
+        "networkConfig": _without_null(network, "subdomainPolicy", SubdomainPolicy.SHARED.value),
+    }
+    return obj | {"spec": spec | defaults}
+
+
+def _default_restart_policy(template: JSONObject) -> JSONObject:
+    policy = template.get("restartPolicy") or RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
+    return template | {"restartPolicy": RestartPolicy.NONE.value if policy == RestartPolicy.DEFAULT else policy}
+
+
+def _default_rollout_strategy(strategy: JSONObject) -> JSONObject:
+    typed = strategy | {"type": strategy.get("type") or RolloutStrategyType.ROLLING_UPDATE.value}
+    if typed["type"] != RolloutStrategyType.ROLLING_UPDATE:
+        return typed
+    return _without_null(typed, "rollingUpdateConfiguration", {"partition": 0, "maxUnavailable": 1, "maxSurge": 0})
+
+
+def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
+    return obj | {field: default} if obj.get(field) is None else obj
+
+
+def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
+    """Return all faults of an object that is created, or, with `old`, updated; none: it may be stored."""
+    lws = decode(obj)
+    faults = [
+        *objectmeta.validate(lws.metadata, names.dns_1035_label),
+        *_counts(lws),
+        *_budgets(lws),
+        *_subgroups(lws),
+        *_annotations(lws),
+        *_templates(obj, old),
+    ]
+    return faults if old is None else [*faults, *_update(lws, decode(old)), *_null_subdomain(obj)]
+
+
+def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """R-VAL-3 to R-VAL-6."""
+    replicas, size = lws.spec.replicas, lws.size
+    if replicas < 0:
+        yield invalid("spec.replicas", replicas, "replicas must be equal or greater than 0")
+    if replicas > MAX_REPLICAS:
+        yield invalid("spec.replicas", replicas, f"replicas must be equal or less than {MAX_REPLICAS}")
+    if size < 1:
+        yield invalid(f"{TEMPLATE}.size", size, "size must be equal or greater than 1")
+    if replicas * size > MAX_PODS:
+        text = f"the product of replicas and worker replicas must not exceed {MAX_PODS}"
+        yield invalid("spec.replicas", replicas, text)
+
+
+def _budgets(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """R-VAL-7 to R-VAL-15."""
+    budget, replicas = lws.rolling_update, lws.spec.replicas
+    max_unavailable, max_surge = f"{ROLLING_UPDATE}.maxUnavailable", f"{ROLLING_UPDATE}.maxSurge"
+    yield from _budget(max_unavailable, budget.max_unavailable)
+    yield from _budget(max_surge, budget.max_surge)
+    if budget.partition < 0:
+        yield invalid(f"{ROLLING_UPDATE}.partition", budget.partition, "must be greater than or equal to 0")
+    unscalable = [
+        (path, value)
+        for path, value in ((max_unavailable, budget.max_unavailable), (max_surge, budget.max_surge))
+        if not intstr.is_scalable(value)
+    ]
+    yield from (invalid(path, value, "invalid value") for path, value in unscalable)
+    bad = dict(unscalable)
+    unavailable = 0 if max_unavailable in bad else intstr.scale_down(budget.max_unavailable, replicas)
+    surge = 0 if max_surge in bad else intstr.scale_up(budget.max_surge, replicas)
+    if unavailable == 0 and surge == 0 and replicas != 0:
+        yield invalid(max_unavailable, budget.max_unavailable, "must not be 0 when `maxSurge` is 0")
+
+
+def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
+    """R-VAL-7 to R-VAL-9, R-VAL-10 to R-VAL-12."""
+    if isinstance(value, str) and not intstr.is_percent(value):
+        yield invalid(path, value, PERCENT_TEXT)
+    if isinstance(value, int) and value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+    if intstr.exceeds_whole(value):
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """R-VAL-16 to R-VAL-20; a missing or zero size is R-VAL-16 and nothing more."""
+    policy = lws.spec.leader_worker_template.sub_group_policy
+    if policy is None:
+        return
+    subgroup_size, size = policy.sub_group_size, lws.size
+    if subgroup_size is None or subgroup_size < 1:
+        yield invalid(SUBGROUP_SIZE, subgroup_size, "subGroupSize must be equal or greater than 1")
+    if not subgroup_size:
+        return
+    if size % subgroup_size != 0 and (size - 1) % subgroup_size != 0:
+        yield invalid(SUBGROUP_SIZE, subgroup_size, "size or size - 1 must be divisible by subGroupSize")
+    if size < subgroup_size:
+        yield invalid(SUBGROUP_SIZE, subgroup_size, "subGroupSize cannot be larger than size")
+    is_excluded = policy.sub_group_policy_type == SubGroupPolicyType.LEADER_EXCLUDED
+    if is_excluded and (size - 1) % subgroup_size != 0:
+        text = "size-1 must be divisible by subGroupSize when using LeaderExcluded"
+        yield invalid(SUBGROUP_SIZE, subgroup_size, text)
+
+
+def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """R-VAL-21."""
+    key = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
+    if key in lws.annotations and lws.spec.leader_worker_template.sub_group_policy is None:
+        text = "cannot have subgroup-exclusive-topology without subGroupSize set"
+        yield invalid(f"metadata.annotations.{key}", lws.annotations[key], text)
+
+
+def _templates(obj: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Q-34: want containers in each template that is new or changed; what is stored already may be edited elsewhere."""
+    new_template, old_template = (_template(meta.spec(version)) for version in (obj, old or {}))
+    for field in ("leaderTemplate", "workerTemplate"):
+        template = new_template.get(field)
+        is_wanted = field == "workerTemplate" or template is not None
+        is_stored = old is not None and template == old_template.get(field)
+        if is_wanted and not is_stored and not ((template or {}).get("spec") or {}).get("containers"):
+            yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
+
+
+def _template(spec: JSONObject) -> JSONObject:
+    return spec.get("leaderWorkerTemplate") or {}
+
+
+def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
+    """R-VAL-22 to R-VAL-24, Q-7."""
+    new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
+    yield from _subgroup_update(new_template.sub_group_policy, old_template.sub_group_policy)
+    claims = [
+        claim_fields(template, new.namespace).get("volumeClaimTemplates") for template in (new_template, old_template)
+    ]
+    if claims[0] != claims[1]:
+        yield FieldError(Kind.FORBIDDEN, f"{TEMPLATE}.volumeClaimTemplates", detail=CLAIMS_TEXT)
+
+
+def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> Iterator[FieldError]:
+    if new is not None and old is not None:
+        if new.sub_group_size != old.sub_group_size:
+            yield invalid(SUBGROUP_SIZE, new.sub_group_size, "field is immutable")
+    elif new is not None:
+        text = "cannot enable subGroupSize after the lws is already created"
+        yield invalid(SUBGROUP_SIZE, new.sub_group_size, text)
+    elif old is not None:
+        yield invalid(SUBGROUP_SIZE, old.sub_group_size, "cannot remove subGroupSize after enabled")
+
+
+def _null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
+    """R-VAL-25."""
+    network = meta.spec(obj).get("networkConfig")
+    if network is not None and network.get("subdomainPolicy") is None:
+        yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")
