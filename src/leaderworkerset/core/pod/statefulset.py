@@ -8,13 +8,13 @@ derives from metadata (labels, annotations, topology keys) is live.
 from collections.abc import Mapping
 from typing import Final
 
-from leaderworkerset.api import labels, meta, quantity
+from leaderworkerset.api import labels, meta
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import STATEFULSETS
+from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import templates
 
-TPU: Final = "google.com/tpu"
 TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate.workerTemplate"
 
 
@@ -48,19 +48,6 @@ def build(
     }
 
 
-def requests_tpus(pod: JSONObject) -> bool:
-    """Tell whether any container of the pod asks for TPUs (R-TPU-1)."""
-    spec = meta.spec(pod)
-    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
-    return any(_amount_of_tpus(container) for container in containers)
-
-
-def _amount_of_tpus(container: JSONObject) -> bool:
-    resources = container.get("resources") or {}
-    amounts = [(resources.get(field) or {}).get(TPU) for field in ("limits", "requests")]
-    return any(bool(quantity.parse(amount)) for amount in amounts if amount is not None)
-
-
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
     is_shared = revised.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
     return revised.name if is_shared else meta.name(leader)
@@ -71,7 +58,7 @@ def _build_template(
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
     annotations = templates.group_annotations(template, live.annotations) | {labels.LEADER_NAME: meta.name(leader)}
-    if requests_tpus(leader):
+    if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return templates.build_pod_template(
         template.worker_template, path=TEMPLATE_PATH, own_labels=own, own_annotations=annotations

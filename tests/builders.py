@@ -1,0 +1,198 @@
+"""Objects as the API server serves them, with the values that matter to a test given by name and the rest filled in."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from leaderworkerset.api import labels, leaderworkerset, meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.leaderworkerset import revisions
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+NAMESPACE = "default"
+
+
+def pod_template(image: str = "app:1", **metadata: Any) -> JSONObject:
+    """Return a pod template with one container."""
+    return {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": image, "resources": {}}]}}
+
+
+def leaderworkerset_object(
+    name: str = "web",
+    *,
+    replicas: int = 2,
+    size: int = 2,
+    image: str = "app:1",
+    rollout: Mapping[str, Any] | None = None,
+    template: Mapping[str, Any] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    status: JSONObject | None = None,
+) -> JSONObject:
+    """Return a LeaderWorkerSet; `rollout`, `template`, `spec` and `metadata` add to or replace what is filled in."""
+    return {
+        "apiVersion": leaderworkerset.API_VERSION,
+        "kind": leaderworkerset.KIND,
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "uid": f"uid-of-{name}",
+            "generation": 1,
+            "resourceVersion": "1",
+        }
+        | dict(metadata or {}),
+        "spec": {
+            "replicas": replicas,
+            "startupPolicy": "LeaderCreated",
+            "rolloutStrategy": {
+                "type": "RollingUpdate",
+                "rollingUpdateConfiguration": {"partition": 0, "maxUnavailable": 1, "maxSurge": 0}
+                | dict(rollout or {}),
+            },
+            "networkConfig": {"subdomainPolicy": "Shared"},
+            "leaderWorkerTemplate": {
+                "size": size,
+                "restartPolicy": "RecreateGroupOnPodRestart",
+                "workerTemplate": pod_template(image),
+            }
+            | dict(template or {}),
+        }
+        | dict(spec or {}),
+    } | ({"status": status} if status is not None else {})
+
+
+def key_of(lws: JSONObject) -> str:
+    """Return the key of the revision that the LeaderWorkerSet's spec stands for."""
+    return revisions.content_hash(revisions.build_data(lws))
+
+
+def revision(lws: JSONObject, *, key: str | None = None, number: int = 1, uid: str = "") -> JSONObject:
+    """Return the stored ControllerRevision of a LeaderWorkerSet."""
+    data = revisions.build_data(lws)
+    built = revisions.build(lws, key=key or revisions.content_hash(data), number=number, data=data)
+    return built | {"metadata": built["metadata"] | {"uid": uid or f"uid-of-{meta.name(built)}"}}
+
+
+def leader_pod(
+    lws: JSONObject,
+    index: int = 0,
+    *,
+    key: str | None = None,
+    ready: bool = True,
+    uid: str = "",
+    extra_labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> JSONObject:
+    """Return the leader pod of a group."""
+    name = f"{meta.name(lws)}-{index}"
+    own = {
+        labels.NAME: meta.name(lws),
+        labels.WORKER_INDEX: "0",
+        labels.GROUP_INDEX: str(index),
+        labels.GROUP_KEY: f"group-key-{index}",
+        labels.TEMPLATE_REVISION_HASH: key_of(lws) if key is None else key,
+    }
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": meta.name(lws), "uid": "uid-of-set"}}
+    return pod(
+        name,
+        labels_=own | dict(extra_labels or {}),
+        annotations=dict(annotations or {}),
+        owner=owner,
+        ready=ready,
+        uid=uid or f"uid-of-{name}",
+        **fields,
+    )
+
+
+def worker_pod(leader: JSONObject, index: int = 1, *, uid: str = "", ready: bool = True, **fields: Any) -> JSONObject:
+    """Return a worker of the group that `leader` leads, owned by its worker StatefulSet."""
+    name = f"{meta.name(leader)}-{index}"
+    own = meta.labels(leader) | {labels.WORKER_INDEX: str(index)}
+    owner = worker_statefulset(leader)
+    return pod(name, labels_=own, annotations={}, owner=owner, ready=ready, uid=uid or f"uid-of-{name}", **fields)
+
+
+def pod(
+    name: str,
+    *,
+    labels_: Mapping[str, str],
+    annotations: Mapping[str, str],
+    owner: JSONObject,
+    ready: bool,
+    uid: str,
+    phase: str = "Running",
+    deleting: bool = False,
+    restarts: int = 0,
+    init_restarts: int = 0,
+    node: str = "",
+    resources: JSONObject | None = None,
+) -> JSONObject:
+    """Return a pod."""
+    metadata = {
+        "name": name,
+        "namespace": NAMESPACE,
+        "uid": uid,
+        "resourceVersion": "1",
+        "labels": dict(labels_),
+        "annotations": dict(annotations),
+        "ownerReferences": [meta.controller_reference(owner)],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata | ({"deletionTimestamp": "2026-03-01T11:59:59Z"} if deleting else {}),
+        "spec": {"containers": [{"name": "main", "resources": resources or {}}]} | ({"nodeName": node} if node else {}),
+        "status": {
+            "phase": phase,
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            "containerStatuses": [{"name": "main", "restartCount": restarts}],
+            "initContainerStatuses": [{"name": "init", "restartCount": init_restarts}],
+        },
+    }
+
+
+def worker_statefulset(
+    leader: JSONObject, *, replicas: int = 1, ready: bool = True, key: str | None = None, uid: str = ""
+) -> JSONObject:
+    """Return the StatefulSet of the workers of a group."""
+    copied = (labels.NAME, labels.GROUP_INDEX, labels.GROUP_KEY, labels.TEMPLATE_REVISION_HASH)
+    own = {label: meta.labels(leader)[label] for label in copied if label in meta.labels(leader)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {
+            "name": meta.name(leader),
+            "namespace": NAMESPACE,
+            "uid": uid or f"uid-of-workers-{meta.uid(leader)}",
+            "labels": own if key is None else own | {labels.TEMPLATE_REVISION_HASH: key},
+            "ownerReferences": [meta.controller_reference(leader)],
+        },
+        "spec": {"replicas": replicas},
+        "status": {
+            "replicas": replicas,
+            "availableReplicas": replicas if ready else 0,
+            "currentRevision": "r1",
+            "updateRevision": "r1",
+        },
+    }
+
+
+def as_applied(desired: JSONObject, *, manager: str = labels.FIELD_MANAGER, **changes: Any) -> JSONObject:
+    """Return the live object that an apply by `manager` leaves; `changes` are other top-level fields."""
+    metadata = {
+        "uid": f"uid-of-{meta.name(desired)}",
+        "resourceVersion": "1",
+        "managedFields": [{"manager": manager, "operation": "Apply", "fieldsV1": fields_of(_managed(desired))}],
+    }
+    return desired | {"metadata": desired["metadata"] | metadata} | changes
+
+
+def fields_of(value: JSONObject) -> JSONObject:
+    """Return the fields of an object as `managedFields` names them; lists count as a whole."""
+    return {f"f:{name}": fields_of(child) if isinstance(child, dict) else {} for name, child in value.items()}
+
+
+def _managed(obj: JSONObject) -> JSONObject:
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in {"name", "namespace"}}
+    return {"metadata": metadata, "spec": obj.get("spec", {})}
