@@ -58,8 +58,8 @@ def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
         tpu_slice = _subgroup_slice(pod, _ports(containers), is_leader=is_leader)
     else:
         tpu_slice = _group_slice(pod, _ports(containers), size=size, is_leader=is_leader)
-    added = {container["name"]: tpu_slice.variables(i) for i, container in enumerate(containers)}
-    return with_each_container(pod, lambda container: _append(container, added.get(container["name"], {})))
+    added = {container.get("name"): tpu_slice.variables(i) for i, container in enumerate(containers)}
+    return with_each_container(pod, lambda container: _append(container, added.get(container.get("name"), {})))
 
 
 def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leader: bool) -> Slice:
@@ -128,7 +128,7 @@ def _requests(container: JSONObject) -> bool:
 
 
 def _values(container: JSONObject) -> dict[str, str]:
-    return {entry["name"]: entry.get("value") or "" for entry in environment(container)}
+    return {entry.get("name", ""): entry.get("value") or "" for entry in environment(container)}
 
 
 def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:

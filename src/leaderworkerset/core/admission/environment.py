@@ -42,7 +42,7 @@ def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
     """Put the variables first; of the user's, keep the first of each name (R-ENV-3)."""
     own: dict[str, JSONObject] = {}
     for entry in environment(container):
-        own.setdefault(entry["name"], entry)
+        own.setdefault(entry.get("name", ""), entry)
     injected = {
         name: {"name": name, "value": value}
         for name, value in variables.items()

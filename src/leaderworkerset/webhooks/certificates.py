@@ -1,0 +1,139 @@
+"""Certificates of the webhook server: an authority, what it signs, and how long that is good.
+
+PEM bytes come in and go out, so that secrets and files can hold them. Keys are of the curve P-256: made in
+milliseconds, known to every API server. Nothing here reads a clock; `now` comes in.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+AUTHORITY_NAME = "lws-ca"
+ORGANIZATION = "lws"
+AUTHORITY_VALIDITY = timedelta(days=3650)
+SERVING_VALIDITY = timedelta(days=365)
+SKEW = timedelta(minutes=5)
+"""How far the clocks of two machines may be apart."""
+
+
+class CertificateError(ValueError):
+    """The PEM bytes are not what they should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate with its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def create_authority(now: datetime, *, validity: timedelta = AUTHORITY_VALIDITY) -> Certificate:
+    """Create a certificate authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name(AUTHORITY_NAME)
+    builder = _builder(name, name, key.public_key(), now, validity)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(_key_usage(signs_certificates=True), critical=True)
+    return _sign(builder, key, key)
+
+
+def issue(
+    authority: Certificate, hosts: Sequence[str], now: datetime, *, validity: timedelta = SERVING_VALIDITY
+) -> Certificate:
+    """Issue a serving certificate for host names and addresses; the first one is its common name."""
+    signer = _private_key(authority.key)
+    issuer = _certificate(authority.certificate)
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = _builder(_name(hosts[0]), issuer.subject, key.public_key(), now, validity)
+    builder = builder.add_extension(
+        x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
+    )
+    builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
+    identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    return _sign(builder.add_extension(identifier, critical=False), key, signer)
+
+
+def expires_at(certificate: bytes) -> datetime:
+    """Return when a PEM certificate ends, in UTC."""
+    return _certificate(certificate).not_valid_after_utc
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, ORGANIZATION),
+            x509.NameAttribute(NameOID.COMMON_NAME, common_name),
+        ]
+    )
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, validity: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - SKEW)
+        .not_valid_after(now + validity)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _sign(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
+) -> Certificate:
+    return Certificate(
+        certificate=builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
+        key=key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ),
+    )
+
+
+def _certificate(pem: bytes) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(pem)
+    except ValueError as error:
+        raise CertificateError("not a PEM certificate") from error
+
+
+def _private_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    try:
+        key = serialization.load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError) as error:
+        raise CertificateError("not a PEM private key without password") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise CertificateError("the authority's key must be an elliptic curve key")
+    return key

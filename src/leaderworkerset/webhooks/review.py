@@ -1,0 +1,93 @@
+"""AdmissionReview v1: what the API server asks, and what it is answered.
+
+Bytes come in, bytes go out; a decision is a function from a `Review` to the object as it shall be stored, or it raises.
+What it raises decides the code: a wrong type is 400 (R-DEF-7), a refusal 403 (R-ADM-1, contract 10.2). Every answer is
+an AdmissionReview, so that the user reads the sentence and not that a webhook failed.
+"""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from leaderworkerset.api import patch
+from leaderworkerset.api.gotypes import GoTypeError
+from leaderworkerset.api.leaderworkerset import DecodeError
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.admission.denial import Denied
+
+API_VERSION = "admission.k8s.io/v1"
+
+
+class BadReviewError(ValueError):
+    """The body is not an AdmissionReview request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One question. `object` is empty on DELETE; `old` is there on UPDATE and DELETE."""
+
+    uid: str
+    operation: str
+    object: JSONObject
+    old: JSONObject | None
+
+
+Decide: TypeAlias = Callable[[Review], JSONObject]
+"""Return the object as it shall be stored: the review's own where nothing is to change. Raise to refuse."""
+
+
+def answer(body: bytes, decide: Decide) -> bytes:
+    """Decode a review, decide, and encode the answer."""
+    try:
+        review = decode(body)
+    except BadReviewError as error:
+        return encode(_refused("", 400, str(error)))
+    try:
+        decided = decide(review)
+    except (GoTypeError, DecodeError) as error:
+        return encode(_refused(review.uid, 400, str(error)))
+    except Denied as error:
+        return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
+    return encode(_allowed(review, decided))
+
+
+def failed(body: bytes, message: str) -> bytes:
+    """Encode the answer to a review that met a fault of ours."""
+    return encode(_refused(decode(body).uid, 500, message))
+
+
+def decode(body: bytes) -> Review:
+    """Read the request of an AdmissionReview."""
+    try:
+        document = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise BadReviewError(f"the body is not JSON: {error}") from error
+    request = document.get("request") if isinstance(document, dict) else None
+    if not isinstance(request, dict) or document.get("apiVersion") != API_VERSION:
+        raise BadReviewError(f"the body is not an AdmissionReview of {API_VERSION} with a request")
+    parts = [request.get("object"), request.get("oldObject")]
+    if not isinstance(request.get("uid"), str) or not all(part is None or isinstance(part, dict) for part in parts):
+        raise BadReviewError("the request of an AdmissionReview needs a uid, and objects as object and oldObject")
+    return Review(request["uid"], str(request.get("operation", "")), parts[0] or {}, parts[1])
+
+
+def encode(response: JSONObject) -> bytes:
+    """Wrap a response into an AdmissionReview."""
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
+
+
+def _allowed(review: Review, decided: JSONObject) -> JSONObject:
+    response: JSONObject = {"uid": review.uid, "allowed": True}
+    operations = patch.diff(review.object, decided)
+    if not operations:
+        return response
+    encoded = base64.b64encode(msgspec.json.encode(operations)).decode()
+    return response | {"patchType": "JSONPatch", "patch": encoded}
+
+
+def _refused(uid: str, code: int, message: str, *, reason: str = "") -> JSONObject:
+    status = {"code": code, "message": message} | ({"reason": reason} if reason else {})
+    return {"uid": uid, "allowed": False, "status": status}

@@ -1,0 +1,134 @@
+"""The HTTPS server that API servers call for admission.
+
+It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must
+never stand before it. Decisions are pure and take no locks; nothing is shared with the other thread but start, stop
+and the certificate.
+"""
+
+import asyncio
+import ssl
+import tempfile
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import structlog
+from aiohttp import web
+
+from leaderworkerset.webhooks import review
+from leaderworkerset.webhooks.certificates import Certificate
+from leaderworkerset.webhooks.handlers import HANDLERS
+
+LARGEST_BODY = 8 * 1024 * 1024
+"""An object and its old version, each of at most 3 MiB, and what is around them."""
+
+SHUTDOWN_SECONDS = 5.0
+
+log = structlog.get_logger(__name__)
+
+
+class WebhookServer:
+    """Serves the admission paths while the context is entered.
+
+    `async with WebhookServer("127.0.0.1", 0, certificate) as server: server.url`
+    """
+
+    def __init__(self, host: str, port: int, certificate: Certificate) -> None:
+        self._host = host
+        self._port = port
+        self._tls = _tls_context(certificate)
+        self._thread: threading.Thread | None = None
+        self._stop: asyncio.Event
+        self._loop: asyncio.AbstractEventLoop
+        self._ended: Future[None] = Future()
+
+    @property
+    def url(self) -> str:
+        """Return the address that API servers call, without a path."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"https://{host}:{self._port}"
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether requests are answered."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def replace_certificate(self, certificate: Certificate) -> None:
+        """Use another certificate for every connection from now on."""
+        _load(self._tls, certificate)
+
+    async def __aenter__(self) -> Self:
+        started: Future[int] = Future()
+        thread = threading.Thread(target=self._run, args=(started,), name="webhooks", daemon=True)
+        thread.start()
+        self._port = await asyncio.wrap_future(started)
+        self._thread = thread
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread = None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        await asyncio.wrap_future(self._ended)
+
+    def _run(self, started: Future[int]) -> None:
+        """Serve until stopped: the body of the thread."""
+        try:
+            asyncio.run(self._serve(started))
+        except Exception as error:
+            # The edge of the thread: what fails before the first request is the starter's to see, the rest is told.
+            if started.done():
+                log.exception("webhook server failed")
+            else:
+                started.set_exception(error)
+        finally:
+            self._ended.set_result(None)
+
+    async def _serve(self, started: Future[int]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        runner = web.AppRunner(_application(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, self._host, self._port, ssl_context=self._tls)
+            await site.start()
+            started.set_result(runner.addresses[0][1])
+            await self._stop.wait()
+        finally:
+            await runner.cleanup()
+
+
+def _application() -> web.Application:
+    application = web.Application(client_max_size=LARGEST_BODY)
+    application.add_routes([web.post(path, _answer) for path in HANDLERS])
+    return application
+
+
+async def _answer(request: web.Request) -> web.Response:
+    body = await request.read()
+    try:
+        answer = review.answer(body, HANDLERS[request.path])
+    except Exception as error:
+        # The edge of the server: whatever a decision did not foresee becomes a denial that says so, never an outage.
+        log.exception("admission failed", path=request.path)
+        answer = review.failed(body, f"internal error: {type(error).__name__}: {error}")
+    return web.Response(body=answer, content_type="application/json")
+
+
+def _tls_context(certificate: Certificate) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    _load(context, certificate)
+    return context
+
+
+def _load(context: ssl.SSLContext, certificate: Certificate) -> None:
+    """Load certificate and key; `ssl` reads files only, so they exist in a private directory for a moment."""
+    with tempfile.TemporaryDirectory(prefix="lws-webhooks-") as directory:
+        path = Path(directory) / "tls.pem"
+        path.touch(mode=0o600)
+        path.write_bytes(certificate.certificate + certificate.key)
+        context.load_cert_chain(path)

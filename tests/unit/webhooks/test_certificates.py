@@ -1,0 +1,60 @@
+"""The authority and what it issues."""
+
+import ipaddress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import CertificateError
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+AUTHORITY = certificates.create_authority(NOW)
+
+
+def test_the_authority_can_sign_and_nothing_more() -> None:
+    """R-CERT-1: its names and its ten years."""
+    parsed = x509.load_pem_x509_certificate(AUTHORITY.certificate)
+    assert parsed.subject.rfc4514_string() == "CN=lws-ca,O=lws"
+    assert parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert parsed.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+    assert certificates.expires_at(AUTHORITY.certificate) == NOW + timedelta(days=3650)
+
+
+def test_a_serving_certificate_is_good_for_its_hosts() -> None:
+    serving = certificates.issue(AUTHORITY, ["lws.ns.svc", "127.0.0.1", "::1"], NOW)
+    parsed = x509.load_pem_x509_certificate(serving.certificate)
+    parsed.verify_directly_issued_by(x509.load_pem_x509_certificate(AUTHORITY.certificate))
+    names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["lws.ns.svc"]
+    assert names.get_values_for_type(x509.IPAddress) == [
+        ipaddress.ip_address("127.0.0.1"),
+        ipaddress.ip_address("::1"),
+    ]
+    assert certificates.expires_at(serving.certificate) == NOW + timedelta(days=365)
+    assert parsed.not_valid_before_utc < NOW
+
+
+def test_the_validity_can_be_shorter() -> None:
+    serving = certificates.issue(AUTHORITY, ["a"], NOW, validity=timedelta(hours=1))
+    assert certificates.expires_at(serving.certificate) == NOW + timedelta(hours=1)
+
+
+def test_what_is_no_certificate_is_told() -> None:
+    with pytest.raises(CertificateError, match="not a PEM certificate"):
+        certificates.expires_at(b"hello")
+
+
+def test_what_is_no_key_is_told() -> None:
+    with pytest.raises(CertificateError, match="not a PEM private key"):
+        certificates.issue(certificates.Certificate(AUTHORITY.certificate, b"hello"), ["a"], NOW)
+
+
+def test_an_authority_of_another_kind_is_told() -> None:
+    key = rsa.generate_private_key(65537, 2048)
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    with pytest.raises(CertificateError, match="must be an elliptic curve key"):
+        certificates.issue(certificates.Certificate(AUTHORITY.certificate, pem), ["a"], NOW)

@@ -1,0 +1,151 @@
+"""What each path decides (contract 12.3), end to end from review to answer."""
+
+import base64
+import json
+from typing import Any
+
+import jsonpatch
+import msgspec
+import pytest
+
+from leaderworkerset.webhooks import handlers, review
+from leaderworkerset.webhooks.handlers import HANDLERS
+
+P = "leaderworkerset.sigs.k8s.io/"
+POD_TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+LWS: dict[str, Any] = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "metadata": {"name": "test", "namespace": "default"},
+    "spec": {"leaderWorkerTemplate": {"size": 2, "workerTemplate": POD_TEMPLATE}},
+}
+
+
+def ask(path: str, obj: Any, old: Any = None, operation: str = "CREATE") -> dict[str, Any]:
+    request = {"uid": "u", "operation": operation, "object": obj, "oldObject": old}
+    body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    response: dict[str, Any] = msgspec.json.decode(review.answer(body, HANDLERS[path]))["response"]
+    return response
+
+
+def patched(obj: Any, response: dict[str, Any]) -> Any:
+    operations = json.loads(base64.b64decode(response.get("patch", base64.b64encode(b"[]"))))
+    return jsonpatch.apply_patch(json.loads(json.dumps(obj)), operations)
+
+
+def test_the_paths() -> None:
+    """R-WHC-2, R-API-4: no `/convert`."""
+    assert set(HANDLERS) == {
+        "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+        "/mutate--v1-pod",
+        "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+        "/validate--v1-pod",
+    }
+
+
+def test_defaults_arrive_as_a_minimal_patch() -> None:
+    """R-DEF-1 to R-DEF-4, R-DEF-6."""
+    response = ask(handlers.MUTATE_LEADERWORKERSET, LWS)
+    spec = patched(LWS, response)["spec"]
+    assert spec == {
+        "leaderWorkerTemplate": {
+            "size": 2,
+            "workerTemplate": POD_TEMPLATE,
+            "restartPolicy": "RecreateGroupOnPodRestart",
+        },
+        "rolloutStrategy": {
+            "type": "RollingUpdate",
+            "rollingUpdateConfiguration": {"partition": 0, "maxUnavailable": 1, "maxSurge": 0},
+        },
+        "networkConfig": {"subdomainPolicy": "Shared"},
+    }
+
+
+def test_a_defaulted_object_needs_no_patch() -> None:
+    """R-DEF-6."""
+    once = patched(LWS, ask(handlers.MUTATE_LEADERWORKERSET, LWS))
+    assert ask(handlers.MUTATE_LEADERWORKERSET, once) == {"uid": "u", "allowed": True}
+
+
+@pytest.mark.parametrize("path", [handlers.MUTATE_LEADERWORKERSET, handlers.VALIDATE_LEADERWORKERSET])
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"replicas": "3"}, "spec.replicas"),
+        ({"leaderWorkerTemplate": {"workerTemplate": {"spec": {"containers": {}}}}}, "workerTemplate.spec.containers"),
+        ({"rolloutStrategy": {"rollingUpdateConfiguration": {"maxSurge": []}}}, "rollingUpdateConfiguration.maxSurge"),
+    ],
+)
+def test_wrong_types_are_a_bad_request(path: str, spec: dict[str, Any], field: str) -> None:
+    """R-DEF-7."""
+    status = ask(path, LWS | {"spec": spec})["status"]
+    assert status["code"] == 400
+    assert f"{field}: Invalid value" in status["message"]
+
+
+def test_a_valid_object_is_allowed() -> None:
+    assert ask(handlers.VALIDATE_LEADERWORKERSET, LWS) == {"uid": "u", "allowed": True}
+    assert ask(handlers.VALIDATE_LEADERWORKERSET, LWS, LWS, "UPDATE") == {"uid": "u", "allowed": True}
+
+
+def test_the_refusal_of_recorded_facts() -> None:
+    """R-VAL-15, contract 10.2: the text that the Go manager gave for this edit."""
+    rolling = {"maxUnavailable": "50%", "maxSurge": 0, "partition": 0}
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    bad = LWS | {"spec": LWS["spec"] | {"replicas": 1, "rolloutStrategy": strategy}}
+    assert ask(handlers.VALIDATE_LEADERWORKERSET, bad)["status"] == {
+        "code": 403,
+        "reason": "Forbidden",
+        "message": "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable: Invalid value:"
+        ' "50%": must not be 0 when `maxSurge` is 0',
+    }
+
+
+def test_deletions_pass() -> None:
+    """R-VAL-26."""
+    assert ask(handlers.VALIDATE_LEADERWORKERSET, None, LWS, "DELETE")["allowed"]
+
+
+def test_a_pod_of_a_group_is_patched_at_the_front_of_its_variables() -> None:
+    """R-ENV-1: the user's variables are not touched by the patch."""
+    pod = {
+        "metadata": {
+            "name": "test-0",
+            "namespace": "default",
+            "labels": {P + "name": "test", P + "worker-index": "0"},
+            "annotations": {P + "size": "2"},
+        },
+        "spec": {"subdomain": "test", "containers": [{"name": "c", "env": [{"name": "X", "value": "1"}]}]},
+    }
+    response = ask(handlers.MUTATE_POD, pod)
+    operations = json.loads(base64.b64decode(response["patch"]))
+    assert [item["path"] for item in operations if item["path"].startswith("/spec")] == [
+        f"/spec/containers/0/env/{i}" for i in range(4)
+    ]
+    names = [entry["name"] for entry in patched(pod, response)["spec"]["containers"][0]["env"]]
+    assert names == ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GROUP_INDEX", "X"]
+
+
+def test_a_pod_of_others_passes() -> None:
+    """R-WHC-1: envtest sends every pod."""
+    assert ask(handlers.MUTATE_POD, {"metadata": {"name": "web"}, "spec": {"containers": []}})["allowed"]
+
+
+def test_a_bad_pod_of_a_group_is_denied() -> None:
+    """R-ADM-1."""
+    status = ask(handlers.MUTATE_POD, {"metadata": {"name": "a-0", "labels": {P + "name": "a"}}, "spec": {}})["status"]
+    assert status == {
+        "code": 403,
+        "reason": "Forbidden",
+        "message": "size annotation is unexpectedly missing for pod a-0",
+    }
+
+
+def test_a_malformed_pod_is_a_bad_request() -> None:
+    status = ask(handlers.MUTATE_POD, {"metadata": {"labels": []}, "spec": {}})["status"]
+    assert (status["code"], status["message"]) == (400, "metadata.labels: Invalid value: []: must be an object")
+
+
+def test_every_pod_is_valid() -> None:
+    """R-ADM-16."""
+    assert ask(handlers.VALIDATE_POD, {"anything": 1})["allowed"]

@@ -1,0 +1,155 @@
+"""The HTTPS server, asked by a real client."""
+
+import asyncio
+import io
+import socket
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import pytest
+
+from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import Certificate
+from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
+from leaderworkerset.webhooks.server import LARGEST_BODY, WebhookServer
+
+AUTHORITY = certificates.create_authority(datetime.now(UTC))
+SERVING = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
+
+
+def trust(authority: Certificate = AUTHORITY) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=authority.certificate.decode())
+
+
+def review(**parts: Any) -> dict[str, Any]:
+    request = {"uid": "u", "operation": "CREATE", "object": {"metadata": {"name": "p"}, "spec": {}}} | parts
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def server() -> WebhookServer:
+    return WebhookServer("127.0.0.1", 0, SERVING)
+
+
+def test_a_review_is_answered_over_https() -> None:
+    async def scenario() -> None:
+        async with server() as running, aiohttp.ClientSession() as client:
+            assert running.is_ready
+            async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
+                assert answer.version == aiohttp.HttpVersion11  # R-MGR-5
+                assert (await answer.json())["response"] == {"uid": "u", "allowed": True}
+
+    asyncio.run(scenario())
+
+
+def test_it_answers_while_the_loop_of_the_controllers_is_busy() -> None:
+    """The loop that started the server stands still until the answer is there."""
+
+    async def ask(url: str) -> int:
+        async with aiohttp.ClientSession() as client, client.post(url, json=review(), ssl=trust()) as answer:
+            return answer.status
+
+    async def scenario() -> None:
+        async with server() as running:
+            with ThreadPoolExecutor(1) as threads:
+                asked = threads.submit(lambda: asyncio.run(ask(running.url + VALIDATE_POD)))
+                assert asked.result(timeout=10) == 200
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", MUTATE_POD, 405), ("POST", "/convert", 404)])
+def test_other_requests_are_not_served(method: str, path: str, status: int) -> None:
+    """R-WHC-2."""
+
+    async def scenario() -> None:
+        async with (
+            server() as running,
+            aiohttp.ClientSession() as client,
+            client.request(method, running.url + path, ssl=trust()) as answer,
+        ):
+            assert answer.status == status
+
+    asyncio.run(scenario())
+
+
+def test_a_body_beyond_reason_is_refused() -> None:
+    async def scenario() -> None:
+        body = io.BytesIO(b" " * (LARGEST_BODY + 1))
+        async with (
+            server() as running,
+            aiohttp.ClientSession() as client,
+            client.post(running.url + MUTATE_POD, data=body, ssl=trust()) as answer,
+        ):
+            assert answer.status == 413
+
+    asyncio.run(scenario())
+
+
+def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:
+    """Contract 10.2: what panics upstream; here a null container, which no API server sends."""
+    prefix = "leaderworkerset.sigs.k8s.io/"
+    metadata = {
+        "name": "a-0",
+        "labels": {prefix + "name": "a", prefix + "worker-index": "0"},
+        "annotations": {prefix + "size": "1"},
+    }
+    pod = {"metadata": metadata, "spec": {"containers": [None]}}
+
+    async def scenario() -> None:
+        async with (
+            server() as running,
+            aiohttp.ClientSession() as client,
+            client.post(running.url + MUTATE_POD, json=review(object=pod), ssl=trust()) as answer,
+        ):
+            found = (await answer.json())["response"]
+            assert (found["uid"], found["allowed"], found["status"]["code"]) == ("u", False, 500)
+            assert found["status"]["message"].startswith("internal error: AttributeError")
+
+    asyncio.run(scenario())
+
+
+def test_a_replaced_certificate_serves_new_connections() -> None:
+    other = certificates.create_authority(datetime.now(UTC))
+    replacement = certificates.issue(other, ["127.0.0.1"], datetime.now(UTC))
+
+    async def scenario() -> None:
+        async with server() as running:
+            running.replace_certificate(replacement)
+            async with aiohttp.ClientSession() as client:
+                async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust(other)) as answer:
+                    assert answer.status == 200
+                with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                    await client.post(running.url + VALIDATE_POD, json=review(), ssl=trust())
+
+    asyncio.run(scenario())
+
+
+def test_after_the_end_nothing_listens() -> None:
+    async def scenario() -> str:
+        async with server() as running:
+            url = running.url
+        assert not running.is_ready
+        return url
+
+    port = int(asyncio.run(scenario()).rsplit(":", 1)[1])
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_a_port_in_use_is_an_error_of_the_start() -> None:
+    async def scenario(port: int) -> None:
+        with pytest.raises(OSError, match="address already in use"):
+            async with WebhookServer("127.0.0.1", port, SERVING):
+                pass
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        asyncio.run(scenario(taken.getsockname()[1]))
+
+
+def test_an_ipv6_address_is_bracketed() -> None:
+    assert WebhookServer("::1", 9443, SERVING).url == "https://[::1]:9443"
