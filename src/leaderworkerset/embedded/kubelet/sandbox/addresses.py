@@ -1,0 +1,73 @@
+"""Addresses of pods: which are free, and which block of 127.0.0.0/8 is this cluster's.
+
+An address is handed out again as late as possible, because a connection or a name lookup may outlive its pod.
+"""
+
+import errno
+import ipaddress
+import socket
+
+GATEWAY = "10.88.0.1"
+WAY_OUT_GATEWAY = "10.88.0.2"
+WAY_OUT_NAMESERVER = "10.88.0.3"
+POD_NETWORK = ipaddress.IPv4Network("10.88.0.0/16")
+LOOPBACK = "127.0.0.1"
+
+_RESERVED = 256  # the first addresses of a block: its own, gateways, name servers
+_CLAIM_PORT = 28088
+_CLAIM_HOST = 1
+_BLOCKS = range(88, 248)
+
+
+class AddressesExhausted(Exception):
+    """Every address of the block is in use."""
+
+
+class AddressPool:
+    """Hands out the addresses of a block in turn."""
+
+    def __init__(self, block: ipaddress.IPv4Network) -> None:
+        self._block = block
+        self._next = _RESERVED
+        self._used: set[str] = set()
+
+    def take(self) -> str:
+        """Return a free address.
+
+        >>> AddressPool(POD_NETWORK).take()
+        '10.88.1.0'
+        """
+        last = self._block.num_addresses - 1
+        for _ in range(_RESERVED, last):
+            address = str(self._block[self._next])
+            self._next = self._next + 1 if self._next + 1 < last else _RESERVED
+            if address not in self._used:
+                self._used.add(address)
+                return address
+        raise AddressesExhausted(f"all {last - _RESERVED} addresses of {self._block} are in use; delete some pods")
+
+    def release(self, address: str) -> None:
+        """Take an address back."""
+        self._used.discard(address)
+
+
+class LoopbackBlock:
+    """A 127.N.0.0/16 that no other cluster on this machine uses, claimed by a bound socket: a crash gives it back."""
+
+    def __init__(self) -> None:
+        for number in _BLOCKS:
+            self.network = ipaddress.IPv4Network((f"127.{number}.0.0", 16))
+            self._claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            try:
+                self._claim.bind((str(self.network[_CLAIM_HOST]), _CLAIM_PORT))
+            except OSError as error:
+                self._claim.close()
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                return
+        raise AddressesExhausted(f"{len(_BLOCKS)} clusters run on this machine's network already; stop one")
+
+    def release(self) -> None:
+        """Let another cluster have the block."""
+        self._claim.close()

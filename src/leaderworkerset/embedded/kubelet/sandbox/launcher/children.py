@@ -1,0 +1,141 @@
+"""The launcher's children: forking them into pods, taking their reports, reaping them."""
+
+import os
+import resource
+import select
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple, NoReturn
+
+from . import supervise, syscalls
+from .link import Link
+from .pods import Container, Pod
+from .process import Process
+from .program import Program, Refused, become
+
+Streams = tuple[int, int, int]
+
+
+class Birth(NamedTuple):
+    """What is to be forked, and for which request."""
+
+    key: str
+    reply: int
+    pod: Pod
+    container: Container
+
+
+class Children:
+    """All processes between their fork and their end."""
+
+    def __init__(self, poll: select.poll, host_proc: int | None) -> None:
+        self._poll = poll
+        self._host_proc = host_proc
+        self._nofile = _raise_descriptor_limit()
+        self._processes: dict[str, Process] = {}
+
+    def get(self, key: str) -> Process | None:
+        """Return a process by its key."""
+        return self._processes.get(key)
+
+    def of_pod(self, pod: Pod) -> list[Process]:
+        """Return the processes of a pod."""
+        return [process for process in self._processes.values() if process.pod.id == pod.id]
+
+    def fork(self, birth: Birth, fork: Callable[[], int], live: Callable[[Link], None]) -> None:
+        """Fork a child that lives by `live`, which does not return; what it raises is reported as a refusal."""
+        ours, theirs = socket.socketpair()
+        pid = fork()
+        if pid == 0:
+            _live(Link(theirs), live)
+        theirs.close()
+        process = Process(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply)
+        self._processes[process.key] = process
+        self._poll.register(process.link, select.POLLIN)
+
+    def run_program(self, link: Link, program: Program, streams: Streams) -> NoReturn:
+        """Be the parent of a program, in the child, until it ends."""
+        report = self.settle(link, "lws-init", streams)
+        pid = supervise.start(lambda: become(program, streams, self._nofile), report, own=set(streams))
+        supervise.watch(pid, link)
+
+    def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:
+        """Let the child go of all that is the launcher's: a log must end when its container does."""
+        host_proc = {self._host_proc} if self._host_proc is not None else set()
+        _keep_only({link.fileno(), *streams, *host_proc})
+        with suppress(AttributeError):  # not Linux
+            syscalls.set_process_name(name)
+        return supervise.Report(link, self._host_proc)
+
+    def take_reports(self, ready: set[int]) -> list[Process]:
+        """Take reports of those children whose line is ready; return them."""
+        reporting = [process for process in self._processes.values() if process.link.fileno() in ready]
+        for process in reporting:
+            if not process.take_reports():
+                self._poll.unregister(process.link)
+        return reporting
+
+    def reap(self) -> Iterator[tuple[Process, int]]:
+        """Yield each process that ended, taken out of the books, with its wait status."""
+        by_pid = {process.pid: process for process in self._processes.values()}
+        while (ended := _wait_for_any()) is not None:
+            pid, status = ended
+            process = by_pid.get(pid)
+            if process is not None:
+                del self._processes[process.key]
+                if process.take_reports():
+                    self._poll.unregister(process.link)
+                yield process, status
+
+    def end_all(self) -> None:
+        """End everything that descends from the launcher."""
+        for process in self._processes.values():
+            supervise.send_signal(process.pid, signal.SIGTERM)
+        supervise.end_descendants()
+
+
+def wake_on_children() -> int:
+    """Return a descriptor that becomes readable when a child ends."""
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
+def _keep_only(fds: set[int]) -> None:
+    """Close all descriptors but these and the first three."""
+    start = 3
+    for fd in sorted(fd for fd in fds if fd >= start):
+        os.closerange(start, fd)
+        start = fd + 1
+    os.closerange(start, max(start, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+
+
+def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        live(link)
+    except (OSError, Refused, ValueError) as error:
+        link.send({"event": "refused", "text": getattr(error, "strerror", None) or str(error)})
+    finally:
+        os._exit(supervise.FAILED)
+
+
+def _raise_descriptor_limit() -> tuple[int, int]:
+    """Allow the launcher all the descriptors it may have (some per pod); return the limit that programs get."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 1 << 16)), hard))
+    return soft, hard
+
+
+def _wait_for_any() -> tuple[int, int] | None:
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, status) if pid else None

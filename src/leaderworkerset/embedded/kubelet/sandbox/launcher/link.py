@@ -1,0 +1,104 @@
+"""The line between the cluster process, the launcher and the launcher's children.
+
+A frame is a length (4 bytes, big endian) and a JSON object; file descriptors travel beside it (SCM_RIGHTS) and the
+object's `fds` counts them. Stream sockets keep descriptors in order with the bytes, so counting is enough.
+"""
+
+import json
+import socket
+import struct
+from typing import Any, NamedTuple
+
+Message = dict[str, Any]
+
+LONGEST = 16 << 20
+"""Bytes of one frame. The kernel takes 2 MiB of arguments and environment, so anything near this is a broken line."""
+
+_LENGTH = struct.Struct("!I")
+_CHUNK = 1 << 16
+_MOST_FDS = 64
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+class LinkClosed(Exception):
+    """The other end is gone."""
+
+
+class Received(NamedTuple):
+    """One message and the descriptors that came with it; the receiver owns them."""
+
+    message: Message
+    fds: list[int]
+
+
+def encode(message: Message, fds: int = 0) -> bytes:
+    """Return the frame of a message that travels with so many descriptors."""
+    body = json.dumps(message | {"fds": fds} if fds else message).encode()
+    if len(body) > LONGEST:
+        raise ValueError(f"a message of {len(body)} bytes is longer than {LONGEST}")
+    return _LENGTH.pack(len(body)) + body
+
+
+class Decoder:
+    """Turns bytes, however they were cut, back into messages."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Take the next bytes; return the messages that are now whole."""
+        rest, messages = self._rest + data, []
+        while len(rest) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(rest)
+            if length > LONGEST:
+                raise ValueError(f"a frame of {length} bytes is longer than {LONGEST}")
+            end = _LENGTH.size + length
+            if len(rest) < end:
+                break
+            messages.append(json.loads(rest[_LENGTH.size : end]))
+            rest = rest[end:]
+        self._rest = rest
+        return messages
+
+
+class Link:
+    """One end of the line."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._decoder = Decoder()
+        self._fds: list[int] = []
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor, for polling."""
+        return self.sock.fileno()
+
+    def send(self, message: Message, fds: tuple[int, ...] = ()) -> None:
+        """Send a message whole; wait where the other end is slow."""
+        frame = encode(message, len(fds))
+        try:
+            sent = socket.send_fds(self.sock, [frame], list(fds)) if fds else 0
+            self.sock.sendall(frame[sent:])
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise LinkClosed from error
+
+    def receive(self) -> list[Received]:
+        """Return what has arrived, perhaps nothing whole yet; wait for bytes where the socket blocks."""
+        try:
+            data, fds, _, _ = socket.recv_fds(self.sock, _CHUNK, _MOST_FDS, _CLOSE_ON_EXEC)
+        except ConnectionResetError as error:
+            raise LinkClosed from error
+        self._fds += fds
+        if not data:
+            raise LinkClosed
+        return [Received(message, self._take(message.pop("fds", 0))) for message in self._decoder.feed(data)]
+
+    def close(self) -> None:
+        """Close this end, and descriptors nobody took."""
+        for fd in self._take(len(self._fds)):
+            socket.close(fd)
+        self.sock.close()
+
+    def _take(self, count: int) -> list[int]:
+        taken, self._fds = self._fds[:count], self._fds[count:]
+        return taken

@@ -1,0 +1,133 @@
+"""What has to be mounted so that a container sees the files it was promised: a pure plan.
+
+In: which directory is the container's /, what should be seen where, and a view of the file system. Out: what to do, in
+order, with targets as the container will name them.
+
+A mount needs a place to be put on. Where the file system has none, one is made up without writing to it: the nearest
+directory above that exists is covered (by a temporary file system in which every entry of the covered directory is
+bound again), and in it the place is made. Below a volume no cover is wanted, since what the container
+writes there must reach the volume; there the place is made in the volume itself, as other container runtimes do.
+"""
+
+import posixpath
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+_MOST_LINKS = 40
+
+
+class View(Protocol):
+    """The file system, read-only; paths are the host's."""
+
+    def is_directory(self, path: str) -> bool | None:
+        """Return whether the path (not followed) is a directory; None when there is nothing."""
+        ...
+
+    def link(self, path: str) -> str | None:
+        """Return where a symbolic link points; None when it is none."""
+        ...
+
+
+class Wanted(NamedTuple):
+    """A host file or directory to be seen at `target`; a symbolic link is bound as the link it is."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+class Cover(NamedTuple):
+    """Cover directory `target` with a temporary file system, its entries bound from `source`."""
+
+    source: str
+    target: str
+
+
+class Place(NamedTuple):
+    """Make an empty file or directory to mount on, and the directories above it."""
+
+    target: str
+    directory: bool
+
+
+class Bind(NamedTuple):
+    """Mount `source` at `target`."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+class Plan(NamedTuple):
+    """What to do, in this order. A `Place` among the mounts is one inside a volume mounted before it."""
+
+    covers: list[Cover]
+    places: list[Place]
+    mounts: list[Place | Bind]
+
+
+def resolve(view: View, root: str, path: str) -> str:
+    """Return `path` of a container whose / is `root` with symbolic links followed, never leading out of `root`."""
+    pending, done, links = _parts(path), "/", 0
+    while pending:
+        part = pending.pop(0)
+        if part == "..":
+            done = posixpath.dirname(done)
+            continue
+        step = posixpath.join(done, part)
+        target = view.link(on_host(root, step))
+        if target is None:
+            done = step
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise ValueError(f"{path}: too many symbolic links")
+        done = "/" if target.startswith("/") else done
+        pending = _parts(target) + pending
+    return done
+
+
+def plan(view: View, root: str, wanted: Sequence[Wanted], *, private: Sequence[str] = ()) -> Plan:
+    """Plan the mounts of a container.
+
+    `private` names directories that are covered in any case, where they exist: what the container makes in them is
+    its own, while what the host has in them stays visible.
+    """
+    binds = [Bind(want.source, resolve(view, root, want.target), want.read_only) for want in wanted]
+    covers: dict[str, Cover] = {}
+    for target in private:
+        resolved = resolve(view, root, target)
+        if view.is_directory(on_host(root, resolved)):
+            covers[resolved] = Cover(on_host(root, resolved), resolved)
+    places: list[Place] = []
+    mounts: list[Place | Bind] = []
+    for bind in sorted(binds, key=lambda bind: len(_parts(bind.target))):
+        place = Place(bind.target, view.is_directory(bind.source) is True)
+        if any(isinstance(other, Bind) and _is_below(bind.target, other.target) for other in mounts):
+            mounts.append(place)
+        elif view.is_directory(on_host(root, bind.target)) is None:
+            above = _nearest_directory(view, root, bind.target)
+            covers.setdefault(above, Cover(on_host(root, above), above))
+            places.append(place)
+        mounts.append(bind)
+    return Plan(sorted(covers.values(), key=lambda cover: cover.target), places, mounts)
+
+
+def on_host(root: str, path: str) -> str:
+    """Return the host's path of a container's path."""
+    return posixpath.normpath(root + "/" + path)
+
+
+def _nearest_directory(view: View, root: str, target: str) -> str:
+    above = posixpath.dirname(target)
+    while above != "/" and not view.is_directory(on_host(root, above)):
+        above = posixpath.dirname(above)
+    return above
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path != directory and path.startswith(directory.rstrip("/") + "/")
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]

@@ -1,0 +1,122 @@
+"""Takes the launcher into namespaces of its own: user, mount, PID, network, UTS and IPC.
+
+The process that was started stays outside as a watchman (its child is PID 1 inside, and only a parent of a PID
+namespace can be outside it). The kernel kills the watchman when the cluster process ends, PID 1 when the watchman
+ends, and everything in the PID namespace when PID 1 ends.
+
+Users keep their numbers: whoever runs this is themselves inside, so that programs see the user, the home directory and
+the permissions that they see outside, and do not take themselves for root. Root gets all the users it has outside.
+"""
+
+import os
+import select
+import signal
+from collections.abc import Callable
+from typing import NamedTuple
+
+from . import syscalls
+
+_NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
+
+
+class IdMaps(NamedTuple):
+    """What to write into uid_map and gid_map; a map of one's own group alone forbids setgroups."""
+
+    users: str
+    groups: str
+    single: bool
+
+
+def identity_map(lines: str) -> str:
+    r"""Return the map that gives a child namespace the numbers that `lines` (an id map of this one) has here.
+
+    >>> identity_map("         0       1000          1\n         1     100000      65536\n")
+    '0 0 1\\n1 1 65536\n'
+    """
+    extents = [line.split() for line in lines.splitlines()]
+    return "".join(f"{inside} {inside} {count}\n" for inside, _, count in extents)
+
+
+def read_id_maps() -> list[IdMaps]:
+    """Return the maps to try: everything for root, then the caller's own numbers."""
+    user, group = os.geteuid(), os.getegid()
+    single = IdMaps(f"{user} {user} 1\n", f"{group} {group} 1\n", single=True)
+    if user != 0:
+        return [single]
+    with open("/proc/self/uid_map") as users, open("/proc/self/gid_map") as groups:
+        return [IdMaps(identity_map(users.read()), identity_map(groups.read()), single=False), single]
+
+
+def enter(parent: int, refuse: Callable[[str], None]) -> None:
+    """Continue as PID 1 in fresh namespaces; a refusal is told to `refuse`, and ends the process."""
+    try:
+        _unshare_with_maps()
+        syscalls.die_with_parent(signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+        alive, held = os.pipe()
+        pid = os.fork()
+    except OSError as error:
+        refuse(str(error.strerror or error))
+        os._exit(1)
+    if pid == 0:
+        os.close(held)
+        _follow(alive)
+        return
+    os.close(alive)
+    _keep_only(held)
+    _, status = os.waitpid(pid, 0)
+    os._exit(min(255, abs(os.waitstatus_to_exitcode(status))))
+
+
+def _follow(alive: int) -> None:
+    """Die with the watchman; `alive` is readable as soon as it has gone, perhaps before the kernel was told."""
+    syscalls.die_with_parent(signal.SIGKILL)
+    gone, _, _ = select.select([alive], [], [], 0)
+    if gone:
+        os._exit(1)
+
+
+def _keep_only(fd: int) -> None:
+    os.closerange(3, fd)
+    os.closerange(fd + 1, 1 << 16)
+
+
+def _unshare_with_maps() -> None:
+    """Make the namespaces; a helper that stays outside writes the id maps, as only it may write more than one line."""
+    ready, go = os.pipe()
+    mapped = os.getpid()
+    helper = os.fork()
+    if helper == 0:
+        os.close(go)
+        os._exit(_write_maps(mapped) if os.read(ready, 1) else 1)
+    os.close(ready)
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWUSER | _NAMESPACES)
+        os.write(go, b"1")
+    finally:
+        os.close(go)
+        _, status = os.waitpid(helper, 0)
+    if status:
+        error = os.waitstatus_to_exitcode(status)
+        raise OSError(error, f"write the user namespace's id maps: {os.strerror(error).lower()}")
+
+
+def _write_maps(pid: int) -> int:
+    error = 0
+    for maps in read_id_maps():
+        try:
+            if maps.single:
+                _write(pid, "setgroups", "deny")
+            _write(pid, "gid_map", maps.groups)
+            _write(pid, "uid_map", maps.users)
+        except OSError as refused:
+            error = refused.errno or 1
+        else:
+            return 0
+    return error
+
+
+def _write(pid: int, name: str, text: str) -> None:
+    with open(f"/proc/{pid}/{name}", "w") as file:
+        file.write(text)

@@ -1,0 +1,170 @@
+"""Just enough of rtnetlink: links, addresses and routes as messages, and a socket that sends them.
+
+The `build_*` functions are pure: they return the bytes of one request. Numbers are those of linux/rtnetlink.h,
+linux/if_link.h and linux/if_addr.h; integers are in the machine's own order.
+"""
+
+import os
+import socket
+import struct
+from typing import NamedTuple
+
+_NLM_F_REQUEST = 0x1
+_NLM_F_ACK = 0x4
+_NLM_F_EXCL = 0x200
+_NLM_F_CREATE = 0x400
+_NLMSG_ERROR = 2
+
+_RTM_NEWLINK = 16
+_RTM_NEWADDR = 20
+_RTM_NEWROUTE = 24
+
+_IFLA_IFNAME = 3
+_IFLA_MASTER = 10
+_IFLA_LINKINFO = 18
+_IFLA_NET_NS_FD = 28
+_IFLA_INFO_KIND = 1
+_IFLA_INFO_DATA = 2
+_VETH_INFO_PEER = 1
+_IFA_ADDRESS = 1
+_IFA_LOCAL = 2
+_RTA_GATEWAY = 5
+
+_IFF_UP = 1
+_RT_TABLE_MAIN = 254
+_RTPROT_BOOT = 3
+_RT_SCOPE_UNIVERSE = 0
+_RTN_UNICAST = 1
+
+_HEADER = struct.Struct("=IHHII")
+_IFINFOMSG = struct.Struct("=BxHiII")
+_IFADDRMSG = struct.Struct("=BBBBi")
+_RTMSG = struct.Struct("=BBBBBBBBI")
+_ATTRIBUTE = struct.Struct("=HH")
+
+
+class Request(NamedTuple):
+    """One request: its type, its flags, its body, and what it does, for errors."""
+
+    kind: int
+    flags: int
+    body: bytes
+    action: str
+
+
+def _attribute(kind: int, payload: bytes) -> bytes:
+    length = _ATTRIBUTE.size + len(payload)
+    return _ATTRIBUTE.pack(length, kind) + payload + b"\0" * (-length % 4)
+
+
+def _text(kind: int, value: str) -> bytes:
+    return _attribute(kind, value.encode() + b"\0")
+
+
+def _number(kind: int, value: int) -> bytes:
+    return _attribute(kind, struct.pack("=I", value))
+
+
+def _link(index: int, *, up: bool) -> bytes:
+    flags = _IFF_UP if up else 0
+    return _IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, flags, flags)
+
+
+def build_bridge(name: str, index: int) -> Request:
+    """Make a bridge, up, with the interface number given."""
+    info = _attribute(_IFLA_LINKINFO, _text(_IFLA_INFO_KIND, "bridge"))
+    body = _link(index, up=True) + _text(_IFLA_IFNAME, name) + info
+    return Request(_RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, f"make bridge {name}")
+
+
+class Peer(NamedTuple):
+    """The far end of a veth pair: its name and number, and the network namespace it is put into."""
+
+    name: str
+    number: int
+    namespace_fd: int
+
+
+def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
+    """Make a veth pair, its near end (name, number) up on the bridge, its far end in another network namespace.
+
+    The kernel takes the far end's number only when the near end's is given too.
+    """
+    name, index = near
+    far = _link(peer.number, up=False) + _text(_IFLA_IFNAME, peer.name) + _number(_IFLA_NET_NS_FD, peer.namespace_fd)
+    info = _text(_IFLA_INFO_KIND, "veth") + _attribute(_IFLA_INFO_DATA, _attribute(_VETH_INFO_PEER, far))
+    body = (
+        _link(index, up=True)
+        + _text(_IFLA_IFNAME, name)
+        + _number(_IFLA_MASTER, bridge_index)
+        + _attribute(_IFLA_LINKINFO, info)
+    )
+    return Request(_RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, f"make veth {name}")
+
+
+def build_link_up(index: int) -> Request:
+    """Bring an interface up."""
+    return Request(_RTM_NEWLINK, 0, _link(index, up=True), f"bring interface {index} up")
+
+
+def build_link_into_bridge(index: int, bridge_index: int) -> Request:
+    """Make an interface a port of the bridge, and bring it up."""
+    body = _link(index, up=True) + _number(_IFLA_MASTER, bridge_index)
+    return Request(_RTM_NEWLINK, 0, body, f"put interface {index} on the bridge")
+
+
+def build_address(index: int, address: str, prefix: int) -> Request:
+    """Give an interface an IPv4 address."""
+    packed = socket.inet_aton(address)
+    body = _IFADDRMSG.pack(socket.AF_INET, prefix, 0, _RT_SCOPE_UNIVERSE, index)
+    body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
+    return Request(_RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_EXCL, body, f"give interface {index} the address {address}")
+
+
+def build_default_route(gateway: str) -> Request:
+    """Send by the gateway what has no other route."""
+    body = _RTMSG.pack(
+        socket.AF_INET, 0, 0, 0, _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST, 0
+    ) + _attribute(_RTA_GATEWAY, socket.inet_aton(gateway))
+    return Request(_RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_EXCL, body, f"route by {gateway}")
+
+
+def encode(request: Request, sequence: int) -> bytes:
+    """Return the request with its header."""
+    length = _HEADER.size + len(request.body)
+    flags = request.flags | _NLM_F_REQUEST | _NLM_F_ACK
+    return _HEADER.pack(length, request.kind, flags, sequence, 0) + request.body
+
+
+def parse_acknowledgement(data: bytes, sequence: int) -> int | None:
+    """Return the error number (0: done) of the answer to request `sequence`; None when it is not in `data`."""
+    while len(data) >= _HEADER.size:
+        length, kind, _, answered, _ = _HEADER.unpack_from(data)
+        if kind == _NLMSG_ERROR and answered == sequence:
+            (negative,) = struct.unpack_from("=i", data, _HEADER.size)
+            return -int(negative)
+        data = data[(max(length, _HEADER.size) + 3) & ~3 :]
+    return None
+
+
+class Netlink:
+    """A socket to the kernel's tables of the network namespace it was opened in."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+        self._sequence = 0
+
+    def perform(self, *requests: Request) -> None:
+        """Perform requests in order; stop at the first that the kernel refuses."""
+        for request in requests:
+            self._sequence += 1
+            self._socket.send(encode(request, self._sequence))
+            error = None
+            while error is None:
+                error = parse_acknowledgement(self._socket.recv(1 << 16), self._sequence)
+            if error:
+                raise OSError(error, f"{request.action}: {os.strerror(error).lower()}")
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

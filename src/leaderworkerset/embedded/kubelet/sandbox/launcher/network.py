@@ -1,0 +1,116 @@
+"""The pods' network: one bridge in the launcher's network namespace, a veth pair and a namespace per pod.
+
+Nothing here needs root: the user namespace of the launcher owns these network namespaces. Nothing leads out of them
+either, unless a way out is attached to the bridge (`attach`). IPv6 stays on the loopback interface only.
+"""
+
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from . import syscalls
+from .netlink import (
+    Netlink,
+    Peer,
+    build_address,
+    build_bridge,
+    build_default_route,
+    build_link_into_bridge,
+    build_link_up,
+    build_veth,
+)
+
+BRIDGE = "lws0"
+PREFIX = 16
+_INDEX = 100  # the bridge's number, and in each pod that of eth0: above what the kernel makes by itself
+_LOOPBACK = 1
+_CURRENT = "/proc/thread-self/ns/net"
+
+
+@contextmanager
+def _returning() -> Iterator[None]:
+    home = os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield
+    finally:
+        syscalls.setns(home, syscalls.CLONE_NEWNET)
+        os.close(home)
+
+
+@contextmanager
+def inside(fd: int) -> Iterator[None]:
+    """Work in another network namespace for the length of a block."""
+    with _returning():
+        syscalls.setns(fd, syscalls.CLONE_NEWNET)
+        yield
+
+
+class BridgeNetwork:
+    """The bridge, in the network namespace that the launcher has just entered."""
+
+    def __init__(self, address: str) -> None:
+        self._netlink = Netlink()
+        self._gateway = address
+        self._made = 0
+        _tune()
+        self._netlink.perform(
+            build_link_up(_LOOPBACK), build_bridge(BRIDGE, _INDEX), build_address(_INDEX, address, PREFIX)
+        )
+
+    def attach(self, interface: str, gateway: str) -> None:
+        """Put an interface that leads out on the bridge; route by `gateway` from now on."""
+        self._netlink.perform(
+            build_link_into_bridge(socket.if_nametoindex(interface), _INDEX), build_default_route(gateway)
+        )
+        self._gateway = gateway
+
+    def create(self, address: str) -> int:
+        """Make a pod's network namespace with lo and eth0, connected to the bridge; return its descriptor."""
+        self._made += 1
+        network, inner = _new_namespace()
+        near = (f"pod{self._made}", _INDEX + self._made)
+        try:
+            self._netlink.perform(build_veth(near, _INDEX, Peer("eth0", _INDEX, network)))
+            inner.perform(
+                build_link_up(_LOOPBACK),
+                build_address(_INDEX, address, PREFIX),
+                build_link_up(_INDEX),
+                build_default_route(self._gateway),
+            )
+        except OSError as error:
+            os.close(network)
+            if error.errno == errno.EXFULL:
+                raise OSError(error.errno, "the bridge is full: a Linux bridge holds 1023 pods") from error
+            raise
+        finally:
+            inner.close()
+        return network
+
+    def remove(self, network: int) -> None:
+        """Let go of a pod's namespace, whose processes have ended: the kernel removes it, and the veth pair with it.
+
+        It does so a little later. Removing the pair here would hold everything up for some 15 ms.
+        """
+        os.close(network)
+
+
+def _new_namespace() -> tuple[int, Netlink]:
+    with _returning():
+        syscalls.unshare(syscalls.CLONE_NEWNET)
+        _tune()
+        return os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC), Netlink()
+
+
+def _tune() -> None:
+    """Set what container runtimes set: low ports and ping for everyone; and no IPv6 chatter of hundreds of pods."""
+    group = os.getegid()
+    _set("net/ipv4/ip_unprivileged_port_start", "0")
+    _set("net/ipv4/ping_group_range", f"{group} {group}")
+    _set("net/ipv6/conf/default/disable_ipv6", "1")
+
+
+def _set(name: str, value: str) -> None:
+    with suppress(OSError), open(f"/proc/sys/{name}", "w") as file:  # absent in some kernels; pods work without
+        file.write(value)

@@ -1,0 +1,49 @@
+"""What the launcher knows of pods and containers, as the cluster process tells it."""
+
+from typing import Any, NamedTuple
+
+from .program import Program
+
+
+class Pod(NamedTuple):
+    """A pod as asked for."""
+
+    id: str
+    hostname: str
+    address: str
+    directory: str
+    hosts_directory: str
+    host_network: bool
+    share_processes: bool
+
+
+class MountRequest(NamedTuple):
+    """A host file or directory that a container wants to see."""
+
+    source: str
+    target: str
+    read_only: bool
+
+
+class Container(NamedTuple):
+    """A container as asked for."""
+
+    id: str
+    program: Program
+    mounts: list[MountRequest]
+    root: str | None
+    read_only_root: bool
+    stub_ports: list[int]
+
+
+def parse_pod(request: dict[str, Any]) -> Pod:
+    """Return the pod of a `create` request."""
+    return Pod(**request["pod"])
+
+
+def parse_container(request: dict[str, Any], *, confined: bool) -> Container:
+    """Return the container of a `start` request."""
+    asked = dict(request["container"])
+    asked["program"] = Program(**asked["program"], confined=confined)
+    asked["mounts"] = [MountRequest(*mount) for mount in asked["mounts"]]
+    return Container(**asked)

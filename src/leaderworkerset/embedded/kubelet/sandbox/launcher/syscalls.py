@@ -1,0 +1,127 @@
+"""System calls that Python's standard library lacks, each raising `OSError` with what was tried.
+
+Constants are those of the kernel's headers and equal on all architectures.
+"""
+
+import ctypes
+import errno
+import os
+import struct
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_BIND = 4096
+MS_REC = 16384
+MS_UNBINDABLE = 1 << 17
+MS_SLAVE = 1 << 19
+MNT_DETACH = 2
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
+_PR_CAPBSET_DROP = 24
+_PR_SET_CHILD_SUBREAPER = 36
+_SYS_MOUNT_SETATTR = 442  # one number for every architecture; Linux 5.12
+_AT_FDCWD = -100
+_AT_RECURSIVE = 0x8000
+_MOUNT_ATTR_RDONLY = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, action: str) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{action}: {os.strerror(number).lower()}")
+
+
+def unshare(flags: int) -> None:
+    """Leave the namespaces named by `flags` for fresh ones."""
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(fd: int, flags: int) -> None:
+    """Enter a namespace (or, by a pidfd, those of a process named by `flags`)."""
+    _check(_libc.setns(fd, flags), "setns")
+
+
+def mount(kind: str | None, source: str | None, target: str, flags: int = 0, options: str = "") -> None:
+    """Mount a file system or, with `MS_BIND`, a directory or file elsewhere."""
+    result = _libc.mount(
+        None if source is None else os.fsencode(source),
+        os.fsencode(target),
+        None if kind is None else kind.encode(),
+        ctypes.c_ulong(flags),
+        options.encode() or None,
+    )
+    _check(result, f"mount {source or kind} at {target}")
+
+
+def unmount(target: str) -> None:
+    """Detach a mount and all below it."""
+    _check(_libc.umount2(os.fsencode(target), MNT_DETACH), f"unmount {target}")
+
+
+def make_read_only(target: str, *, recursive: bool) -> None:
+    """Make one mount, or all at and below `target`, read-only."""
+    attributes = struct.pack("=QQQQ", _MOUNT_ATTR_RDONLY, 0, 0, 0)
+    flags = _AT_RECURSIVE if recursive else 0
+    result = _libc.syscall(
+        _SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), flags, attributes, ctypes.c_size_t(len(attributes))
+    )
+    _check(result, f"make {target} read-only")
+
+
+def require_read_only_mounts() -> None:
+    """Raise where the kernel is too old for `make_read_only`."""
+    if _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, None, 0, None, ctypes.c_size_t(0)) < 0:
+        number = ctypes.get_errno()
+        if number == errno.ENOSYS:
+            raise OSError(number, "mount_setattr: not there before Linux 5.12")
+
+
+def change_root(target: str) -> None:
+    """Make the mount at `target` the root of this mount namespace and let go of the old one."""
+    os.chdir(target)
+    _check(_libc.pivot_root(b".", b"."), f"pivot_root {target}")
+    unmount(".")
+    os.chdir("/")
+
+
+def set_hostname(name: str) -> None:
+    """Set the host name of this UTS namespace."""
+    data = name.encode()
+    _check(_libc.sethostname(data, ctypes.c_size_t(len(data))), f"set host name {name}")
+
+
+def die_with_parent(signal: int) -> None:
+    """Have the kernel send `signal` when the parent (strictly: the thread that started us) ends."""
+    _check(_prctl(_PR_SET_PDEATHSIG, signal), "prctl PDEATHSIG")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose own parent ends."""
+    _check(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "prctl CHILD_SUBREAPER")
+
+
+def set_process_name(name: str) -> None:
+    """Set the short name that `ps` and `top` show."""
+    _check(_libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0), "prctl NAME")
+
+
+def drop_capability(number: int) -> None:
+    """Take a capability out of what programs started from here can ever get."""
+    _check(_prctl(_PR_CAPBSET_DROP, number), f"drop capability {number}")
+
+
+def _prctl(option: int, value: int) -> int:
+    zero = ctypes.c_ulong(0)
+    return int(_libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero))
