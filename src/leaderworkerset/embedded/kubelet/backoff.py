@@ -1,0 +1,32 @@
+"""How long a container that ended waits before it starts again: 10 s, doubled each time, at most 300 s.
+
+The first restart is immediate. A container that ran for 10 minutes after its last start begins anew.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+INITIAL: Final = timedelta(seconds=10)
+LONGEST: Final = timedelta(seconds=300)
+FORGIVEN: Final = 2 * LONGEST
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """The wait after the next end, and when it was last lengthened."""
+
+    delay: timedelta = timedelta()
+    lengthened: datetime | None = None
+
+    def _is_forgiven(self, at: datetime) -> bool:
+        return self.lengthened is None or at - self.lengthened > FORGIVEN
+
+    def wait(self, finished: datetime) -> timedelta:
+        """Return how long a container that ended at `finished` has to wait."""
+        return timedelta() if self._is_forgiven(finished) else self.delay
+
+    def after_restart(self, finished: datetime, now: datetime) -> "Backoff":
+        """Return the back-off of a container that ended at `finished` and is started again now."""
+        delay = INITIAL if self._is_forgiven(finished) else min(self.delay * 2, LONGEST)
+        return Backoff(delay, now)

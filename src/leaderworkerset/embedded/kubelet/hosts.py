@@ -1,0 +1,205 @@
+"""The hosts files of the cluster: what stands in for its DNS.
+
+Every namespace has one file, which all its pods share; a pod with `hostAliases` has one of its own. A file holds
+
+- each pod of the namespace under its host name,
+- each pod with hostname and subdomain that a headless Service backs, as `<hostname>.<subdomain>.<namespace>`, with
+  `.svc` and `.svc.<cluster domain>`, and within its namespace also as `<hostname>.<subdomain>`,
+- each headless Service's name, in the same forms, with the addresses of all its pods.
+
+Pods count for a Service when they are ready, or at once where it publishes addresses that are not ready. Lines are
+made anew only for what changed; a file is replaced by rename.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import UID, JSONObject
+from leaderworkerset.embedded.kubelet import podspec
+
+HEADER: Final = """\
+# Kept by the cluster: the pods of namespace {namespace} and the names of headless Services.
+127.0.0.1 localhost
+::1 localhost ip6-localhost ip6-loopback
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of one pod: those its own namespace sees, and those the others see."""
+
+    near: str
+    far: str
+
+
+def is_headless(service: JSONObject) -> bool:
+    """Tell whether the Service has no address of its own."""
+    return meta.spec(service).get("clusterIP") == "None"
+
+
+def selects(service: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether the Service's selector names the pod; one without a selector names none."""
+    selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
+    labels = meta.labels(pod)
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def is_published(service: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether the Service's name leads to the pod."""
+    if not is_headless(service) or not selects(service, pod):
+        return False
+    ready = meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+    return ready or bool(meta.spec(service).get("publishNotReadyAddresses"))
+
+
+def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> Lines:
+    """Return the lines of one pod; `services` are those of its namespace."""
+    if not ip or podspec.is_terminal(pod):
+        return Lines("", "")
+    near, far = [], []
+    own_names = [podspec.hostname(pod)]
+    for service in sorted(filter(lambda service: is_published(service, pod), services), key=meta.name):
+        names = _names(meta.name(service), pod, domain)
+        near.append(names)
+        far.append(names[:-1])
+        if meta.spec(pod).get("hostname") and meta.spec(pod).get("subdomain") == meta.name(service):
+            own = _names(f"{podspec.hostname(pod)}.{meta.name(service)}", pod, domain)
+            own_names = [*own, *own_names]
+            far.append(own[:-1])
+    return Lines(_text(ip, [own_names, *near]), _text(ip, far))
+
+
+def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
+    """Return the forms of a name, the full one first, the one that only its namespace knows last."""
+    namespace = meta.namespace(pod)
+    return [f"{name}.{namespace}.svc.{domain}", f"{name}.{namespace}.svc", f"{name}.{namespace}", name]
+
+
+def _text(ip: str, lines: Iterable[list[str]]) -> str:
+    return "".join(f"{ip} {' '.join(names)}\n" for names in lines)
+
+
+@dataclass(slots=True)
+class _Namespace:
+    """The pods and Services of one namespace, and the pods with a file of their own."""
+
+    pods: dict[UID, tuple[JSONObject, str]] = field(default_factory=dict)
+    services: dict[str, JSONObject] = field(default_factory=dict)
+    lines: dict[UID, Lines] = field(default_factory=dict)
+    private: dict[UID, str] = field(default_factory=dict)
+
+
+class Hosts:
+    """Keeps the files under `root` up to date with what it is told."""
+
+    def __init__(self, root: Path, domain: str) -> None:
+        self._root = root
+        self._domain = domain
+        self._namespaces: dict[str, _Namespace] = {}
+        self._stale: set[str] = set()
+        self._changed = asyncio.Event()
+
+    def directory(self, pod: JSONObject) -> Path:
+        """Return the directory with the pod's hosts file, which exists from now on."""
+        namespace = meta.namespace(pod)
+        aliases = _alias_lines(pod)
+        if not aliases:
+            return self._shared(namespace)
+        self._namespace(namespace).private[meta.uid(pod)] = aliases
+        self._mark(namespace)
+        return self._private(pod)
+
+    def set_pod(self, pod: JSONObject, ip: str) -> None:
+        """Take note of a pod and its address (empty: none yet)."""
+        namespace = self._namespace(meta.namespace(pod))
+        namespace.pods[meta.uid(pod)] = (pod, ip)
+        self._set_lines(meta.namespace(pod), pod, ip)
+
+    def remove_pod(self, pod: JSONObject) -> None:
+        """Forget a pod."""
+        namespace = self._namespace(meta.namespace(pod))
+        namespace.pods.pop(meta.uid(pod), None)
+        namespace.private.pop(meta.uid(pod), None)
+        if namespace.lines.pop(meta.uid(pod), Lines("", "")).near:
+            self._mark(meta.namespace(pod))
+
+    def set_service(self, service: JSONObject) -> None:
+        """Take note of a Service."""
+        namespace = self._namespace(meta.namespace(service))
+        namespace.services[meta.name(service)] = service
+        self._renew(meta.namespace(service))
+
+    def remove_service(self, service: JSONObject) -> None:
+        """Forget a Service."""
+        self._namespace(meta.namespace(service)).services.pop(meta.name(service), None)
+        self._renew(meta.namespace(service))
+
+    def flush(self) -> None:
+        """Write the files whose content changed."""
+        stale, self._stale = self._stale, set()
+        self._changed.clear()
+        for name in stale:
+            namespace = self._namespaces[name]
+            content = self._render(name)
+            _write(self._shared(name), content)
+            for uid, aliases in namespace.private.items():
+                _write(self._private(namespace.pods[uid][0]), content + aliases)
+
+    async def run(self) -> None:
+        """Write files whenever something changed, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self.flush()
+
+    def _namespace(self, name: str) -> _Namespace:
+        if name not in self._namespaces:
+            self._namespaces[name] = _Namespace()
+            self._stale.add(name)
+        return self._namespaces[name]
+
+    def _renew(self, name: str) -> None:
+        for pod, ip in self._namespaces[name].pods.values():
+            self._set_lines(name, pod, ip)
+
+    def _set_lines(self, name: str, pod: JSONObject, ip: str) -> None:
+        namespace = self._namespaces[name]
+        lines = pod_lines(pod, ip, namespace.services.values(), self._domain)
+        old = namespace.lines.get(meta.uid(pod), Lines("", ""))
+        namespace.lines[meta.uid(pod)] = lines
+        if lines.near != old.near:
+            self._mark(name)
+        if lines.far != old.far:
+            for other in self._namespaces:
+                self._mark(other)
+
+    def _mark(self, name: str) -> None:
+        self._stale.add(name)
+        self._changed.set()
+
+    def _render(self, name: str) -> str:
+        near = [lines.near for lines in self._namespaces[name].lines.values()]
+        others = [namespace for other, namespace in self._namespaces.items() if other != name]
+        far = [lines.far for namespace in others for lines in namespace.lines.values()]
+        return "".join([HEADER.format(namespace=name), *near, *far])
+
+    def _shared(self, namespace: str) -> Path:
+        return self._root / namespace
+
+    def _private(self, pod: JSONObject) -> Path:
+        return self._root / f"{meta.namespace(pod)}.{meta.uid(pod)}"
+
+
+def _alias_lines(pod: JSONObject) -> str:
+    aliases = meta.spec(pod).get("hostAliases") or []
+    return "".join(f"{alias['ip']} {' '.join(alias.get('hostnames') or [])}\n" for alias in aliases)
+
+
+def _write(directory: Path, content: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    fresh = directory / "hosts.new"
+    fresh.write_text(content)
+    fresh.replace(directory / "hosts")

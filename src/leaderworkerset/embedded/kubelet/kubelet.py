@@ -1,0 +1,170 @@
+"""The kubelet of all simulated nodes: runs the pods that are bound to them, and answers for their logs and commands.
+
+One informer on pods feeds a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers too,
+so that nothing is polled. When the cluster starts again, pods that were bound before go on (`recovery.py`).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import UID, JSONObject
+from leaderworkerset.api.resources import PODS, SERVICES
+from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions
+from leaderworkerset.embedded.kubelet import access, podspec, recovery
+from leaderworkerset.embedded.kubelet.hosts import Hosts
+from leaderworkerset.embedded.kubelet.node import NodeContext
+from leaderworkerset.embedded.kubelet.objects import Objects, references
+from leaderworkerset.embedded.kubelet.podcell import PodCell
+from leaderworkerset.embedded.kubelet.podevents import Recorder
+from leaderworkerset.embedded.kubelet.podworker import PodWorker
+from leaderworkerset.embedded.kubelet.runner import ProcessRunner
+from leaderworkerset.embedded.kubelet.settings import KubeletSettings
+from leaderworkerset.embedded.kubelet.trash import Trash
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import Clock
+from leaderworkerset.kube.informer import Change, Informer
+
+SYNC_RETRY: Final = timedelta(seconds=10)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Kubelet:
+    """Runs pods on `settings.node_names`; implements `embedded.apiserver.node.Node`. The runner has been started."""
+
+    def __init__(
+        self, client: Client, runner: ProcessRunner, settings: KubeletSettings, clock: Clock, events: Recorder
+    ) -> None:
+        self._pods = Informer(client, PODS)
+        self._services = Informer(client, SERVICES)
+        self._objects = Objects(client)
+        self._trash = Trash(settings.state_directory / "trash")
+        self._cells: dict[UID, PodCell] = {}
+        self._workers: dict[UID, PodWorker] = {}
+        self._settings = settings
+        self._node = NodeContext(
+            client=client,
+            runner=runner,
+            clock=clock,
+            settings=settings,
+            hosts=Hosts(settings.state_directory / "hosts", settings.cluster_domain),
+            objects=self._objects,
+            events=events,
+            holder_of=self._holder_of,
+            discard=lambda uid: self._trash.add(settings.pod_directory(uid)),
+        )
+
+    async def run(self) -> None:
+        """Run the pods of these nodes until cancelled. What runs then is for the runner to end."""
+        informers = [self._pods, self._services, *self._objects.informers]
+        async with asyncio.TaskGroup() as tasks:
+            for informer in informers:
+                tasks.create_task(informer.run())
+            for informer in informers:
+                await informer.wait_synced()
+            self._discard_orphans()
+            tasks.create_task(self._trash.run())
+            tasks.create_task(self._node.hosts.run())
+            self._services.subscribe(self._on_service)
+            self._pods.subscribe(lambda change: self._on_pod(change, tasks))
+            self._objects.subscribe(self._on_source)
+            self._objects.claims.subscribe(self._on_claim)
+
+    def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+        """Yield pieces of a container's log."""
+        view = access.View(self._node, self._cells.get(meta.uid(pod)), self._workers.get(meta.uid(pod)))
+        return access.logs(view, pod, options)
+
+    async def exec(
+        self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
+    ) -> ExecSession:
+        """Start a command in a running container."""
+        run = access.running(self._workers.get(meta.uid(pod)), pod, container)
+        return await access.start(self._node, run, command, stdin=stdin, tty=tty)
+
+    async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to `localhost:port` inside the pod."""
+        return await access.dial(self._node, self._cells.get(meta.uid(pod)), pod, port)
+
+    def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
+        pod = change.object
+        if meta.spec(pod).get("nodeName") not in self._settings.node_names:
+            return
+        cell = self._cells.get(meta.uid(pod))
+        if change.new is None:
+            if cell is not None:
+                cell.vanish()
+                del self._cells[meta.uid(pod)]
+            return
+        if cell is None:
+            cell = self._adopt(pod)
+            tasks.create_task(self._look_after(cell))
+        cell.renew(pod)
+        self._node.hosts.set_pod(pod, cell.address)
+
+    def _adopt(self, pod: JSONObject) -> PodCell:
+        state = recovery.recover(pod, self._node.clock.now())
+        cell = self._cells[meta.uid(pod)] = PodCell(pod, state, self._node)
+        cut_off = [name for name, container in state.containers.items() if recovery.was_cut_off(container)]
+        if cut_off:
+            cell.emit("ClusterRestarted", f"The cluster was restarted; starting again: {', '.join(cut_off)}")
+        return cell
+
+    async def _look_after(self, cell: PodCell) -> None:
+        """Work for one pod. A fault in here is told on the pod, and must not end the other pods."""
+        while not cell.is_finished:
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    worker = self._workers[cell.uid] = PodWorker(cell, tasks)
+                    await worker.run()
+            except* Exception as faults:  # the loop edge of a pod
+                log.exception("pod worker failed", pod=str(meta.key(cell.pod)), exc_info=faults)
+                cell.emit("FailedSync", f"internal error, trying again: {faults.exceptions[0]!r}")
+                await self._node.runner.remove_sandbox(cell.uid)
+                cell.state = recovery.recover(cell.pod, cell.now())
+                await asyncio.sleep(SYNC_RETRY.total_seconds())
+            finally:
+                self._workers.pop(cell.uid, None)
+
+    def _on_service(self, change: Change) -> None:
+        if change.new is None:
+            self._node.hosts.remove_service(change.object)
+        else:
+            self._node.hosts.set_service(change.new)
+
+    def _on_source(self, change: Change) -> None:
+        """Let the pods look again that refer to a ConfigMap or Secret of this name."""
+        key = meta.key(change.object)
+        for cell in self._cells.values():
+            if meta.namespace(cell.pod) == key.namespace and any(key.name in names for names in references(cell.pod)):
+                cell.refresh()
+
+    def _on_claim(self, change: Change) -> None:
+        """Free what a deleted claim held; let pods look again that wait for a new one."""
+        if change.new is None:
+            self._trash.add(self._settings.claims_directory / meta.uid(change.object))
+        elif change.old is None:
+            for cell in self._cells.values():
+                cell.refresh()
+
+    def _discard_orphans(self) -> None:
+        """Remove what pods left that are no more."""
+        known = {meta.uid(pod) for pod in self._pods.store.list()}
+        directory = self._settings.state_directory / "pods"
+        for path in directory.iterdir() if directory.is_dir() else ():
+            if path.name not in known:
+                self._trash.add(path)
+
+    def _holder_of(self, port: int, uid: str) -> str:
+        """Name another pod with a running container that declares the port."""
+        for cell in self._cells.values():
+            live = [name for name, container in cell.state.containers.items() if container.is_live]
+            declared = [podspec.find_container(cell.pod, name) or {} for name in live]
+            if cell.uid != uid and any(port in podspec.declared_ports(container) for container in declared):
+                return f"pod {meta.key(cell.pod)}"
+        return ""

@@ -1,0 +1,38 @@
+"""What a kubelet is told when it is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leaderworkerset.api.meta import JSON
+from leaderworkerset.embedded.kubelet.runner import Capabilities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletSettings:
+    """The simulated nodes this kubelet serves, and how containers become processes.
+
+    `capabilities` is what the started runner granted. `state_directory` holds pods' scratch space, logs, claims and hosts files. `images` maps images to directories.
+    With `stub` the stub server stands in for what cannot run here. `host_environment` is what `environment.PASSED`
+    picks from, `host_user` the user that runs all this. `allocatable` answers for limits that containers do not set.
+    """
+
+    node_names: frozenset[str]
+    capabilities: Capabilities
+    state_directory: Path
+    images: Mapping[str, Path] = field(default_factory=dict)
+    stub: bool = False
+    cluster_domain: str = "cluster.local"
+    host_ip: str = "127.0.0.1"
+    host_user: int = 0
+    host_environment: Mapping[str, str] = field(default_factory=dict)
+    allocatable: Mapping[str, JSON] = field(default_factory=dict)
+
+    def pod_directory(self, uid: str) -> Path:
+        """Return where everything of one pod is on disk."""
+        return self.state_directory / "pods" / uid
+
+    @property
+    def claims_directory(self) -> Path:
+        """Return where the data of persistent volume claims is."""
+        return self.state_directory / "claims"

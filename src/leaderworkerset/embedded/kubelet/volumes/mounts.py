@@ -1,0 +1,56 @@
+"""Where a container sees its volumes: `volumeMounts` with subPath and subPathExpr."""
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.embedded.kubelet import environment
+from leaderworkerset.embedded.kubelet.podspec import SpecError
+from leaderworkerset.embedded.kubelet.runner import Mount
+from leaderworkerset.embedded.kubelet.volumes.payload import FAMILIES
+
+SUB_PATH_MODE: Final = 0o777
+
+
+def build(
+    container: JSONObject, volumes: Mapping[str, JSONObject], directories: Mapping[str, Path], env: Mapping[str, str]
+) -> tuple[Mount, ...]:
+    """Return the container's mounts; `volumes` are the pod's by name, `directories` where they are."""
+    mounts = []
+    for mount in container.get("volumeMounts") or []:
+        name = mount["name"]
+        if name not in directories:
+            raise SpecError(f'container "{container["name"]}", volumeMounts: there is no volume "{name}" in this pod')
+        source = _source(mount, directories[name], env)
+        mounts.append(Mount(source, mount["mountPath"], read_only=_is_read_only(mount, volumes[name])))
+    return tuple(mounts)
+
+
+def _is_read_only(mount: JSONObject, volume: JSONObject) -> bool:
+    """Kubernetes mounts what it writes itself (ConfigMaps and the like) read-only in any case."""
+    written = any(volume.get(family) is not None for family in FAMILIES)
+    claim = volume.get("persistentVolumeClaim") or {}
+    return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or written
+
+
+def _source(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> Path:
+    text = mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", env)
+    if not text:
+        return directory
+    if text.startswith("/") or ".." in PurePosixPath(text).parts:
+        raise SpecError(f'volumeMounts[].subPath: invalid value "{text}": must be a relative path without ".."')
+    source = (directory / text).resolve()
+    if not source.is_relative_to(directory.resolve()):
+        raise SpecError(f'volumeMounts[].subPath: "{text}" leads out of volume "{mount["name"]}" through a link')
+    if not source.exists():
+        source.mkdir(parents=True, mode=SUB_PATH_MODE)
+    return source
+
+
+def _expanded(expression: str, env: Mapping[str, str]) -> str:
+    for match in environment.REFERENCE.finditer(expression):
+        name = match["name"]
+        if name is not None and name not in env:
+            raise SpecError(f'volumeMounts[].subPathExpr: "{expression}": there is no variable "{name}"')
+    return environment.expand(expression, env)
