@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from random import Random, SystemRandom
 from uuid import UUID
 
+from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
 from leaderworkerset.embedded.apiserver.store import Store
 from leaderworkerset.embedded.apiserver.watch import WatchHub
@@ -27,6 +29,24 @@ class Identities:
         return "".join(self.source.choices(NAME_ALPHABET, k=5))
 
 
+class NodeSlot:
+    """The node that runs the pods, once there is one."""
+
+    def __init__(self) -> None:
+        self._node: Node | None = None
+
+    def attach(self, node: Node) -> None:
+        """Use this node from now on."""
+        self._node = node
+
+    @property
+    def current(self) -> Node:
+        """Return the node; refuse the request where none is running."""
+        if self._node is None:
+            raise refusal.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
+        return self._node
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
     """The collaborators of the verbs."""
@@ -36,3 +56,4 @@ class Backend:
     hub: WatchHub
     clock: Clock
     identities: Identities = field(default_factory=Identities)
+    node: NodeSlot = field(default_factory=NodeSlot)

@@ -3,7 +3,7 @@
 In: a `Request`. Out: a `Call` on a served resource, or a refusal. The verbs take calls.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
@@ -19,7 +19,10 @@ NAMESPACED_ITSELF: Final = {"status", "finalize"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request on a resource: on a collection (`name` empty), an object, or a subresource of it."""
+    """One request on a resource: on a collection (`name` empty), an object, or a subresource of it.
+
+    `query` has the first value of each option, `pairs` all of them.
+    """
 
     method: str
     served: Served
@@ -27,6 +30,7 @@ class Call:
     name: str = ""
     subresource: str = ""
     query: Mapping[str, str]
+    pairs: Sequence[tuple[str, str]] = ()
     headers: Mapping[str, str]
     body: bytes = b""
     user: str
@@ -39,6 +43,10 @@ class Call:
     def flag(self, option: str) -> bool:
         """Tell whether a boolean option is set, as Go's clients and kubectl spell it."""
         return self.query.get(option, "false").lower() not in {"false", "0", "f"}
+
+    def values(self, option: str) -> tuple[str, ...]:
+        """Return all values of an option that may be repeated."""
+        return tuple(value for name, value in self.pairs if name == option)
 
     def number(self, option: str) -> int | None:
         """Return a whole number of the query, None where absent."""
@@ -69,6 +77,7 @@ def parse(registry: Registry, request: Request, user: str) -> Call:
         name=name,
         subresource=parts[2] if len(parts) > 2 else "",
         query=dict(reversed(request.query)),
+        pairs=request.query,
         headers=request.headers,
         body=request.body,
         user=user,

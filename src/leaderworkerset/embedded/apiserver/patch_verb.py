@@ -4,7 +4,7 @@ In: a call whose content type names the patch. Out: the object as stored, and wh
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.field import FieldError, invalid, required
@@ -23,23 +23,17 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+Patcher: TypeAlias = Callable[[JSONObject], JSON]
+
 ACCEPTED: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
 async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
     """Patch the object; return the code and object of the answer."""
-    media = body.media_type(call.headers)
-    accepted = [one for one in ACCEPTED if not (call.served.custom and one == STRATEGIC_PATCH)]
-    if media not in accepted:
-        raise refusal.unsupported_media_type(accepted)
     chosen = options.parse(call, "PatchOptions")
-    if media == APPLY_PATCH:
+    if body.media_type(call.headers) == APPLY_PATCH:
         return await _apply(backend, call, chosen)
-    if "force" in call.query:
-        fault = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
-        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [fault])
-    content = body.parse_json(call.body)
-    patched = _patcher(call, media, content)
+    patched = patcher(call)
 
     def wanted(old: JSONObject) -> JSONObject:
         obj = patched(old)
@@ -58,7 +52,16 @@ def operation_of(call: Call) -> Operation:
     return "status" if call.subresource == "status" else "update"
 
 
-def _patcher(call: Call, media: str, content: JSON) -> Callable[[JSONObject], JSON]:
+def patcher(call: Call) -> Patcher:
+    """Return the function that performs the JSON, merge or strategic merge patch of a call."""
+    if "force" in call.query:
+        fault = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
+        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [fault])
+    media = body.media_type(call.headers)
+    accepted = [one for one in ACCEPTED if not (call.served.custom and one == STRATEGIC_PATCH)]
+    if media not in accepted:
+        raise refusal.unsupported_media_type(accepted)
+    content = body.parse_json(call.body)
     if media == JSON_PATCH:
         return lambda old: json_patch.apply(old, content)
     if not isinstance(content, dict):

@@ -1,74 +1,89 @@
-"""How objects are shown: as they are, as rows of a Table (`kubectl get`), or as their metadata only; JSON or YAML.
+"""How objects are shown: as they are, as rows of a Table (`kubectl get`), or as their metadata only.
 
-In: the Accept header, then objects. Out: bytes. Lists and watch events of plain objects are put together from the bytes
+In: objects that a verb returned. Out: the answer as the client accepts it. Plain lists are put together from the bytes
 that are stored, without decoding them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Sequence
 
 import msgspec
-import yaml
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import refusal
-from leaderworkerset.embedded.apiserver.body import JSON_TYPE, YAML_TYPE
+from leaderworkerset.embedded.apiserver import table
+from leaderworkerset.embedded.apiserver.backend import Backend
+from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.list import Page, encode, head_of
+from leaderworkerset.embedded.apiserver.representation import (
+    META_API,
+    METADATA_ONLY,
+    TABLE,
+    Representation,
+    metadata_only,
+    negotiate,
+    respond,
+    respond_bytes,
+)
+from leaderworkerset.embedded.apiserver.watch import Encoder
 from leaderworkerset.kube.transport import Response
 
-Shape: TypeAlias = Literal["", "Table", "PartialObjectMetadata"]
 
-ACCEPTED: Final = ("application/json", "application/yaml")
-ANY: Final = {"*/*", "application/*", ""}
-META_API: Final = "meta.k8s.io/v1"
-
-
-@dataclass(frozen=True, slots=True)
-class Representation:
-    """What the client accepts: the shape of objects, and the media type."""
-
-    shape: Shape = ""
-    media: str = JSON_TYPE
+def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:
+    """Build the answer that shows one object (or a Status) as the client accepts it."""
+    shown = negotiate(call.headers.get("accept", ""))
+    if obj.get("kind") != "Status":
+        match shown.shape:
+            case "Table":
+                obj = table.render(call.served.kind, [obj], backend.clock.now(), include_object(call))
+            case "PartialObjectMetadata":
+                obj = metadata_only(obj)
+    return respond(code, obj, shown.media, warnings)
 
 
-def negotiate(accept: str) -> Representation:
-    """Choose the first representation of an Accept header that is served.
-
-    >>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
-    Representation(shape='Table', media='application/json')
-    """
-    for clause in accept.split(","):
-        media, *parameters = (part.strip() for part in clause.split(";"))
-        if media in ANY:
-            media = JSON_TYPE
-        options = dict(parameter.partition("=")[::2] for parameter in parameters)
-        shape = options.get("as", "").removesuffix("List")
-        if media not in ACCEPTED or (shape and (options.get("g"), options.get("v")) != ("meta.k8s.io", "v1")):
-            continue
-        if shape == "Table":
-            return Representation("Table", media)
-        if shape == "PartialObjectMetadata":
-            return Representation("PartialObjectMetadata", media)
-        if not shape:
-            return Representation("", media)
-    raise refusal.not_acceptable(ACCEPTED)
+def show_page(backend: Backend, call: Call, page: Page) -> Response:
+    """Build the answer that shows a page of a list as the client accepts it."""
+    shown = negotiate(call.headers.get("accept", ""))
+    if not shown.shape:
+        return respond_bytes(200, encode(call.served, page), shown.media)
+    objects = [call.served.shown(msgspec.json.decode(item)) for item in page.items]
+    if shown.shape == "Table":
+        rows = table.render(call.served.kind, objects, backend.clock.now(), include_object(call))
+        return respond(200, {**rows, "metadata": head_of(page)}, shown.media)
+    head = {"kind": "PartialObjectMetadataList", "apiVersion": META_API, "metadata": head_of(page)}
+    return respond(200, head | {"items": [metadata_only(obj) for obj in objects]}, shown.media)
 
 
-def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
-    """Build the answer that carries an object."""
-    return respond_bytes(code, msgspec.json.encode(obj), media, warnings)
+def include_object(call: Call) -> str:
+    """Return what the rows of a Table carry of their objects, as the client asks."""
+    return call.query.get("includeObject", "")
 
 
-def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
-    """Build the answer that carries an object already encoded as JSON."""
-    headers = {"content-type": media}
-    if warnings:
-        headers["warning"] = ", ".join(f"299 - {msgspec.json.encode(text).decode()}" for text in warnings)
-    if media == YAML_TYPE:
-        encoded = yaml.dump(msgspec.json.decode(encoded), Dumper=yaml.CSafeDumper, allow_unicode=True).encode()
-    return Response(code, headers, encoded)
+def encoder_of(backend: Backend, call: Call, shown: Representation) -> Encoder:
+    """Return the encoder of watch events in a representation."""
+    served = call.served
+    identity = {"kind": served.resource.kind, "apiVersion": served.resource.api_version}
+    match shown.shape:
+        case "PartialObjectMetadata":
+            return Encoder(
+                "metadata", METADATA_ONLY, lambda obj, _: msgspec.json.encode(metadata_only(served.shown(obj)))
+            )
+        case "Table":
+            return Encoder(f"table {backend.identities.uid()}", TABLE, _rows(backend, call))
+        case _ if served.kind.alias is not None:
+            return Encoder("object", identity, lambda obj, _: msgspec.json.encode(served.shown(obj)))
+        case _:
+            return Encoder("object", identity, lambda obj, value: msgspec.json.encode(obj) if value is None else value)
 
 
-def metadata_only(obj: JSONObject) -> JSONObject:
-    """Return the object's metadata as an object of its own."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": META_API, "metadata": obj["metadata"]}
+def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
+    """Encode objects as Tables of one row; the first tells the columns, so that each watcher needs its own."""
+    columns_told = False
+
+    def encode_row(obj: JSONObject, _: bytes | None) -> bytes:
+        nonlocal columns_told
+        rows = table.render(call.served.kind, [call.served.shown(obj)], backend.clock.now(), include_object(call))
+        if columns_told:
+            rows["columnDefinitions"] = None
+        columns_told = True
+        return msgspec.json.encode(rows)
+
+    return encode_row

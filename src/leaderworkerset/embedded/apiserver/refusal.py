@@ -24,8 +24,8 @@ class Refusal(Exception):
 
     def status(self) -> JSONObject:
         """Build the Status object."""
-        optional = {"message": self.message, "reason": self.reason, "details": self.details}
-        present = {name: value for name, value in optional.items() if value}
+        optional = {"message": self.message, "reason": self.reason or None, "details": self.details}
+        present = {name: value for name, value in optional.items() if value is not None}
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", **present, "code": self.code}
 
 
@@ -60,10 +60,9 @@ def unknown_path(path: str) -> Refusal:
     return Refusal(404, "NotFound", f"the embedded API server does not serve {path}")
 
 
-def method_not_allowed(verb: str, resource: Resource) -> Refusal:
-    """Build the refusal of a verb that the resource does not have."""
-    text = f"{verb} is not supported on resources of kind {resource.group_resource!r}".replace("'", '"')
-    return Refusal(405, "MethodNotAllowed", text, _details(resource, ""))
+def method_not_allowed() -> Refusal:
+    """Build the refusal of a method that the resource does not have."""
+    return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def not_served(what: str) -> Refusal:

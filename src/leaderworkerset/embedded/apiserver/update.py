@@ -15,6 +15,7 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import body, metadata, options, refusal, writing
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.create import create_object
 from leaderworkerset.embedded.apiserver.kind import Operation
 from leaderworkerset.embedded.apiserver.options import WriteOptions
 from leaderworkerset.embedded.apiserver.store import Stale
@@ -45,8 +46,8 @@ class Edit:
     owned: bool = False
 
 
-async def update(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:
-    """Replace the object by that of the body."""
+async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
+    """Replace the object by that of the body; return the code and object of the answer."""
     chosen = options.parse(call, "UpdateOptions")
     sent = body.read_object(call)
     body.require_name(call, sent)
@@ -56,7 +57,9 @@ async def update(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
         resource = call.served.resource
         raise refusal.invalid(resource.group, resource.plural, call.name, [fault])
     operation: Operation = "status" if call.subresource == "status" else "update"
-    return await edit_object(backend, call, Edit(operation, lambda _: sent), chosen), chosen
+    if call.served.stored_as in CREATED_BY_PUT and not call.subresource and backend.store.get(call.key) is None:
+        return 201, await create_object(backend, call, sent, chosen), chosen
+    return 200, await edit_object(backend, call, Edit(operation, lambda _: sent), chosen), chosen
 
 
 def is_conditional(call: Call) -> bool:

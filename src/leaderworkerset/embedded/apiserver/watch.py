@@ -21,11 +21,9 @@ import msgspec
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
-from leaderworkerset.embedded.apiserver.present import Representation, metadata_only
 from leaderworkerset.embedded.apiserver.registry import Served
 from leaderworkerset.embedded.apiserver.selection import Selection
 from leaderworkerset.embedded.apiserver.store import Change, ChangeType
-from leaderworkerset.kube.clock import Clock
 
 PACE: Final = 0.005
 """Seconds between two deliveries to the same watchers under load."""
@@ -41,10 +39,12 @@ BOOKMARK_EVERY: Final = 60.0
 class Encoder:
     """Encodes the objects of watch events in one representation. Watchers share lines if it has the same `name`.
 
-    `encode` takes an object as it is stored, and its encoding where that is at hand.
+    `identity` is the kind and apiVersion of what it makes; `encode` takes an object as it is stored, and its encoding
+    where that is at hand.
     """
 
     name: str
+    identity: JSONObject
     encode: Callable[[JSONObject, bytes | None], bytes]
 
 
@@ -132,7 +132,7 @@ class Feed:
     def __init__(self, subject: Subject, encoder: Encoder) -> None:
         self.subject = subject
         self.watchers: set[Watcher] = set()
-        self._encode = encoder.encode
+        self._encoder = encoder
         self._lines: list[bytes] = []
 
     def take_in(self, change: Change) -> None:
@@ -140,25 +140,23 @@ class Feed:
         event = transition(self.subject.selection, change)
         if event is not None:
             kind, obj, value = event
-            self._lines.append(line(kind, self._encode(obj, value)))
+            self._lines.append(line(kind, self._encoder.encode(obj, value)))
 
     def lines_of(self, changes: Iterable[Change]) -> bytes:
         """Return the lines of earlier changes."""
         events = (transition(self.subject.selection, change) for change in changes)
-        return b"".join(line(kind, self._encode(obj, value)) for kind, obj, value in filter(None, events))
+        return b"".join(line(kind, self._encoder.encode(obj, value)) for kind, obj, value in filter(None, events))
 
     def added(self, objects: Iterable[tuple[JSONObject, bytes]]) -> bytes:
         """Return the lines that make objects known."""
-        return b"".join(line("ADDED", self._encode(obj, value)) for obj, value in objects)
+        return b"".join(line("ADDED", self._encoder.encode(obj, value)) for obj, value in objects)
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         """Return the line that tells how far the watch has come."""
-        resource = self.subject.served.resource
         metadata: JSONObject = {"resourceVersion": str(revision), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
-        obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        return line("BOOKMARK", self._encode(obj, None))
+        return line("BOOKMARK", msgspec.json.encode(self._encoder.identity | {"metadata": metadata}))
 
     def deliver(self) -> None:
         """Hand the collected lines to all watchers."""
@@ -230,17 +228,6 @@ class WatchHub:
         for feeds in self._by_resource.values():
             for feed in feeds:
                 feed.deliver()
-
-
-def encoder_of(served: Served, shown: Representation, clock: Clock) -> Encoder:
-    """Return the encoder of a representation."""
-    match shown.shape:
-        case "PartialObjectMetadata":
-            return Encoder("metadata", lambda obj, _: msgspec.json.encode(metadata_only(served.shown(obj))))
-        case _ if served.kind.alias is not None:
-            return Encoder("object", lambda obj, _: msgspec.json.encode(served.shown(obj)))
-        case _:
-            return Encoder("object", lambda obj, value: msgspec.json.encode(obj) if value is None else value)
 
 
 async def follow(

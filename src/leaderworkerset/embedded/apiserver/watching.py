@@ -19,10 +19,11 @@ from leaderworkerset.embedded.apiserver import list as listing
 from leaderworkerset.embedded.apiserver import refusal, selection
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.present import Representation
+from leaderworkerset.embedded.apiserver.present import encoder_of
+from leaderworkerset.embedded.apiserver.representation import Representation
 from leaderworkerset.embedded.apiserver.selection import Selection
 from leaderworkerset.embedded.apiserver.store import Compacted
-from leaderworkerset.embedded.apiserver.watch import Feed, Subject, encoder_of, follow, line
+from leaderworkerset.embedded.apiserver.watch import Feed, Subject, follow, line
 
 LONGEST: Final = 3600
 """Seconds a watch lasts that does not say how long."""
@@ -79,9 +80,9 @@ def check(call: Call) -> None:
 async def _lines(backend: Backend, call: Call, plan: Plan, shown: Representation) -> AsyncIterator[bytes]:
     """Attach to the hub, yield what came before, then what comes, and detach."""
     backend.store.flush()
-    encode = encoder_of(call.served, shown, backend.clock)
-    subject = Subject(call.served, plan.selection, encode.name)
-    feed, watcher = backend.hub.attach(subject, encode)
+    encoder = encoder_of(backend, call, shown)
+    subject = Subject(call.served, plan.selection, encoder.name)
+    feed, watcher = backend.hub.attach(subject, encoder)
     revision = backend.store.revision
 
     def progress() -> None:
@@ -99,7 +100,8 @@ async def _lines(backend: Backend, call: Call, plan: Plan, shown: Representation
             return
         if plan.marked:
             first += feed.bookmark(revision, INITIAL_EVENTS_END)
-        yield first
+        if first:
+            yield first
         async for chunk in follow(watcher, timeout=plan.timeout, progress=progress):
             yield chunk
     finally:

@@ -1,0 +1,53 @@
+"""The certificate an embedded cluster shows: self-signed, for loopback names only, made anew at every start."""
+
+import ipaddress
+import ssl
+import tempfile
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+LIFETIME: Final = timedelta(days=3650)
+SKEW: Final = timedelta(hours=1)
+
+
+def build_certificate(now: datetime) -> tuple[bytes, bytes]:
+    """Make a key and its certificate; return certificate and key as PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "embedded-apiserver")])
+    names = [
+        x509.DNSName("localhost"),
+        x509.IPAddress(ipaddress.IPv4Address("127.0.0.1")),
+        x509.IPAddress(ipaddress.IPv6Address("::1")),
+    ]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - SKEW)
+        .not_valid_after(now + LIFETIME)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), private
+
+
+def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """Build the context of a server that shows the certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:  # ssl reads keys from files only; created with mode 0600
+        Path(file.name).write_bytes(key + certificate)
+        context.load_cert_chain(file.name)
+    return context

@@ -1,0 +1,59 @@
+"""The frames of `/exec` and `/portforward` over WebSockets: one byte of channel, then data. Pure.
+
+Subprotocols `v4.channel.k8s.io` and `v5.channel.k8s.io`; the latter adds a frame that ends one direction of a channel.
+"""
+
+import struct
+from typing import Final
+
+import msgspec
+
+STDIN: Final = 0
+STDOUT: Final = 1
+STDERR: Final = 2
+ERROR: Final = 3
+RESIZE: Final = 4
+CLOSE: Final = 255
+
+V4: Final = "v4.channel.k8s.io"
+V5: Final = "v5.channel.k8s.io"
+
+
+class Size(msgspec.Struct, frozen=True):
+    """The size of a terminal, as the client sends it."""
+
+    columns: int = msgspec.field(name="Width", default=0)
+    rows: int = msgspec.field(name="Height", default=0)
+
+
+def frame(channel: int, data: bytes) -> bytes:
+    r"""Build a frame.
+
+    >>> frame(STDOUT, b"hello")
+    b'\x01hello'
+    """
+    return bytes((channel,)) + data
+
+
+def port_frame(channel: int, port: int) -> bytes:
+    r"""Build the first frame of a port's channel: the port, little-endian.
+
+    >>> port_frame(0, 8080)
+    b'\x00\x90\x1f'
+    """
+    return frame(channel, struct.pack("<H", port))
+
+
+def exit_status(code: int) -> bytes:
+    """Build the Status that tells how a command ended."""
+    if code == 0:
+        return msgspec.json.encode({"metadata": {}, "status": "Success"})
+    return msgspec.json.encode(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"command terminated with non-zero exit code: exit status {code}",
+            "reason": "NonZeroExitCode",
+            "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+        }
+    )

@@ -1,0 +1,106 @@
+"""The `/scale` subresource: the replicas of a kind that has them, as autoscaling/v1 Scale."""
+
+from typing import Any
+
+from leaderworkerset.api import meta, selectors
+from leaderworkerset.api.field import FieldError, invalid
+from leaderworkerset.api.meta import JSON, JSONObject
+from leaderworkerset.embedded.apiserver import body, options, patch_verb, refusal, update
+from leaderworkerset.embedded.apiserver.backend import Backend
+from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.get import get
+from leaderworkerset.embedded.apiserver.kind import ScalePaths
+from leaderworkerset.embedded.apiserver.options import WriteOptions
+from leaderworkerset.embedded.apiserver.update import Edit
+
+KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+async def get_scale(backend: Backend, call: Call) -> JSONObject:
+    """Return the scale of an object."""
+    return build_scale(call, get(backend, call))
+
+
+async def update_scale(backend: Backend, call: Call) -> JSONObject:
+    """Set the replicas of an object to those of the Scale in the body."""
+    chosen = options.parse(call, "UpdateOptions")
+    sent = body.parse(call.body, body.media_type(call.headers))
+    return await _scale(backend, call, chosen, lambda _: sent)
+
+
+async def patch_scale(backend: Backend, call: Call) -> JSONObject:
+    """Patch the Scale of an object, and set its replicas accordingly."""
+    chosen = options.parse(call, "PatchOptions")
+    return await _scale(backend, call, chosen, patch_verb.patcher(call))
+
+
+async def _scale(backend: Backend, call: Call, chosen: WriteOptions, wanted: patch_verb.Patcher) -> JSONObject:
+    def apply(old: JSONObject) -> JSONObject:
+        scale = wanted(build_scale(call, old))
+        _require_valid(call, scale)
+        sent = meta.metadata(scale)
+        identity = {name: sent[name] for name in ("uid", "resourceVersion") if sent.get(name)}
+        scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale["spec"].get("replicas", 0))
+        return {**scaled, "metadata": meta.metadata(old) | identity}
+
+    return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), chosen))
+
+
+def build_scale(call: Call, obj: JSONObject) -> JSONObject:
+    """Build the Scale of an object."""
+    paths = _paths(call)
+    replicas = _value(obj, _parts(paths.spec_replicas))
+    status: JSONObject = {"replicas": _value(obj, _parts(paths.status_replicas)) or 0}
+    selector = _value(obj, _parts(paths.selector)) if paths.selector else None
+    if selector:
+        status["selector"] = selector if isinstance(selector, str) else str(selectors.from_object(selector))
+    metadata = meta.metadata(obj)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in KEPT if name in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def _require_valid(call: Call, scale: JSON) -> None:
+    if not isinstance(scale, dict) or not isinstance(scale.get("spec") or {}, dict):
+        raise refusal.bad_request("the body must be a Scale of autoscaling/v1")
+    if scale.get("kind", "Scale") != "Scale":
+        raise refusal.bad_request(f"the body must be a Scale of autoscaling/v1, not a {scale['kind']}")
+    scale.setdefault("spec", {})
+    replicas = scale["spec"].get("replicas", 0)
+    faults: list[FieldError] = []
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        faults.append(invalid("spec.replicas", replicas, "must be a whole number"))
+    elif replicas < 0:
+        faults.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    if faults:
+        raise refusal.invalid("autoscaling", "Scale", call.name, faults)
+
+
+def _paths(call: Call) -> ScalePaths:
+    paths = call.served.kind.scale
+    if paths is None:
+        raise refusal.unknown_resource()
+    return paths
+
+
+def _parts(path: str) -> list[str]:
+    """Split a dotted JSON path: `.spec.replicas`."""
+    return path.strip(".").split(".")
+
+
+def _value(obj: JSON, parts: list[str]) -> Any:
+    for part in parts:
+        obj = obj.get(part) if isinstance(obj, dict) else None
+    return obj
+
+
+def _with(obj: JSON, parts: list[str], value: JSON) -> Any:
+    """Return the object with the value at a path."""
+    if not parts:
+        return value
+    base = obj if isinstance(obj, dict) else {}
+    return {**base, parts[0]: _with(base.get(parts[0]), parts[1:], value)}
