@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from leaderworkerset.api import meta
@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Session:
-    """Performs steps through one client; `writes` is what they wrote so far, also when one failed."""
+    """Performs steps through one client; `writes` collects what they wrote, also when one failed."""
 
     client: Client
     executor: Executor
-    writes: list[Write] = field(default_factory=list)
+    writes: list[Write]
 
     async def perform(self, *steps: Step) -> None:
         """Perform steps in order; the first failure ends them and is raised."""

@@ -28,10 +28,10 @@ from leaderworkerset.embedded.controllers.garbage.graph import (
 from leaderworkerset.embedded.controllers.garbage.plan import Collect, Disown, Keep, OwnerState, Verdict, decide
 from leaderworkerset.embedded.controllers.metadata import metadata_client
 from leaderworkerset.embedded.controllers.steps import guarded_patch
-from leaderworkerset.embedded.controllers.workers import Workers
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import Conflict, KubeError, NotFound
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.workers import Workers
 from leaderworkerset.kube.workqueue import WorkQueue
 
 IGNORED: Final = {"events", "events.events.k8s.io"}

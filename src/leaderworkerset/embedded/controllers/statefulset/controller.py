@@ -13,10 +13,12 @@ from leaderworkerset.api.resources import CONTROLLER_REVISIONS, PODS, STATEFULSE
 from leaderworkerset.embedded.controllers.session import Session
 from leaderworkerset.embedded.controllers.statefulset import claims, identity, ownership, plan, revisions, status
 from leaderworkerset.embedded.controllers.steps import guarded_patch
+from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
-from leaderworkerset.kube.controller import Watch
 from leaderworkerset.kube.errors import AlreadyExists, NotFound
+from leaderworkerset.kube.executor import Executor, Write
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.loop import Watch
 
 BY_CONTROLLER = "controller"
 ORPHANS = "orphans"
@@ -41,12 +43,14 @@ def orphan_revision_index(revision: JSONObject) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatefulSets:
-    """The stores the controller reads: pods and revisions with the indexes above, all sets, all claims."""
+    """What the controller reads (pods and revisions with the indexes above, all sets, all claims) and writes by."""
 
     sets: Informer
     pods: Informer
     revisions: Informer
     claims: Informer
+    client: Client
+    executor: Executor
     clock: Clock
 
     def watches(self) -> Sequence[Watch]:
@@ -58,8 +62,9 @@ class StatefulSets:
             Watch(self.revisions, lambda change: _owner_keys(change.object)),
         )
 
-    async def look(self, key: ObjectKey, session: Session) -> float | None:
+    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
         """Bring one set nearer to what it should be."""
+        session = Session(self.client, self.executor, writes)
         statefulset = self.sets.store.get(key)
         if statefulset is None:
             return None
