@@ -65,10 +65,9 @@ def _child(element: str, value: JSON) -> JSON:
     kind, _, rest = element.partition(":")
     if kind == "f" and isinstance(value, dict):
         return value.get(rest, ABSENT)
-    items = value if isinstance(value, list) else []
+    if kind not in {"k", "v"} or not isinstance(value, list):
+        return ABSENT
     wanted = msgspec.json.decode(rest)
-    if kind == "k":
-        return next(
-            (item for item in items if all(item.get(key, given) == given for key, given in wanted.items())), ABSENT
-        )
-    return wanted if kind == "v" and wanted in items else ABSENT
+    if kind == "v":
+        return wanted if wanted in value else ABSENT
+    return next((item for item in value if all(item.get(key, given) == given for key, given in wanted.items())), ABSENT)

@@ -136,9 +136,15 @@ def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
 
 
 def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
-    """Return the LeaderWorkerSet with the content of the revision: replaced wholesale, the rest live (R-REV-12)."""
-    content = meta.spec(revision.get("data") or {})
-    saved = {field: _without_directive(content[field]) for field in COVERED if content.get(field)}
+    """Return the LeaderWorkerSet with the content of the revision: replaced wholesale, the rest live (R-REV-12).
+
+    Raise ValueError where the revision holds no template.
+    """
+    data = revision.get("data")
+    content = data.get("spec") if isinstance(data, dict) else None
+    if not isinstance(content, dict) or not isinstance(content.get("leaderWorkerTemplate"), dict):
+        raise ValueError(f"ControllerRevision {meta.name(revision)}: data: holds no spec.leaderWorkerTemplate")
+    saved = {field: _without_directive(content[field]) for field in COVERED if isinstance(content.get(field), dict)}
     return obj | {"spec": meta.spec(obj) | saved}
 
 

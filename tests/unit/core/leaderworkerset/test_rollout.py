@@ -31,9 +31,7 @@ STALLED = {("W-26", 2), ("W-26", 3)}
 
 def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partition: int = 0) -> LeaderWorkerSetSpec:
     config = RollingUpdateConfiguration(partition=partition, max_unavailable=unavailable, max_surge=surge)
-    return LeaderWorkerSetSpec(
-        replicas=replicas, rollout_strategy=RolloutStrategy(rolling_update_configuration=config)
-    )
+    return LeaderWorkerSetSpec(replicas=replicas, rollout_strategy=RolloutStrategy(rolling_update_configuration=config))
 
 
 def seen(states: str) -> list[State]:

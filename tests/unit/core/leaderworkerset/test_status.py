@@ -1,0 +1,210 @@
+"""Status: counts, conditions and the end of an update."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import status
+from leaderworkerset.core.leaderworkerset.groups import Group, Workers
+from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, Counts, Outcome
+from tests import builders
+
+THEN, NOW = "2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z"
+
+
+def lws(**fields: Any) -> LeaderWorkerSet:
+    return leaderworkerset.decode(builders.leaderworkerset_object(**fields))
+
+
+def group(index: int, letter: str) -> Group:
+    """Return a group: N ready and new, O ready and old, n and o the same but not ready, w without workers."""
+    revision = "new" if letter in "Nn" else "old"
+    ready = letter in "NO"
+    workers = None if letter == "w" else Workers(is_ready=ready, revision=revision, group_index=str(index))
+    return Group(f"web-{index}", str(index), index, is_leader_ready=ready, revision=revision, workers=workers)
+
+
+def groups(letters: str) -> list[Group]:
+    return [group(index, letter) for index, letter in enumerate(letters)]
+
+
+def condition(outcome: Outcome, state: str, *, generation: int = 1, since: str = THEN) -> Condition:
+    return Condition(
+        type=outcome.type,
+        status=state,
+        reason=outcome.reason,
+        message=outcome.message,
+        last_transition_time=since,
+        observed_generation=generation,
+    )
+
+
+@pytest.mark.parametrize(
+    ("letters", "fields", "expected"),
+    [
+        ("NN", {}, Counts(2, 2, 2, 2, 2, 2)),
+        ("NOno", {"replicas": 4}, Counts(2, 2, 2, 4, 2, 1)),
+        ("NNN", {"replicas": 2}, Counts(3, 3, 2, 2, 2, 2)),
+        ("OONN", {"replicas": 3, "rollout": {"partition": 2}}, Counts(4, 2, 3, 1, 1, 1)),
+        ("Nw", {}, Counts(1, 1, 1, 1, 1, 1)),
+        ("w", {"replicas": 1, "size": 1}, Counts(0, 0, 0, 1, 0, 0)),
+        ("", {}, Counts()),
+    ],
+)
+def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Counts) -> None:
+    """R-STAT-5 to R-STAT-7: surge counts as ready, groups without workers not at all."""
+    assert status.count(lws(**fields), groups(letters), "new") == expected
+
+
+def test_an_index_that_is_no_number_ends_the_count() -> None:
+    """R-STAT-5."""
+    odd = Group("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
+
+    with pytest.raises(status.UnknownIndexError, match="pod web-x.*group-index.*'x' is no number"):
+        status.count(lws(), [odd], "new")
+
+
+@pytest.mark.parametrize(
+    ("letters", "fields", "expected"),
+    [
+        ("", {}, (PROGRESSING,)),
+        ("Nn", {}, (PROGRESSING,)),
+        ("NN", {}, (AVAILABLE,)),
+        ("NO", {}, (UPDATE_IN_PROGRESS, PROGRESSING)),
+        ("", {"replicas": 0}, (AVAILABLE,)),
+        ("OONN", {"replicas": 4, "rollout": {"partition": 2}}, (AVAILABLE,)),
+        ("OoNN", {"replicas": 4, "rollout": {"partition": 2}}, (PROGRESSING,)),
+    ],
+)
+def test_conditions_follow_from_the_counts(letters: str, fields: dict[str, Any], expected: tuple[Outcome, ...]) -> None:
+    """R-STAT-8, R-STAT-16, R-STAT-17."""
+    found = lws(**fields)
+
+    assert status.choose(found, status.count(found, groups(letters), "new")) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "fields", "done"),
+    [
+        ("NN", {}, True),
+        ("Nn", {}, False),
+        ("NNO", {}, True),
+        ("NN", {"rollout": {"partition": 1}}, False),
+        ("", {"replicas": 0}, True),
+    ],
+)
+def test_an_update_is_done_when_all_wanted_groups_are(letters: str, fields: dict[str, Any], *, done: bool) -> None:
+    """R-STAT-9."""
+    found = lws(**fields)
+
+    assert status.is_update_done(found, status.count(found, groups(letters), "new")) is done
+
+
+def test_a_first_condition_is_appended() -> None:
+    """R-STAT-11, R-STAT-12c."""
+    assert status.set_true((), PROGRESSING, 1, builders.NOW) == (condition(PROGRESSING, "True", since=NOW),)
+
+
+def test_a_condition_that_holds_stays_as_it_is() -> None:
+    """R-STAT-12a."""
+    before = (condition(PROGRESSING, "True"),)
+
+    assert status.set_true(before, PROGRESSING, 1, builders.NOW) == before
+
+
+def test_a_condition_chosen_for_a_new_generation_is_new() -> None:
+    """R-STAT-12a, Q-3."""
+    after = status.set_true((condition(PROGRESSING, "True"),), PROGRESSING, 2, builders.NOW)
+
+    assert after == (condition(PROGRESSING, "True", generation=2, since=NOW),)
+
+
+def test_excluded_conditions_become_false_and_keep_their_words() -> None:
+    """R-STAT-12b, Q-4."""
+    before = (condition(PROGRESSING, "True"), condition(UPDATE_IN_PROGRESS, "True"))
+
+    assert status.set_true(before, AVAILABLE, 1, builders.NOW) == (
+        condition(PROGRESSING, "False", since=NOW),
+        condition(UPDATE_IN_PROGRESS, "False", since=NOW),
+        condition(AVAILABLE, "True", since=NOW),
+    )
+
+
+def test_progressing_and_updating_go_together() -> None:
+    """R-STAT-12b, R-STAT-14: nothing else ends an update than being available."""
+    before = (condition(UPDATE_IN_PROGRESS, "True"),)
+
+    assert status.set_true(before, PROGRESSING, 1, builders.NOW) == (
+        condition(UPDATE_IN_PROGRESS, "True"),
+        condition(PROGRESSING, "True", since=NOW),
+    )
+
+
+def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
+    """R-STAT-13, Q-2: the Go controller needs two passes and says it twice."""
+    found = lws(
+        metadata={"generation": 2},
+        status={"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"))]},
+    )
+
+    built = status.build(found, {"status": {"replicas": 2}}, status.count(found, groups("OO"), "new"), builders.NOW)
+
+    assert built.conditions == (
+        condition(AVAILABLE, "False", generation=2, since=NOW),
+        condition(UPDATE_IN_PROGRESS, "True", generation=2, since=NOW),
+        condition(PROGRESSING, "True", generation=2, since=NOW),
+    )
+
+
+def test_conditions_not_chosen_follow_the_generation() -> None:
+    """R-STAT-13, R-STAT-15."""
+    stored = [{"type": "Other", "status": "False", "observedGeneration": 1}]
+    found = lws(metadata={"generation": 3}, status={"conditions": stored})
+
+    built = status.build(found, {}, Counts(), builders.NOW)
+
+    assert [one.observed_generation for one in built.conditions] == [3, 3]
+
+
+def test_the_rest_of_the_status() -> None:
+    """R-STAT-1, R-STAT-4, R-API-10: zero values are not written."""
+    found = lws(status={"hpaPodSelector": "mine"})
+
+    built = status.build(found, {"status": {"replicas": 3}}, Counts(ready=2, updated=1), builders.NOW)
+
+    wire = leaderworkerset.encode_status(built)
+    assert {name: value for name, value in wire.items() if name != "conditions"} == {
+        "readyReplicas": 2,
+        "updatedReplicas": 1,
+        "replicas": 3,
+        "hpaPodSelector": "mine",
+        "observedGeneration": 1,
+    }
+    empty = leaderworkerset.encode_status(status.build(lws(), {}, Counts(), builders.NOW))
+    assert empty.keys() == {"conditions", "hpaPodSelector", "observedGeneration"}
+    assert empty["hpaPodSelector"] == (
+        "leaderworkerset.sigs.k8s.io/name=web,leaderworkerset.sigs.k8s.io/worker-index=0"
+    )
+
+
+def test_the_same_facts_give_the_same_status() -> None:
+    """R-STAT-3."""
+    found = lws()
+    first = status.build(found, {}, status.count(found, groups("N"), "new"), builders.NOW)
+    again = lws(status=leaderworkerset.encode_status(first))
+
+    later = builders.NOW + timedelta(hours=1)
+    assert status.build(again, {}, status.count(again, groups("N"), "new"), later) == first
+
+
+def test_the_event_counts_groups() -> None:
+    """R-STAT-10, R-STAT-16."""
+    found = lws(replicas=0)
+
+    note = status.event_note(found, status.build(found, {}, Counts(), builders.NOW), AVAILABLE)
+
+    assert note == "All replicas are ready, with 0 groups ready of total 0 groups"
