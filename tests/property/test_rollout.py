@@ -90,8 +90,13 @@ def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, rando
     """R-ROLL-3, R-ROLL-6, R-ROLL-7: availability, burst, monotone partition, convergence."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(15 * limits.replicas):
-        move = random.choice([cluster.reconcile, cluster.roll, lambda: cluster.make_ready(random.randrange(20))])
-        move()
+        match random.randrange(3):
+            case 0:
+                cluster.reconcile()
+            case 1:
+                cluster.roll()
+            case _:
+                cluster.make_ready(random.randrange(20))
         assert cluster.available >= limits.replicas - limits.unavailable
         assert len(cluster.groups) <= limits.burst
     for _ in range(15 * limits.replicas):

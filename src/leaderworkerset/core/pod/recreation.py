@@ -71,11 +71,6 @@ def record_name(leader: JSONObject) -> str:
     return f"{meta.name(leader)}-recreations"
 
 
-def is_record(obj: JSONObject) -> bool:
-    """Tell whether a ControllerRevision is the record of a group's recreations."""
-    return labels.RECREATIONS in meta.annotations(obj)
-
-
 def read(record: JSONObject | None) -> Recreation | None:
     """Read a record; one that cannot be read is as good as none."""
     found = {} if record is None else meta.annotations(record)

@@ -6,7 +6,7 @@ import pytest
 
 from leaderworkerset.core.leaderworkerset import drift
 
-DESIRED = {
+DESIRED: dict[str, Any] = {
     "metadata": {"labels": {"a": "1"}},
     "spec": {"replicas": 2, "containers": [{"name": "c", "ports": [{"containerPort": 80}], "args": ["x"]}]},
 }
@@ -85,7 +85,7 @@ def test_a_field_that_is_given_up_must_be_applied(given_up: dict[str, Any]) -> N
 
 
 def test_values_of_sets_are_told_apart() -> None:
-    fields = {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:args": {'v:"x"': {}}}}}}
+    fields: dict[str, Any] = {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:args": {'v:"x"': {}}}}}}
 
     assert not drift.owns_more(live(fields), "lws", DESIRED)
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from tests import builders
 
 from leaderworkerset.core.leaderworkerset import groups
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from tests import builders
 
 LWS = builders.leaderworkerset_object()
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests import builders
 
 from leaderworkerset.api import labels, leaderworkerset, meta
 from leaderworkerset.api.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
@@ -11,7 +12,6 @@ from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, ser
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.leaderworkerset.rollout import Case, Step
-from tests import builders
 
 LWS = builders.leaderworkerset_object()
 KEY = builders.key_of(LWS)

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import builders
 
 from leaderworkerset.api import labels, meta
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from tests import builders
 
 VECTORS = json.loads(Path("tests/vectors/lws-revision-vectors.json").read_text())
 LWS = builders.leaderworkerset_object()

@@ -1,8 +1,9 @@
 """Headless services."""
 
+from tests import builders
+
 from leaderworkerset.api import labels, meta
 from leaderworkerset.core.leaderworkerset import services
-from tests import builders
 
 LWS = builders.leaderworkerset_object()
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from tests import builders
 
 from leaderworkerset.api import labels, leaderworkerset, meta
 from leaderworkerset.core.leaderworkerset import rollout, statefulsets
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
-from tests import builders
 
 
 def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict[str, Any]:

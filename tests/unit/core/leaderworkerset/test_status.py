@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests import builders
 
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import status
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, Counts, Outcome
-from tests import builders
 
 THEN, NOW = "2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z"
 
@@ -64,7 +64,7 @@ def test_an_index_that_is_no_number_ends_the_count() -> None:
     """R-STAT-5."""
     odd = Group("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
-    with pytest.raises(status.UnknownIndexError, match="pod web-x.*group-index.*'x' is no number"):
+    with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is no number"):
         status.count(lws(), [odd], "new")
 
 
