@@ -11,11 +11,11 @@ wrong type. The table is read and compiled at first use, type by type.
 """
 
 import json
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
@@ -108,9 +108,7 @@ def _through_float64(value: JSON) -> JSON:
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, dict[str, str]]:
-    data = pkgutil.get_data(__package__, "gotypes.json")
-    if data is None:
-        raise FileNotFoundError("leaderworkerset/api/gotypes.json is missing from the installation")
+    data = Path(__file__).with_name("gotypes.json").read_bytes()
     return msgspec.json.decode(data, type=dict[str, dict[str, str]])
 
 

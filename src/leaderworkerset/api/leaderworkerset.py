@@ -6,6 +6,7 @@ an absent `networkConfig` is `Shared`. What must be told apart from its default 
 bytes as they were written (revisions) reads the JSON object itself.
 """
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
@@ -258,20 +259,14 @@ def _without_nulls(value: JSON, structs: dict[str, Any]) -> JSON:
     }
 
 
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
+
+
 def _field_error(obj: JSON, text: str) -> FieldError:
     """Turn "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the value found there."""
-    detail, _, path = text.partition(" - at `$")
-    path = path.rstrip("`")
-    return FieldError(Kind.TYPE_INVALID, path.lstrip("."), _value_at(obj, path), detail[:1].lower() + detail[1:])
-
-
-def _value_at(obj: JSON, path: str) -> JSON:
-    """Follow a path as msgspec writes it: `.spec.a[0].b`; where it does not name one value, stop."""
-    for step in path.replace("[", ".[").split(".")[1:]:
-        if step.startswith("["):
-            if not step[1:-1].isdigit():
-                return obj
-            obj = obj[int(step[1:-1])]
-        else:
-            obj = obj.get(step)
-    return obj
+    detail, _, place = text.partition(" - at ")
+    path = place.removeprefix("`key` in ").strip("`").removeprefix("$")
+    value = obj
+    for step in _STEP.finditer(path):
+        value = value[step["name"] or int(step["index"])]
+    return FieldError(Kind.TYPE_INVALID, path.lstrip(".") or "(root)", value, detail[:1].lower() + detail[1:])

@@ -78,13 +78,10 @@ class WebhookServer:
         """Serve until stopped: the body of the thread."""
         try:
             asyncio.run(self._serve(started))
-        except Exception as error:
-            # The edge of the thread: what fails before the first request is the starter's to see, the rest is told.
-            if started.done():
-                log.exception("webhook server failed")
-            else:
-                started.set_exception(error)
-        finally:
+        except Exception as error:  # noqa: BLE001
+            # The edge of the thread: whoever awaits its start, or else its end, gets to see what happened.
+            (self._ended if started.done() else started).set_exception(error)
+        else:
             self._ended.set_result(None)
 
     async def _serve(self, started: Future[int]) -> None:

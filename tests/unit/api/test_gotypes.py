@@ -52,6 +52,7 @@ def test_the_zero_value_of_every_type_survives_a_second_round_trip(name: str) ->
         pytest.param("EmptyDirVolumeSource", {"medium": "", "sizeLimit": None}, {}, id="empty and null are dropped"),
         pytest.param("Capabilities", {"add": [], "drop": ["ALL"]}, {"drop": ["ALL"]}, id="empty list dropped"),
         pytest.param("FlexVolumeSource", {"driver": "d", "options": {}}, {"driver": "d"}, id="empty map dropped"),
+        pytest.param("FlexVolumeSource", {"driver": "d", "options": None}, {"driver": "d"}, id="null map dropped"),
         pytest.param("Probe", {"periodSeconds": 0}, {}, id="zero dropped"),
         pytest.param(
             "SecurityContext",

@@ -78,6 +78,10 @@ def test_templates_keep_every_field() -> None:
             "spec.leaderWorkerTemplate.volumeClaimTemplates[1]: Invalid value: 3: expected `object`, got `int`",
         ),
         (
+            {"spec": {"leaderWorkerTemplate": {"workerTemplate": {1: "a"}}}},
+            'spec.leaderWorkerTemplate.workerTemplate: Invalid value: {"1":"a"}: expected `str`, got `int`',
+        ),
+        (
             {"status": {"conditions": [{"type": "A"}]}},
             'status.conditions[0]: Invalid value: {"type":"A"}: object missing required field `status`',
         ),
@@ -97,7 +101,7 @@ def test_a_wrong_type_is_an_error_that_names_field_and_value(obj: Any, message: 
 
 
 def test_an_object_that_is_none_is_an_error() -> None:
-    with pytest.raises(DecodeError, match="expected `object`, got `array`"):
+    with pytest.raises(DecodeError, match=r"\(root\): Invalid value: \[\]: expected `object`, got `array`"):
         decode([])  # type: ignore[arg-type]  # a wrong document of a user
 
 
