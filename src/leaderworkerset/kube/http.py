@@ -55,8 +55,9 @@ class _Options(TypedDict):
 class HTTPTransport:
     """Speaks to one API server over HTTP."""
 
-    def __init__(self, access: Access, *, user_agent: str) -> None:
+    def __init__(self, access: Access, *, user_agent: str, seconds: float = REQUEST_SECONDS) -> None:
         self._access = access
+        self._seconds = seconds
         self._base = URL(access.server)
         self._proxy = proxy.choose(access.server, access.proxy, os.environ) or None
         self._headers = {"accept": "application/json", "user-agent": user_agent}
@@ -68,7 +69,7 @@ class HTTPTransport:
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""
         if self._requests is None:
-            self._requests = _session(connections=CONNECTIONS, seconds=REQUEST_SECONDS)
+            self._requests = _session(connections=CONNECTIONS, seconds=self._seconds)
         async with self._answer(self._requests, request) as answer:
             with self._faults():
                 return Response(answer.status, _lower(answer), await answer.read())
@@ -122,7 +123,7 @@ class HTTPTransport:
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
         with self._faults():
-            async with asyncio.timeout(REQUEST_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 return await session.request(
                     request.method,
                     self._url(request),

@@ -254,12 +254,13 @@ def _ended(state: State, end: Ended) -> State:
 def _refused(state: State, error: KubeError) -> State:
     failures = state.failures + 1
     match error, state.phase:
-        case Expired(), Phase.PAGING:
-            return replace(_restart(state, failures=failures), limit=0)
-        case (Expired(), _) | (_, Phase.INITIAL):
-            return _restart(state, failures=failures)
         case ((BadRequest() | Invalid()), Phase.EMPTY) if state.streaming:
             return replace(state, streaming=False)
+        case Expired(), (Phase.PAGING | Phase.INITIAL | Phase.LISTED | Phase.WATCHING) as phase:
+            limit = 0 if phase is Phase.PAGING else state.limit
+            return replace(_restart(state, failures=1), limit=limit)  # the server is there: no need to wait long
+        case _, Phase.INITIAL:
+            return _restart(state, failures=failures)
         case _, Phase.WATCHING:
             return replace(state, phase=Phase.LISTED, failures=failures)
         case _:
