@@ -63,20 +63,14 @@ def _annotations(annotations: dict[str, str]) -> Iterator[FieldError]:
 
 def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
     path = "metadata.ownerReferences"
-    for i, owner in enumerate(owners):
-        if not owner.get("apiVersion"):
-            yield invalid(f"{path}[{i}].apiVersion", owner.get("apiVersion") or "", "version must not be empty")
-        for field in ("kind", "name", "uid"):
+    for owner in owners:
+        for field, word in (("apiVersion", "version"), ("kind", "kind"), ("name", "name"), ("uid", "uid")):
             if not owner.get(field):
-                yield invalid(f"{path}[{i}].{field}", "", "must not be empty")
-    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
-    if len(controllers) > 1:
-        yield invalid(
-            path,
-            owners,
-            "Only one reference can have Controller set to true."
-            f' Found "true" in references for {" and ".join(controllers)}',
-        )
+                yield invalid(f"{path}.{field}", "", f"{word} must not be empty")
+    first, *others = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")] or [""]
+    for other in others:
+        found = f'Found "true" in references for {first} and {other}'
+        yield invalid(path, owners, f"Only one reference can have Controller set to true. {found}")
 
 
 def _finalizers(finalizers: list[str]) -> Iterator[FieldError]:

@@ -1,29 +1,12 @@
-"""Patches of JSON values: JSON merge patch (RFC 7386) applied, JSON patch (RFC 6902) made.
+"""JSON patches (RFC 6902) made from two JSON values, as admission webhooks answer with.
 
-A made patch has only `add`, `replace` and `remove`, touches nothing that is equal, and turns `old` into `new` for any
-two JSON values. Admission webhooks answer with it.
+A patch has only `add`, `replace` and `remove`, touches nothing that is equal, and turns `old` into `new` for any two
+JSON values.
 """
 
 from collections.abc import Iterator
 
 from leaderworkerset.api.meta import JSON, JSONObject
-
-
-def apply_merge_patch(target: JSON, patch: JSON) -> JSON:
-    """Return the target with the merge patch applied; null removes, everything but objects replaces.
-
-    >>> apply_merge_patch({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
-    {'b': {'c': 2, 'd': 3}}
-    """
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = apply_merge_patch(result.get(name), value)
-    return result
 
 
 def diff(old: JSON, new: JSON) -> list[JSONObject]:

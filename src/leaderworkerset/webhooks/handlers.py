@@ -6,9 +6,8 @@ from typing import Final
 from leaderworkerset.api import gotypes, meta
 from leaderworkerset.api.field import aggregate
 from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.admission import leaderworkerset, pod
 from leaderworkerset.core.admission.denial import Denied
-from leaderworkerset.core.admission.leaderworkerset import default_leaderworkerset, validate_leaderworkerset
-from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.webhooks.review import Decide, Review
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
@@ -20,15 +19,15 @@ VALIDATE_POD: Final = "/validate--v1-pod"
 def mutate_leaderworkerset(review: Review) -> JSONObject:
     """Fill defaults (R-DEF)."""
     gotypes.round_trip("LeaderWorkerSet", review.object)
-    return default_leaderworkerset(review.object)
+    return leaderworkerset.default_leaderworkerset(review.object)
 
 
-def validate_leaderworkersets(review: Review) -> JSONObject:
+def validate_leaderworkerset(review: Review) -> JSONObject:
     """Refuse with all faults at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return review.object
     gotypes.round_trip("LeaderWorkerSet", review.object)
-    faults = validate_leaderworkerset(review.object, review.old)
+    faults = leaderworkerset.validate_leaderworkerset(review.object, review.old)
     if faults:
         raise Denied(aggregate(faults))
     return review.object
@@ -38,7 +37,7 @@ def mutate_pod(review: Review) -> JSONObject:
     """Make a pod a member of its group (R-ADM)."""
     gotypes.round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
     gotypes.round_trip("PodSpec", meta.spec(review.object), "spec")
-    return admit_pod(review.object)
+    return pod.admit_pod(review.object)
 
 
 def allow(review: Review) -> JSONObject:
@@ -48,7 +47,7 @@ def allow(review: Review) -> JSONObject:
 
 HANDLERS: Final[Mapping[str, Decide]] = {
     MUTATE_LEADERWORKERSET: mutate_leaderworkerset,
-    VALIDATE_LEADERWORKERSET: validate_leaderworkersets,
+    VALIDATE_LEADERWORKERSET: validate_leaderworkerset,
     MUTATE_POD: mutate_pod,
     VALIDATE_POD: allow,
 }

@@ -49,11 +49,11 @@ def test_good_metadata(metadata: dict[str, Any]) -> None:
         ),
         (
             {"ownerReferences": [OWNER | {"apiVersion": ""}]},
-            'metadata.ownerReferences[0].apiVersion: Invalid value: "": version must not be empty',
+            'metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty',
         ),
         (
             {"ownerReferences": [OWNER, OWNER | {"uid": None}]},
-            'metadata.ownerReferences[1].uid: Invalid value: "": must not be empty',
+            'metadata.ownerReferences.uid: Invalid value: "": uid must not be empty',
         ),
         (
             {"ownerReferences": [OWNER | {"controller": True}] * 2},
@@ -77,3 +77,11 @@ def test_good_metadata(metadata: dict[str, Any]) -> None:
 def test_one_fault_each(metadata: dict[str, Any], start: str) -> None:
     (fault,) = faults(**metadata)
     assert fault.startswith(start)
+
+
+def test_two_controllers_are_named() -> None:
+    owners = [OWNER | {"controller": True}, OWNER | {"kind": "Node", "name": "n", "controller": True}]
+    (fault,) = faults(ownerReferences=owners)
+    assert fault.endswith(
+        ': Only one reference can have Controller set to true. Found "true" in references for Pod/p and Node/n'
+    )

@@ -1,4 +1,4 @@
-"""JSON merge patch and JSON patch."""
+"""JSON patches."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderworkerset.api.patch import apply_merge_patch, diff, equal
+from leaderworkerset.api.patch import diff, equal
 
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "a", "b/c", "d~e", "~1", "é"])
 KEYS = st.sampled_from(["a", "b", "b/c", "d~e", "~1", ""])
@@ -59,33 +59,6 @@ def test_equal_values_need_no_patch(value: Any) -> None:
 )
 def test_diff_is_small(old: Any, new: Any, operations: list[dict[str, Any]]) -> None:
     assert diff(old, new) == operations
-
-
-@pytest.mark.parametrize(
-    ("target", "patch", "result"),
-    [
-        # The examples of RFC 7386, appendix A.
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
-        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
-        ({"a": "b"}, {"a": None}, {}),
-        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
-        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
-        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
-        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
-        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
-        (["a", "b"], ["c", "d"], ["c", "d"]),
-        ({"a": "b"}, ["c"], ["c"]),
-        ({"a": "foo"}, None, None),
-        ({"a": "foo"}, "bar", "bar"),
-        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
-        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
-        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
-    ],
-)
-def test_merge_patch(target: Any, patch: Any, result: Any) -> None:
-    before = json.dumps(target)
-    assert apply_merge_patch(target, patch) == result
-    assert json.dumps(target) == before
 
 
 def test_equality_looks_at_types_at_any_depth() -> None:
