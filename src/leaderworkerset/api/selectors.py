@@ -5,7 +5,7 @@ from specs. A selector without requirements matches everything; a null object fo
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -203,12 +203,6 @@ class FieldSelector:
     def matches(self, obj: JSONObject) -> bool:
         """Tell whether the fields of the object fulfil every term; an absent field is the empty text."""
         return all((field_text(obj, term.path) == term.value) is term.equal for term in self.terms)
-
-    def require_supported(self, is_supported: Callable[[str], bool]) -> None:
-        """Raise an error that names the first field that cannot be selected by."""
-        for term in self.terms:
-            if not is_supported(term.path):
-                raise SelectorError(f"field label not supported: {term.path}")
 
 
 _ESCAPED = re.compile(r"\\(.)")

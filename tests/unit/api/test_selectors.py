@@ -156,10 +156,3 @@ def test_field_selectors(text: str, matches: bool) -> None:
 def test_a_bad_field_selector_is_refused(text: str) -> None:
     with pytest.raises(SelectorError, match="unable to parse field selector"):
         parse_fields(text)
-
-
-def test_an_unsupported_field_is_named() -> None:
-    selector = parse_fields("metadata.name=a,spec.other=b")
-    selector.require_supported(lambda path: True)
-    with pytest.raises(SelectorError, match=r"field label not supported: spec\.other"):
-        selector.require_supported(lambda path: path == "metadata.name")
