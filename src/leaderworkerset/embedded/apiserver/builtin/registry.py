@@ -1,83 +1,44 @@
 """Every built-in kind, assembled."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from leaderworkerset.api import resources
-from leaderworkerset.api.field import FieldError
-from leaderworkerset.api.meta import JSONObject, name
-from leaderworkerset.api.resources import Resource
-from leaderworkerset.embedded.apiserver.kind import Column, Kind, Operation, ScalePaths, Schema
+from leaderworkerset.embedded.apiserver.builtin import (
+    claims,
+    cluster,
+    configuration,
+    events,
+    extensions,
+    pods,
+    services,
+    statefulsets,
+)
+from leaderworkerset.embedded.apiserver.kind import Kind
 
-SHORT_NAMES: dict[str, tuple[str, ...]] = {
-    "pods": ("po",),
-    "services": ("svc",),
-    "endpoints": ("ep",),
-    "configmaps": ("cm",),
-    "serviceaccounts": ("sa",),
-    "persistentvolumeclaims": ("pvc",),
-    "persistentvolumes": ("pv",),
-    "namespaces": ("ns",),
-    "nodes": ("no",),
-    "events": ("ev",),
-    "statefulsets": ("sts",),
-    "priorityclasses": ("pc",),
-    "storageclasses": ("sc",),
-    "customresourcedefinitions": ("crd", "crds"),
-}
-WITH_STATUS = {
-    "pods", "services", "persistentvolumeclaims", "persistentvolumes", "namespaces", "nodes", "statefulsets",
-    "customresourcedefinitions",
-}  # fmt: skip
-WITH_GENERATION = {
-    "pods", "statefulsets", "endpointslices", "priorityclasses", "customresourcedefinitions",
-    "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
-}  # fmt: skip
+STRATEGIES = (
+    pods.POD,
+    services.SERVICE,
+    services.ENDPOINTS,
+    configuration.CONFIG_MAP,
+    configuration.SECRET,
+    configuration.SERVICE_ACCOUNT,
+    claims.CLAIM,
+    claims.VOLUME,
+    cluster.NAMESPACE,
+    cluster.NODE,
+    events.CORE_EVENT,
+    events.EVENT,
+    statefulsets.STATEFULSET,
+    statefulsets.CONTROLLER_REVISION,
+    services.ENDPOINT_SLICE,
+    cluster.LEASE,
+    cluster.PRIORITY_CLASS,
+    claims.STORAGE_CLASS,
+    extensions.DEFINITION,
+    extensions.MUTATING,
+    extensions.VALIDATING,
+)
 
 
 def kinds() -> Sequence[Kind]:
     """Return all built-in kinds."""
-    served = [value for value in vars(resources).values() if isinstance(value, Resource)]
-    return tuple(_kind(resource) for resource in served if resource != resources.LEADERWORKERSETS)
-
-
-def _kind(resource: Resource) -> Kind:
-    has_status = resource.plural in WITH_STATUS
-
-    def prepare(operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
-        if operation == "status" and old is not None:
-            return {**old, "metadata": new["metadata"], "status": new.get("status", {})}
-        kept = {key: value for key, value in new.items() if key != "status" or not has_status}
-        if has_status and old is not None and "status" in old:
-            kept["status"] = old["status"]
-        if resource.plural in WITH_GENERATION:
-            generation = 1
-            if old is not None:
-                generation = old["metadata"].get("generation", 1) + (old.get("spec") != kept.get("spec"))
-            kept["metadata"] = {**kept["metadata"], "generation": generation}
-        return kept
-
-    return Kind(
-        resource=resource,
-        singular=resource.kind.lower(),
-        schema=Schema("object"),
-        prepare=prepare,
-        validate=_no_faults,
-        unknown_fields=lambda _: (),
-        columns=(Column("Name", "string", "Name of the object", format="name"),),
-        cells=_cells,
-        short_names=SHORT_NAMES.get(resource.plural, ()),
-        categories=("all",) if resource.plural in {"pods", "services", "statefulsets"} else (),
-        has_status=has_status,
-        scale=ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")
-        if resource == resources.STATEFULSETS
-        else None,
-    )
-
-
-def _no_faults(_operation: Operation, _new: JSONObject, _old: JSONObject | None) -> Sequence[FieldError]:
-    return ()
-
-
-def _cells(obj: JSONObject, _now: datetime) -> list[object]:
-    return [name(obj)]
+    return tuple(strategy.kind() for strategy in STRATEGIES)

@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from leaderworkerset.api import gotypes
+
 Shape: TypeAlias = Literal["scalar", "struct", "list", "map"]
 
 SCALARS = {
@@ -55,7 +57,13 @@ def element_of(go_type: str) -> str:
 @cache
 def fields(struct: str) -> dict[str, GoField]:
     """Return the fields of a struct in the order of their declaration."""
-    return {name: _field(*notation.split(",")) for name, notation in _tables()[struct].items()}
+    own = _own_types().get(struct)
+    if own is not None:
+        return {name: _field(*notation.split(",")) for name, notation in own.items()}
+    return {
+        name: GoField(shared.go_type, shared.pointer, "omitempty" in shared.options, "omitzero" in shared.options)
+        for name, shared in gotypes.declarations(struct).items()
+    }
 
 
 def _field(go_type: str, *options: str) -> GoField:
@@ -63,14 +71,8 @@ def _field(go_type: str, *options: str) -> GoField:
 
 
 @cache
-def _tables() -> dict[str, dict[str, str]]:
-    shared = _read("leaderworkerset.api")
-    own = _read("leaderworkerset.embedded.apiserver.builtin")
-    return shared | own
-
-
-def _read(package: str) -> dict[str, dict[str, str]]:
-    data = pkgutil.get_data(package, "gotypes.json")
+def _own_types() -> dict[str, dict[str, str]]:
+    data = pkgutil.get_data(__package__, "gotypes.json")
     if data is None:
-        raise FileNotFoundError(f"{package}/gotypes.json is missing from the installation")
+        raise FileNotFoundError(f"{__package__}/gotypes.json is missing from the installation")
     return msgspec.json.decode(data, type=dict[str, dict[str, str]])

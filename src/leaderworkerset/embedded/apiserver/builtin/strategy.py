@@ -1,0 +1,141 @@
+"""What is particular about one built-in kind, and how it becomes a `Kind`.
+
+Every write goes the same way: read into the Go type, put back what the operation may not write, fill defaults, set the
+generation. A `Strategy` names the functions in which kinds differ. Defaults work in place, on the fresh tree that
+reading made.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from leaderworkerset.api import names
+from leaderworkerset.api.field import FieldError
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import Resource
+from leaderworkerset.embedded.apiserver.builtin import columns, object_meta, schemas, typed
+from leaderworkerset.embedded.apiserver.builtin.object_meta import NameRule
+from leaderworkerset.embedded.apiserver.kind import Alias, Kind, Operation, ScalePaths
+from leaderworkerset.embedded.apiserver.unknown import unknown_fields
+
+Generation: TypeAlias = Literal["none", "spec", "object", "constant"]
+"""What counts up the generation: nothing, a change of `spec`, of anything but metadata and status, or (`constant`) nothing after 1."""
+
+Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
+
+
+def no_change(_obj: JSONObject) -> None:
+    """Leave the object as it is."""
+
+
+def no_faults(_new: JSONObject, _old: JSONObject | None) -> Iterable[FieldError]:
+    """Find nothing wrong."""
+    return ()
+
+
+def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
+    """Carry nothing over from the stored object."""
+
+
+def no_status(_obj: JSONObject) -> JSONObject:
+    """Start without a status."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """One kind. `struct` is its Go type.
+
+    `default` fills defaults; `on_create` what admission sets on new objects only; `carry` keeps on update what an
+    update may leave out; `initial_status` is the status of a new object; `validate` checks the object and, where there
+    is a stored one, the change; `validate_status` a status write.
+    """
+
+    resource: Resource
+    struct: str
+    default: Callable[[JSONObject], None] = no_change
+    on_create: Callable[[JSONObject], None] = no_change
+    carry: Callable[[JSONObject, JSONObject], None] = nothing_carried
+    initial_status: Callable[[JSONObject], JSONObject] | None = None
+    validate: Validate = no_faults
+    validate_status: Validate = no_faults
+    name_rule: NameRule = names.dns_1123_subdomain
+    generation: Generation = "none"
+    has_status: bool = False
+    status_on_create: bool = False
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scale: ScalePaths | None = None
+    alias: Alias | None = None
+
+    def kind(self) -> Kind:
+        """Build the kind that the verbs work with."""
+        schema = schemas.of_struct(self.struct)
+        shown = columns.of(self.resource)
+        return Kind(
+            resource=self.resource,
+            singular=self.resource.kind.lower(),
+            schema=schema,
+            prepare=self.prepare,
+            validate=self.check,
+            unknown_fields=lambda obj: unknown_fields(schema, obj),
+            columns=shown.columns,
+            cells=shown.cells,
+            short_names=self.short_names,
+            categories=self.categories,
+            has_status=self.has_status,
+            scale=self.scale,
+            blank=typed.blank(self.struct),
+            alias=self.alias,
+        )
+
+    def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
+        """Return the object as the operation would store it."""
+        obj = typed.normalize(self.struct, new)
+        if old is None:
+            self.default(obj)
+            return self._created(obj)
+        if operation == "status":
+            return {**old, "metadata": _with_generation(obj["metadata"], old), "status": obj.get("status", {})}
+        self.carry(obj, old)
+        self.default(obj)
+        if self.has_status:
+            obj["status"] = old.get("status", {})
+        obj["metadata"] = _with_generation(obj["metadata"], old, step=self._is_new_generation(obj, old))
+        return obj
+
+    def _created(self, obj: JSONObject) -> JSONObject:
+        self.on_create(obj)
+        if self.initial_status is not None:
+            obj["status"] = self.initial_status(obj)
+        elif self.has_status and not self.status_on_create:
+            obj["status"] = typed.blank(self.struct)["status"]
+        if self.generation != "none":
+            obj["metadata"]["generation"] = 1
+        return obj
+
+    def _is_new_generation(self, new: JSONObject, old: JSONObject) -> bool:
+        match self.generation:
+            case "spec":
+                return bool(new.get("spec") != old.get("spec"))
+            case "object":
+                return _content(new) != _content(old)
+            case _:
+                return False
+
+    def check(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> Sequence[FieldError]:
+        """Return all faults of a prepared object."""
+        found = object_meta.validate(new["metadata"], name_rule=self.name_rule, namespaced=self.resource.namespaced)
+        rules = self.validate_status if operation == "status" else self.validate
+        return [*found, *rules(new, old)]
+
+
+def _content(obj: JSONObject) -> JSONObject:
+    return {name: value for name, value in obj.items() if name not in {"metadata", "status"}}
+
+
+def _with_generation(metadata: JSONObject, old: JSONObject, *, step: bool = False) -> JSONObject:
+    generation = old["metadata"].get("generation")
+    if generation is None:
+        return metadata
+    return metadata | {"generation": generation + step}
