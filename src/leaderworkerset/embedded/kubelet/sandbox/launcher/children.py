@@ -13,7 +13,8 @@ from . import supervise, syscalls
 from .link import Link
 from .pods import Container, Pod
 from .process import Process
-from .program import Program, Refused, become
+from .program import Program, become
+from .refusal import Refused, explain
 
 Streams = tuple[int, int, int]
 
@@ -121,7 +122,7 @@ def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
     try:
         live(link)
     except (OSError, Refused, ValueError) as error:
-        link.send({"event": "refused", "text": getattr(error, "strerror", None) or str(error)})
+        link.send({"event": "refused", "text": explain(error)})
     finally:
         os._exit(supervise.FAILED)
 

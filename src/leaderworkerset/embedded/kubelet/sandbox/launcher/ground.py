@@ -13,7 +13,7 @@ from typing import Protocol
 
 from . import supervise, syscalls
 from .pods import Container, Pod
-from .program import Refused
+from .refusal import Refused
 
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
 

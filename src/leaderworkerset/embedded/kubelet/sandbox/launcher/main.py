@@ -14,6 +14,7 @@ from . import namespaces, syscalls
 from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
 from .link import Link
+from .refusal import explain
 from .server import Server
 
 
@@ -28,7 +29,7 @@ def main() -> None:
             namespaces.enter(configuration["parent"], lambda reason: link.send({"refused": reason}))
         ground: Ground = NamespaceGround(configuration["run"], configuration["gateway"]) if isolated else PlainGround()
     except OSError as error:
-        link.send({"refused": error.strerror or str(error)})
+        link.send({"refused": explain(error)})
         os._exit(1)
     with suppress(AttributeError):  # not Linux
         syscalls.set_process_name("lws-launcher")

@@ -72,16 +72,16 @@ def build_root(root: Root) -> None:
 
 def bind(source: str, target: str) -> None:
     """Mount a file, a directory with all below it, or a symbolic link as such, at `target`."""
-    handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        flags = syscalls.MS_BIND
-        if stat.S_ISDIR(os.fstat(handle).st_mode):
-            flags |= syscalls.MS_REC
-        syscalls.mount(None, f"/proc/self/fd/{handle}", target, flags)
+        handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            recursive = syscalls.MS_REC if stat.S_ISDIR(os.fstat(handle).st_mode) else 0
+            syscalls.mount(None, f"/proc/self/fd/{handle}", target, syscalls.MS_BIND | recursive)
+        finally:
+            os.close(handle)
     except OSError as error:
-        raise OSError(error.errno, f"mount {source}: {os.strerror(error.errno or 0).lower()}") from error
-    finally:
-        os.close(handle)
+        number = error.errno or 0
+        raise OSError(number, f"mount {source}: {os.strerror(number).lower()}") from error
 
 
 def _cover(cover: Cover, target: str) -> None:

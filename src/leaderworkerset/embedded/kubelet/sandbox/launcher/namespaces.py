@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import syscalls
+from .refusal import explain
 
 _NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
 
@@ -57,7 +58,7 @@ def enter(parent: int, refuse: Callable[[str], None]) -> None:
         alive, held = os.pipe()
         pid = os.fork()
     except OSError as error:
-        refuse(str(error.strerror or error))
+        refuse(explain(error))
         os._exit(1)
     if pid == 0:
         os.close(held)

@@ -68,12 +68,14 @@ class Process:
         if not self.running:
             self._doomed = self._doomed or number == signal.SIGKILL
             return
-        if everything:
-            main = self._main_pid if self._main is None else read_pid(self._main)
-            for pid in supervise.descendants([self.pid], supervise.read_parents()):
-                if pid != main:
-                    supervise.send_signal(pid, number)
+        others = self._others() if everything else []
         self._signal_main(number)
+        for pid in others:
+            supervise.send_signal(pid, number)
+
+    def _others(self) -> list[int]:
+        main = self._main_pid if self._main is None else read_pid(self._main)
+        return [pid for pid in supervise.descendants([self.pid], supervise.read_parents()) if pid != main]
 
     def _signal_main(self, number: int) -> None:
         if self._main is None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from . import syscalls
+from .refusal import Refused, explain
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -20,10 +21,6 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # setpcap, net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
 _KEPT_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
 _NO_ID = 0xFFFFFFFF
-
-
-class Refused(Exception):
-    """The program cannot be started; the text says why."""
 
 
 class Program(NamedTuple):
@@ -140,4 +137,4 @@ def _enter_directory(cwd: str | None) -> None:
     try:
         os.chdir(cwd or "/")
     except OSError as error:
-        raise Refused(f"chdir {cwd}: {os.strerror(error.errno or 0).lower()}") from error
+        raise Refused(f"chdir {explain(error)}") from error

@@ -17,7 +17,7 @@ from .ground import Ground
 from .link import Link, LinkClosed, Message, Received
 from .pods import Pod, parse_container, parse_pod
 from .process import Process
-from .program import Refused
+from .refusal import Refused, explain
 
 
 class Server:
@@ -72,7 +72,7 @@ class Server:
         try:
             operations[request["op"]](request, fds)
         except (OSError, Refused) as error:
-            self._link.send({"reply": request["id"], "error": getattr(error, "strerror", None) or str(error)})
+            self._link.send({"reply": request["id"], "error": explain(error)})
         finally:
             for fd in fds:
                 os.close(fd)

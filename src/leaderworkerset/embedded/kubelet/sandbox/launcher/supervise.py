@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn
 from . import syscalls
 from .link import Link
 from .pidfd import read_pid
-from .program import Refused
+from .refusal import Refused, explain
 
 FAILED = 127
 
@@ -135,7 +135,7 @@ def _run(become: Callable[[], None], report: int) -> None:
     try:
         become()
     except (Refused, OSError) as error:
-        os.write(report, str(error).encode())
+        os.write(report, explain(error).encode())
     finally:
         os._exit(FAILED)
 

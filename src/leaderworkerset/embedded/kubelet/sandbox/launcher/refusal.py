@@ -1,0 +1,22 @@
+"""What the machine refuses, in words."""
+
+import os
+
+
+class Refused(Exception):
+    """Something asked for cannot be done; the text says what and why."""
+
+
+def explain(error: Exception) -> str:
+    """Return what a refusal is about and why, without Python's decoration.
+
+    >>> explain(FileNotFoundError(2, "No such file or directory", "/data"))
+    '/data: no such file or directory'
+    >>> explain(OSError(1, "mount proc at /proc: operation not permitted"))
+    'mount proc at /proc: operation not permitted'
+    """
+    if not isinstance(error, OSError) or error.errno is None:
+        return str(error)
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {os.strerror(error.errno).lower()}"
+    return str(error.strerror)

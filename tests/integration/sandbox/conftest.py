@@ -1,0 +1,28 @@
+"""Skips what this machine refuses, saying why."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.harness import machine
+
+
+def _why_not(directory: Path) -> str:
+    async def ask() -> str:
+        async with machine(directory) as made:
+            isolated = made.capabilities.namespaces and made.capabilities.network == "isolated"
+            return "" if isolated else "; ".join(made.capabilities.lost)
+
+    return asyncio.run(ask())
+
+
+@pytest.fixture(scope="session")
+def refusal(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return why this machine refuses namespaces; empty when it grants them."""
+    return _why_not(tmp_path_factory.mktemp("probe"))
+
+
+@pytest.fixture(autouse=True)
+def _skip_where_refused(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("sandbox") and (reason := request.getfixturevalue("refusal")):
+        pytest.skip(f"this machine refuses namespaces: {reason}")

@@ -1,0 +1,166 @@
+"""What containers see of files: volumes, made-up mount points, roots."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.harness import machine
+
+from leaderworkerset.embedded.kubelet.runner import Mount, StartError
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    directory = tmp_path / "volume"
+    directory.mkdir()
+    (directory / "file").write_text("content\n")
+    return directory
+
+
+@pytest.mark.parametrize("target", ["/lws-missing", "/etc/lws-missing/deep", "/opt/lws/missing", "/mnt"])
+def test_volume_is_seen_at_any_path_and_the_host_keeps_no_trace(tmp_path: Path, volume: Path, target: str) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            end, output = await made.sh(
+                await made.pod("a"),
+                f"cat {target}/file; echo new >{target}/made; ls -d /usr /home /etc/passwd",
+                mounts=(Mount(volume, target),),
+            )
+            assert (end.code, output) == (0, "content\n/etc/passwd\n/home\n/usr\n")
+            assert (volume / "made").read_text() == "new\n"
+            assert target == "/mnt" or not Path(target).exists()
+
+    asyncio.run(scenario())
+
+
+def test_single_file_is_mounted_over_a_file_and_at_a_missing_one(tmp_path: Path, volume: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            file = volume / "file"
+            mounts = (Mount(file, "/etc/passwd"), Mount(file, "/srv/lws/settings.conf"))
+            _, output = await made.sh(await made.pod("a"), "cat /etc/passwd /srv/lws/settings.conf", mounts=mounts)
+            assert output == "content\ncontent\n"
+            assert Path("/etc/passwd").read_text() != "content\n"
+
+    asyncio.run(scenario())
+
+
+def test_read_only_volume_cannot_be_written(tmp_path: Path, volume: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            mounts = (Mount(volume, "/data", read_only=True),)
+            end, output = await made.sh(await made.pod("a"), "echo x >/data/new", mounts=mounts)
+            assert end.code != 0
+            assert "Read-only file system" in output
+
+    asyncio.run(scenario())
+
+
+def test_volume_inside_a_volume(tmp_path: Path, volume: Path) -> None:
+    async def scenario() -> None:
+        inner = tmp_path / "inner"
+        inner.mkdir()
+        async with machine(tmp_path) as made:
+            mounts = (Mount(inner, "/data/cache"), Mount(volume, "/data"))
+            _, output = await made.sh(await made.pod("a"), "echo hit >/data/cache/x; cat /data/file", mounts=mounts)
+            assert output == "content\n"
+            assert (inner / "x").read_text() == "hit\n"
+
+    asyncio.run(scenario())
+
+
+def test_hosts_file_is_seen_when_a_volume_hides_the_state_directory(tmp_path: Path, volume: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            made.write_hosts("10.1.1.1 still-here\n")
+            mounts = (Mount(volume, str(tmp_path)),)
+            _, output = await made.sh(await made.pod("a"), "cat /etc/hosts", mounts=mounts)
+            assert output == "10.1.1.1 still-here\n"
+
+    asyncio.run(scenario())
+
+
+def test_missing_source_is_named(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            with pytest.raises(StartError, match="no-such-volume: no such file or directory"):
+                await made.start(await made.pod("a"), "true", mounts=(Mount(tmp_path / "no-such-volume", "/data"),))
+
+    asyncio.run(scenario())
+
+
+def test_temporary_files_are_the_containers_own_but_the_hosts_are_seen(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        mark = Path(f"/tmp/lws-test-{os.getpid()}")
+        mark.write_text("host\n")
+        try:
+            async with machine(tmp_path) as made:
+                _, output = await made.sh(await made.pod("a"), f"cat {mark}; echo x >/tmp/lws-own; ls /tmp/lws-own")
+                assert output == "host\n/tmp/lws-own\n"
+                end, _ = await made.sh(await made.pod("b"), "ls /tmp/lws-own")
+                assert end.code != 0
+            assert not Path("/tmp/lws-own").exists()
+        finally:
+            mark.unlink()
+
+    asyncio.run(scenario())
+
+
+def test_shared_memory_is_the_pods(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            await made.sh(await made.pod("a"), "echo x >/dev/shm/lws-segment")
+            end, _ = await made.sh("a", "cat /dev/shm/lws-segment")
+            assert end.code == 0
+            end, _ = await made.sh(await made.pod("b"), "cat /dev/shm/lws-segment")
+            assert end.code != 0
+
+    asyncio.run(scenario())
+
+
+def test_read_only_root_leaves_volumes_writable(tmp_path: Path, volume: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            for place in ("/usr", "/tmp", str(tmp_path)):
+                end, _ = await made.sh(
+                    await made.pod(f"pod{len(made.addresses)}"),
+                    f"echo x >{place}/lws-new",
+                    read_only_root=True,
+                    mounts=(Mount(volume, "/data"),),
+                )
+                assert end.code != 0, place
+            end, _ = await made.sh(
+                "pod0",
+                "echo x >/data/new && echo x >/dev/shm/new",
+                read_only_root=True,
+                mounts=(Mount(volume, "/data"),),
+            )
+            assert end.code == 0
+
+    asyncio.run(scenario())
+
+
+def test_root_directory_replaces_the_hosts(tmp_path: Path, volume: Path) -> None:
+    root = tmp_path / "image"
+    for name in ("bin", "usr", "lib", "lib64"):
+        (root / name).mkdir(parents=True)
+    mounts = [Mount(Path(f"/{name}").resolve(), f"/{name}") for name in ("bin", "usr", "lib", "lib64")]
+
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            made.write_hosts("10.2.2.2 imaged\n")
+            end, output = await made.sh(
+                await made.pod("a"),
+                "ls -d /home /work /proc/1 /dev/null; cat /etc/hosts /etc/hostname /data/file",
+                root=root,
+                mounts=(*mounts, Mount(volume, "/data")),
+            )
+            assert end.code == 0
+            assert "/home" not in output.replace("'/home'", "")
+            assert output.endswith("/dev/null\n/proc/1\n10.2.2.2 imaged\na\ncontent\n")
+            assert sorted(path.name for path in root.iterdir()) == ["bin", "lib", "lib64", "usr"]
+
+    asyncio.run(scenario())

@@ -1,0 +1,268 @@
+"""Starting, ending, signals, zombies, daemons, commands in containers."""
+
+import asyncio
+import os
+import pty
+import signal
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.harness import Program, eventually, is_alive, machine
+
+from leaderworkerset.embedded.kubelet.runner import Exit, Network, StartError
+from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
+
+pytestmark = pytest.mark.slow
+
+GROUNDS = [
+    pytest.param("namespaces", "isolated", False, id="namespaces", marks=pytest.mark.sandbox),
+    pytest.param("namespaces", "isolated", True, id="shared-processes", marks=pytest.mark.sandbox),
+    pytest.param("namespaces", "shared", False, id="host-network", marks=pytest.mark.sandbox),
+    pytest.param("plain", "shared", False, id="plain"),
+]
+on_every_ground = pytest.mark.parametrize(("isolation", "network", "share"), GROUNDS)
+
+DAEMON = """
+import os, sys, time
+said, saying = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print("daemon", flush=True)
+        os.write(saying, b"1")
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+os.read(said, 1)
+"""
+IGNORE_TERM = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(1000)"
+ORPHANS = """
+import os, time
+for _ in range(20):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(0.01)
+        os._exit(0)
+    os.wait()
+print("made", flush=True)
+time.sleep(1000)
+"""
+
+
+@on_every_ground
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("exit 0", Exit(0)),
+        ("exit 3", Exit(3)),
+        ("exit 137", Exit(137)),
+        ("kill -KILL $$", Exit(137, 9)),
+        ("kill -TERM $$", Exit(143, 15)),
+        ("kill -SEGV $$", Exit(139, 11)),
+    ],
+)
+def test_exit_is_passed_on_exactly(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool, script: str, expected: Exit
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            end, _ = await made.sh(await made.pod("a", share_process_namespace=share), f"ulimit -c 0; {script}")
+            assert end == expected
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_term_ends_a_program_that_does_not_handle_it(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
+            assert is_alive(program.pid)
+            assert b"sleep" in Path(f"/proc/{program.pid}/cmdline").read_bytes()
+            await made.runner.signal(program.id, signal.SIGTERM)
+            assert await program.end() == Exit(143, 15)
+            await made.runner.signal(program.id, signal.SIGTERM)  # gone is not an error
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_program_that_ignores_term_is_killed(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            pod = await made.pod("a", share_process_namespace=share)
+            program = await made.start(pod, "python3", "-c", IGNORE_TERM)
+            assert await program.line() == "ready"
+            await made.runner.signal(program.id, signal.SIGTERM, everything=True)
+            assert is_alive(program.pid)
+            await made.runner.signal(program.id, signal.SIGKILL)
+            assert await program.end() == Exit(137, 9)
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_daemon_ends_with_its_container(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            pod = await made.pod("a", share_process_namespace=share)
+            program = await made.start(pod, "python3", "-c", DAEMON)
+            assert await program.line() == "daemon"
+            end, rest = await program.finish()  # the output ends: nobody holds the pipe any more
+            assert (end, rest) == (Exit(0), "")
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_signal_to_everything_reaches_children(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    script = "trap 'echo parent' TERM; sh -c 'trap \"echo child; exit\" TERM; echo up; while :; do sleep 0.01; done' & wait; wait"
+
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            program = await made.start(await made.pod("a", share_process_namespace=share), "sh", "-c", script)
+            assert await program.line() == "up"
+            await made.runner.signal(program.id, signal.SIGTERM, everything=True)
+            lines: set[str] = set()
+            while not lines >= {"parent", "child"}:  # the shell also reports the sleep that was ended
+                lines.add(await program.line())
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_removing_the_sandbox_ends_everything(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            pod = await made.pod("a", share_process_namespace=share)
+            programs = [await made.start(pod, "python3", "-c", IGNORE_TERM) for _ in range(3)]
+            command = await made.exec(programs[0], "sleep", "1000")
+            await made.runner.remove_sandbox(pod)
+            assert [await program.end() for program in programs] == [Exit(137, 9)] * 3
+            assert (await command.end()).code == 137
+            assert not any(is_alive(program.pid) for program in (*programs, command))
+            await made.runner.remove_sandbox(pod)  # gone is not an error
+            with pytest.raises(StartError, match="no sandbox"):
+                await made.start(pod, "true")
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_zombies_are_reaped(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            program = await made.start(await made.pod("a", share_process_namespace=share), "python3", "-c", ORPHANS)
+            assert await program.line() == "made"
+            parent = _parent(program.pid)
+            assert eventually(lambda: _children(parent) == [program.pid])
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_command_in_a_container_shares_it(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            pod = await made.pod("a", share_process_namespace=share)
+            program = await made.start(pod, "sleep", "1000", env={"RANK": "7"}, cwd="/usr")
+            command = await made.exec(program, "sh", "-c", "echo $RANK; pwd; hostname; exit 5")
+            assert command.pid > 1
+            end, output = await command.finish()
+            assert end == Exit(5)
+            hostname = "a" if isolation == "namespaces" else os.uname().nodename
+            assert output.splitlines() == ["7", "/usr", hostname]
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_command_can_be_killed_with_what_it_started(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
+            command = await made.exec(program, "sh", "-c", "sleep 998 & echo up; wait")
+            assert await command.line() == "up"
+            children = _children(command.pid)
+            await made.runner.kill_exec(command.pid)
+            assert (await command.finish())[0] == Exit(137, 9)
+            assert not any(is_alive(pid) for pid in children)
+            assert is_alive(program.pid)
+            await made.runner.kill_exec(command.pid)  # gone is not an error
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_command_in_a_container_that_ended_is_refused(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            program = await made.start(await made.pod("a", share_process_namespace=share), "true")
+            await program.end()
+            with pytest.raises(StartError, match="not running"):
+                await made.exec(program, "true")
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_command_on_a_terminal_controls_it(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
+            ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+            terminal, slave = pty.openpty()
+            fds = (slave, slave, slave)
+            await made.runner.exec(
+                program.id, ("sh", "-c", "echo $TERM; echo to-terminal >/dev/tty"), fds, ended.set_result
+            )
+            os.close(slave)
+            assert await asyncio.wait_for(ended, 10) == Exit(0)
+            assert os.read(terminal, 1000).split() == [b"xterm", b"to-terminal"]
+            os.close(terminal)
+
+    asyncio.run(scenario())
+
+
+@on_every_ground
+def test_the_cluster_process_keeps_no_descriptor(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            before = _descriptors()
+            for number in range(5):
+                pod = await made.pod(f"pod{number}", share_process_namespace=share)
+                program: Program = await made.start(pod, "sleep", "1000")
+                (await made.runner.open_socket(pod)).close()
+                await made.runner.remove_sandbox(pod)
+                await program.finish()
+                with pytest.raises(StartError):
+                    await made.start(pod, "true")
+            assert _descriptors() == before
+
+    asyncio.run(scenario())
+
+
+def _descriptors() -> list[str]:
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
