@@ -1,32 +1,14 @@
 """What the verbs work with: the collaborators of one API server, wired by `server.py`."""
 
 from dataclasses import dataclass, field
-from random import Random, SystemRandom
-from uuid import UUID
 
 from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.identities import Identities
 from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
 from leaderworkerset.embedded.apiserver.store import Store
 from leaderworkerset.embedded.apiserver.watch import WatchHub
 from leaderworkerset.kube.clock import Clock
-
-NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-
-
-@dataclass(frozen=True, slots=True)
-class Identities:
-    """The source of UIDs and generated names; seeded in simulations."""
-
-    source: Random = field(default_factory=SystemRandom)
-
-    def uid(self) -> str:
-        """Make a UID."""
-        return str(UUID(int=self.source.getrandbits(128), version=4))
-
-    def suffix(self) -> str:
-        """Make the five characters that `generateName` ends with."""
-        return "".join(self.source.choices(NAME_ALPHABET, k=5))
 
 
 class NodeSlot:

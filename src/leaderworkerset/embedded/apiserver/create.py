@@ -43,21 +43,19 @@ async def create_object(
 
 
 async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool) -> JSONObject:
-    fresh = metadata.created(
-        meta.metadata(sent),
-        uid=backend.identities.uid(),
-        suffix=backend.identities.suffix(),
-        now=backend.clock.now(),
-    )
-    namespaces.require_open(backend.store, call.served.resource, call.namespace, str(fresh.get("name") or ""))
+    resource, store = call.served.resource, backend.store
+    fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
+    name, before = str(fresh.get("name") or ""), store.revision
+    namespaces.require_open(store, resource, call.namespace, name)
     change = writing.Change(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
     obj = await writing.complete(backend, change, chosen)
-    namespaces.require_open(backend.store, call.served.resource, call.namespace, meta.name(obj))
+    if store.revision != before:  # others wrote while admission was asked
+        namespaces.require_open(store, resource, call.namespace, name)
     key = call.served.key(call.namespace, meta.name(obj))
     if chosen.dry_run:
-        if backend.store.get(key) is not None:
+        if store.get(key) is not None:
             raise Exists(key.name)
         return obj
-    stored = backend.store.create(key, call.served.to_store(obj))
-    await backend.store.settle()
+    stored = store.create(key, call.served.to_store(obj))
+    await store.settle()
     return call.served.shown(stored)

@@ -10,6 +10,7 @@ from typing import Final
 from leaderworkerset.api.field import FieldError, Kind, invalid
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import timestamps
+from leaderworkerset.embedded.apiserver.identities import Identities
 
 SERVER_OWNED: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "resourceVersion", "selfLink",
@@ -24,12 +25,12 @@ LONGEST_BASE: Final = 58
 """Characters of `generateName` that are used: 63 less the suffix."""
 
 
-def created(metadata: JSONObject, *, uid: str, suffix: str, now: datetime) -> JSONObject:
+def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSONObject:
     """Return the metadata of a new object."""
     kept = {name: value for name, value in metadata.items() if name not in SERVER_OWNED and value is not None}
     if not kept.get("name") and kept.get("generateName"):
-        kept["name"] = str(kept["generateName"])[:LONGEST_BASE] + suffix
-    return {**kept, "uid": uid, "creationTimestamp": timestamps.render(now)}
+        kept["name"] = str(kept["generateName"])[:LONGEST_BASE] + identities.suffix()
+    return {**kept, "uid": identities.uid(), "creationTimestamp": timestamps.render(now)}
 
 
 def updated(metadata: JSONObject, old: JSONObject) -> JSONObject:

@@ -5,6 +5,7 @@ In: the Accept header, an object. Out: a `Representation`, a `Response`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -34,6 +35,7 @@ class Representation:
     media: str = JSON_TYPE
 
 
+@lru_cache(maxsize=64)
 def negotiate(accept: str) -> Representation:
     """Choose the first representation of an Accept header that is served.
 

@@ -9,9 +9,10 @@ from random import Random
 
 from leaderworkerset.api.resources import NAMESPACES
 from leaderworkerset.embedded.apiserver import call as calls
-from leaderworkerset.embedded.apiserver import namespaces, refusal, representation, routes
-from leaderworkerset.embedded.apiserver.backend import Backend, Identities
+from leaderworkerset.embedded.apiserver import information, namespaces, refusal, representation, routes
+from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.identities import Identities
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
@@ -68,4 +69,5 @@ class ApiServer:
         self.backend.store.close()
 
     async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
-        return await routes.route(self.backend, self.call(request, user))
+        answer = information.answer(self.backend.registry, request, user)
+        return answer or await routes.route(self.backend, self.call(request, user))

@@ -202,11 +202,11 @@ class Store:
     def create(self, key: StoreKey, obj: JSONObject) -> JSONObject:
         """Store a new object; return it with its resourceVersion."""
         with self._writing():
-            if self._row("SELECT 1 FROM objects WHERE resource = ? AND namespace = ? AND name = ?", *key):
-                raise Exists(key.name)
-            change = self._record("ADDED", key, obj, None)
-            self._execute("INSERT INTO objects VALUES (?, ?, ?, ?)", *key, change.revision)
-        return change.object
+            try:
+                self._execute("INSERT INTO objects VALUES (?, ?, ?, ?)", *key, self.revision + 1)
+            except sqlite3.IntegrityError as error:
+                raise Exists(key.name) from error
+            return self._record("ADDED", key, obj, None).object
 
     def update(self, key: StoreKey, obj: JSONObject, previous: JSONObject) -> JSONObject:
         """Replace the object if it is still `previous`; return it with its new resourceVersion."""
@@ -361,6 +361,8 @@ class Store:
     def _execute(self, statement: str, *parameters: str | int | bytes) -> sqlite3.Cursor:
         try:
             return self._db.execute(statement, parameters)
+        except sqlite3.IntegrityError:
+            raise  # an object of this key exists
         except sqlite3.Error as error:
             raise self._explain(error) from error
 

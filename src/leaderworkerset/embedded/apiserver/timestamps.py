@@ -9,7 +9,7 @@ def render(moment: datetime) -> str:
     >>> render(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
     '2026-01-02T03:04:05Z'
     """
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def parse(text: str) -> datetime:

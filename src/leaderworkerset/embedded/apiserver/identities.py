@@ -1,0 +1,24 @@
+"""UIDs and the generated parts of names."""
+
+from dataclasses import dataclass, field
+from random import Random, SystemRandom
+from typing import Final
+from uuid import UUID
+
+NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Letters and digits that make no words and are not mistaken for each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """The source of UIDs and generated names; seeded in simulations."""
+
+    source: Random = field(default_factory=SystemRandom)
+
+    def uid(self) -> str:
+        """Make a UID."""
+        return str(UUID(int=self.source.getrandbits(128), version=4))
+
+    def suffix(self) -> str:
+        """Make the five characters that `generateName` ends with."""
+        return "".join(self.source.choices(NAME_ALPHABET, k=5))
