@@ -1,0 +1,169 @@
+"""The simulated nodes: how many, what they have, which labels they carry. All of them are this one machine.
+
+In: `NodeSettings`, made by `parse_*` from what the user typed. Out: Node objects, and at start the writes that make the
+cluster have exactly these. Nothing is enforced: a node with 8 GPUs lets 8 be requested. The defaults are far more than
+any machine has, so that requests written for real nodes do not leave pods pending; give smaller ones to rehearse that.
+"""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.api import meta, names, quantity
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import NODES
+from leaderworkerset.embedded.controllers.labeltemplate import LabelTemplate
+from leaderworkerset.embedded.controllers.steps import guarded_patch
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import Clock
+from leaderworkerset.kube.errors import AlreadyExists, NotFound
+
+SIMULATED: Final = "embedded.leaderworkerset.x-k8s.io/simulated"
+"""The label of the nodes made here; those without are left alone."""
+
+GPU: Final = "nvidia.com/gpu"
+CAPACITY: Final = {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "10k"}
+KUBELET_VERSION: Final = "v1.36.0"
+ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """What the simulated nodes are like; `capacity` replaces or extends the defaults."""
+
+    count: int = 1
+    labels: tuple[LabelTemplate, ...] = ()
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[JSONObject, ...] = ()
+
+    def with_gpus(self, number: int) -> "NodeSettings":
+        """Give each node this many GPUs."""
+        capacity = dict(self.capacity) | {GPU: str(number)}
+        return NodeSettings(count=self.count, labels=self.labels, capacity=capacity, taints=self.taints)
+
+
+def parse_capacity(text: str) -> tuple[str, str]:
+    """Read `resource=amount`.
+
+    >>> parse_capacity("google.com/tpu=4")
+    ('google.com/tpu', '4')
+    """
+    name, separator, amount = text.partition("=")
+    faults = [] if separator else ["must have the form RESOURCE=AMOUNT"]
+    faults += names.qualified_name(name) if separator else []
+    try:
+        quantity.parse(amount)
+    except quantity.QuantityError as error:
+        faults += [str(error)] if separator else []
+    if faults:
+        raise ValueError(f"node capacity: Invalid value: {text!r}: {faults[0]}")
+    return name, amount
+
+
+def parse_taint(text: str) -> JSONObject:
+    """Read `key=value:Effect` or `key:Effect`, as kubectl writes taints."""
+    head, separator, effect = text.rpartition(":")
+    key, _, value = head.partition("=")
+    faults = names.qualified_name(key) + names.label_value(value) if separator else []
+    if not separator or effect not in EFFECTS:
+        faults = [f"must have the form KEY=VALUE:EFFECT with an effect of {', '.join(EFFECTS)}"]
+    if faults:
+        raise ValueError(f"node taint: Invalid value: {text!r}: {faults[0]}")
+    return {"key": key, "effect": effect} | ({"value": value} if value else {})
+
+
+def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
+    """Build one node with its status."""
+    name = f"node-{index}"
+    machine = platform.uname()
+    system, architecture = machine.system.lower(), ARCHITECTURES.get(machine.machine, machine.machine)
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": system,
+        "kubernetes.io/arch": architecture,
+        SIMULATED: "true",
+    }
+    capacity = CAPACITY | dict(settings.capacity)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels | {one.key: one.value(index) for one in settings.labels}},
+        "spec": {"taints": list(settings.taints)} if settings.taints else {},
+        "status": {
+            "capacity": capacity,
+            "allocatable": capacity,
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
+            "conditions": [_ready(now)],
+            "nodeInfo": _node_info(machine.release, system, architecture),
+        },
+    }
+
+
+async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> None:
+    """Make the cluster have exactly these simulated nodes; write only what differs."""
+    wanted = [build_node(settings, index, clock.now()) for index in range(settings.count)]
+    for node in wanted:
+        await _ensure_node(client, node)
+    found = await client.list(NODES, label_selector=f"{SIMULATED}=true")
+    for node in found.items:
+        if meta.name(node) not in {meta.name(one) for one in wanted}:
+            await _remove_node(client, node)
+
+
+async def _ensure_node(client: Client, wanted: JSONObject) -> None:
+    try:
+        live = await client.create(NODES, wanted)
+    except AlreadyExists:
+        live = await client.get(NODES, ObjectKey("", meta.name(wanted)))
+    labels, taints = meta.labels(wanted), meta.spec(wanted).get("taints") or []
+    removed: dict[str, str | None] = dict.fromkeys(meta.labels(live).keys() - labels.keys())
+    if removed or meta.labels(live) != labels or (meta.spec(live).get("taints") or []) != taints:
+        change = {"metadata": {"labels": removed | labels}, "spec": {"taints": taints}}
+        step = guarded_patch(NODES, live, change)
+        live = await client.patch(NODES, step.key, step.patch, kind="merge")
+    if _status_differs(meta.status(live), meta.status(wanted)):
+        await client.update(NODES, live | {"status": meta.status(wanted)}, subresource="status")
+
+
+async def _remove_node(client: Client, node: JSONObject) -> None:
+    try:
+        await client.delete(NODES, meta.key(node), uid=meta.uid(node))
+    except NotFound:
+        return
+
+
+def _status_differs(live: JSONObject, wanted: JSONObject) -> bool:
+    """Tell whether a status must be written; the times in conditions do not count."""
+    fields = ("capacity", "allocatable", "addresses", "nodeInfo")
+    ready = meta.is_condition_true({"status": live}, "Ready")
+    return not ready or any(live.get(name) != wanted[name] for name in fields)
+
+
+def _ready(now: datetime) -> JSONObject:
+    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "the cluster runs on this machine",
+        "lastHeartbeatTime": moment,
+        "lastTransitionTime": moment,
+    }
+
+
+def _node_info(kernel: str, system: str, architecture: str) -> JSONObject:
+    return {
+        "kernelVersion": kernel,
+        "operatingSystem": system,
+        "architecture": architecture,
+        "kubeletVersion": KUBELET_VERSION,
+        "containerRuntimeVersion": "processes://1",
+        "osImage": platform.system(),
+        "machineID": "",
+        "systemUUID": "",
+        "bootID": "",
+        "kubeProxyVersion": "",
+    }
