@@ -20,14 +20,11 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import body, namespaces, refusal, timestamps
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.store import Stale
 from leaderworkerset.embedded.apiserver.update import is_finished
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 FINALIZER_OF: Final[dict[str, str | None]] = {"Orphan": ORPHAN, "Foreground": FOREGROUND, "Background": None}
-
-ATTEMPTS: Final = 8
 
 RETURNS_OBJECT: Final = {
     "pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "podtemplates",
@@ -69,19 +66,19 @@ async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject]:
 async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
     """Mark or remove one object as the options ask."""
     namespaces.require_mortal(call.served.resource, call.name)
-    for _ in range(ATTEMPTS):
-        stored = backend.store.get(call.key)
-        if stored is None:
-            raise refusal.not_found(call.served.resource, call.name)
-        _require_preconditions(call, stored, chosen)
-        marked = mark(call, stored, chosen, backend.clock.now())
-        try:
-            outcome = _write(backend, call, stored, marked, dry_run=chosen.dry_run)
-        except Stale:
-            continue
-        await backend.store.settle()
-        return replace(outcome, object=call.served.shown(outcome.object))
-    raise refusal.stale(call.served.resource, call.name)
+    outcome = delete_now(backend, call, chosen)
+    await backend.store.settle()
+    return replace(outcome, object=call.served.shown(outcome.object))
+
+
+def delete_now(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
+    """Mark or remove one object in the current transaction."""
+    stored = backend.store.get(call.key)
+    if stored is None:
+        raise refusal.not_found(call.served.resource, call.name)
+    _require_preconditions(call, stored, chosen)
+    marked = mark(call, stored, chosen, backend.clock.now())
+    return _write(backend, call, stored, marked, dry_run=chosen.dry_run)
 
 
 def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject, *, dry_run: bool) -> Outcome:

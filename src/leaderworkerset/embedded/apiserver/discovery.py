@@ -7,13 +7,14 @@
 ```
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
 from leaderworkerset.embedded.apiserver import refusal, reviews, routes
+from leaderworkerset.embedded.apiserver.body import JSON_TYPE
 from leaderworkerset.embedded.apiserver.registry import Registry, Served
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -56,10 +57,10 @@ def subresources(served: Served) -> Iterator[Subresource]:
         yield Subresource("finalize", kind.resource.kind, ("update",))
 
 
-def answer(registry: Registry, path: str, accept: str) -> tuple[JSONObject, str]:
-    """Return the document at a discovery path, and its content type."""
+def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONObject, str]:
+    """Return the document at a discovery path (cut at its slashes), and its content type."""
     aggregated = "as=apigroupdiscoverylist" in accept.lower().replace(" ", "") and "v=v2" in accept
-    match path.strip("/").split("/"):
+    match parts:
         case ["api"] | ["apis"] as root if aggregated:
             return _aggregated(registry, core=root == ["api"]), AGGREGATED
         case ["api"]:
@@ -74,9 +75,6 @@ def answer(registry: Registry, path: str, accept: str) -> tuple[JSONObject, str]
         case ["apis", group, version] if version in _versions(registry, group):
             return _resources(registry, group, version), JSON_TYPE
     raise refusal.unknown_resource()
-
-
-JSON_TYPE: Final = "application/json"
 
 
 def _addresses(registry: Registry) -> Iterator[Resource]:

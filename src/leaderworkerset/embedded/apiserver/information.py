@@ -6,6 +6,7 @@ import msgspec
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import discovery, openapi, refusal, representation, reviews
+from leaderworkerset.embedded.apiserver.body import JSON_TYPE
 from leaderworkerset.embedded.apiserver.registry import Registry
 from leaderworkerset.kube.transport import Request, Response
 
@@ -35,17 +36,22 @@ def answer(registry: Registry, request: Request, user: str) -> Response | None:
         return None
     if request.method not in {"GET", "HEAD"}:
         raise refusal.method_not_allowed()
-    match parts:
-        case [word] if word in HEALTH:
-            return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
-        case ["version"]:
-            return representation.respond(200, VERSION)
-        case ["openapi", "v3"]:
-            return representation.respond(200, openapi.index(registry))
-        case ["openapi", "v3", *name]:
-            return representation.respond(200, openapi.document(registry, "/".join(name)))
-    document, media = discovery.answer(registry, path, request.headers.get("accept", ""))
+    if parts[0] in HEALTH:
+        return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
+    document, media = _document(registry, parts, request.headers.get("accept", ""))
     return Response(200, {"content-type": media}, msgspec.json.encode(document))
+
+
+def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONObject, str]:
+    match parts:
+        case ["version"]:
+            return VERSION, JSON_TYPE
+        case ["openapi", "v3"]:
+            return openapi.index(registry), JSON_TYPE
+        case ["openapi", "v3", *name]:
+            return openapi.document(registry, "/".join(name)), JSON_TYPE
+        case _:
+            return discovery.answer(registry, parts, accept)
 
 
 def _is_information(parts: list[str]) -> bool:

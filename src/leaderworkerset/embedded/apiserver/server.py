@@ -12,6 +12,7 @@ from leaderworkerset.embedded.apiserver import call as calls
 from leaderworkerset.embedded.apiserver import information, namespaces, refusal, representation, routes
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.definitions import Definitions
 from leaderworkerset.embedded.apiserver.identities import Identities
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.node import Node
@@ -27,16 +28,19 @@ class ApiServer:
 
     def __init__(self, store: Store, kinds: Sequence[Kind], clock: Clock, *, random: Random | None = None) -> None:
         hub = WatchHub()
-        store.subscribe(hub.publish)
         identities = Identities(random) if random else Identities()
         self.backend = Backend(store=store, registry=Registry(kinds), hub=hub, clock=clock, identities=identities)
+        self._definitions = Definitions(self.backend)
+        store.subscribe(hub.publish)
+        store.subscribe(self._definitions.observe)
 
     def attach_node(self, node: Node) -> None:
         """Use this node for the logs, commands and ports of pods."""
         self.backend.node.attach(node)
 
     async def start(self) -> None:
-        """Make what every cluster has."""
+        """Serve what was defined before, and make what every cluster has."""
+        self._definitions.load()
         store = self.backend.store
         for name in namespaces.INITIAL:
             key = StoreKey(NAMESPACES.group_resource, "", name)
