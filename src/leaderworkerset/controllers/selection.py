@@ -20,6 +20,9 @@ BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"
 LEADERS: Final = "leaders"
 
+OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
+"""A label of the ControllerRevisions that StatefulSets keep; they copy the labels of our pods, and are many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Informers:
@@ -44,7 +47,12 @@ def build_informers(client: Client) -> Informers:
         statefulsets=Informer(client, STATEFULSETS, label_selector=selector, indexes={BY_GROUP: group_values}),
         pods=Informer(client, PODS, label_selector=selector, indexes={BY_GROUP: group_values, LEADERS: leader_values}),
         services=Informer(client, SERVICES, label_selector=selector),
-        revisions=Informer(client, CONTROLLER_REVISIONS, label_selector=selector, indexes={BY_LWS: lws_values}),
+        revisions=Informer(
+            client,
+            CONTROLLER_REVISIONS,
+            label_selector=f"{selector},!{OF_STATEFULSETS}",
+            indexes={BY_LWS: revision_values},
+        ),
     )
 
 
@@ -61,6 +69,13 @@ def group_value(lws: ObjectKey, group_index: str) -> str:
 def lws_values(obj: JSONObject) -> Iterable[str]:
     """File an object under its LeaderWorkerSet."""
     return (str(lws_key(obj)),)
+
+
+def revision_values(revision: JSONObject) -> Iterable[str]:
+    """File a revision of a LeaderWorkerSet, or of nobody, under the LeaderWorkerSet it is labeled with."""
+    owner = meta.controller_of(revision)
+    is_own = owner is None or owner["kind"] == LEADERWORKERSETS.kind
+    return lws_values(revision) if is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision) else ()
 
 
 def leader_values(pod: JSONObject) -> Iterable[str]:

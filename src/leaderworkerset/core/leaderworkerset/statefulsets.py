@@ -4,17 +4,12 @@ In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: 
 manager `lws`; and whether applying it would change nothing.
 """
 
-from typing import Final
-
 from leaderworkerset.api import labels, meta
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import STATEFULSETS
 from leaderworkerset.core.leaderworkerset import drift, templates
 from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, Step
-
-LEADER: Final = "0"
-"""The worker index of leaders."""
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: Step) -> JSONObject:
@@ -34,7 +29,7 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
             "serviceName": lws.name,
             "replicas": step.replicas,
             "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: LEADER}},
+            "selector": {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}},
             "updateStrategy": {
                 "type": lws.spec.rollout_strategy.type,
                 "rollingUpdate": {"partition": step.partition, "maxUnavailable": limits.max_unavailable},
@@ -86,6 +81,6 @@ def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:
     return templates.build_pod_template(
         lws.leader_template,
         path=f"spec.leaderWorkerTemplate.{field}",
-        own_labels=own | {labels.WORKER_INDEX: LEADER},
+        own_labels=own | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX},
         own_annotations=annotations,
     )

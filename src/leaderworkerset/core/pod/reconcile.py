@@ -25,8 +25,6 @@ from leaderworkerset.core.pod.restart import Members
 AWAIT_REVISION: Final = 1.0
 """Seconds until a missing revision is looked for again (R-WSTS-1)."""
 
-LEADER_INDEX: Final = "0"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
@@ -73,7 +71,7 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
 
 def is_leader(pod: JSONObject) -> bool:
     """Tell whether the pod is a leader."""
-    return meta.labels(pod).get(labels.WORKER_INDEX) == LEADER_INDEX
+    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
 
 
 def require_labels(pod: JSONObject) -> None:

@@ -1,0 +1,259 @@
+"""A cluster in a dictionary: plans are performed at once, StatefulSets and the garbage collector act when told to.
+
+Everything is deterministic and nothing waits, so that properties can be tried on thousands of histories.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+from tests import builders
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.plan import Apply, Create, Delete, Plan, PutStatus
+from leaderworkerset.api.resources import (
+    CONTROLLER_REVISIONS,
+    LEADERWORKERSETS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.core.leaderworkerset import groups
+from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.pod import reconcile as of_pod
+from leaderworkerset.core.pod import recreation
+
+
+class Crashed(Exception):
+    """The manager died in the middle of a plan."""
+
+
+@dataclass
+class World:
+    """All objects by resource and key. `writes_left` is how many writes the manager lives to see."""
+
+    objects: dict[tuple[Resource, ObjectKey], JSONObject] = field(default_factory=dict)
+    now: datetime = builders.NOW
+    writes_left: int | None = None
+    deleted_leaders: list[str] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    # What the controllers see.
+
+    def all(self, resource: Resource, **wanted: str) -> list[JSONObject]:
+        """Return the objects of a kind whose labels (`name`, `group_index`) have these values."""
+        keys = {"name": labels.NAME, "group_index": labels.GROUP_INDEX, "worker_index": labels.WORKER_INDEX}
+        return [
+            obj
+            for (kind, _), obj in self.objects.items()
+            if kind == resource and all(meta.labels(obj).get(keys[name]) == value for name, value in wanted.items())
+        ]
+
+    def get(self, resource: Resource, name: str) -> JSONObject | None:
+        return self.objects.get((resource, ObjectKey(builders.NAMESPACE, name)))
+
+    def plan_leaderworkerset(self, name: str = "web") -> Plan:
+        leaders = self.all(PODS, name=name, worker_index="0")
+        observed = of_lws.Observed(
+            leaderworkerset=self.get(LEADERWORKERSETS, name),
+            leader_statefulset=self.get(STATEFULSETS, name),
+            revisions=self.all(CONTROLLER_REVISIONS, name=name),
+            has_shared_service=self.get(SERVICES, name) is not None,
+            groups=[groups.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders],
+        )
+        return of_lws.reconcile(observed, self.now)
+
+    def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
+        name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]
+        observed = of_pod.Observed(
+            leader=leader,
+            leaderworkerset=self.get(LEADERWORKERSETS, name),
+            pods=self.all(PODS, name=name, group_index=index),
+            gone=gone,
+            statefulsets=self.all(STATEFULSETS, name=name, group_index=index),
+            revisions=self.all(CONTROLLER_REVISIONS, name=name),
+            has_service=self.get(SERVICES, meta.name(leader)) is not None,
+            record=self.get(CONTROLLER_REVISIONS, recreation.record_name(leader)),
+        )
+        return of_pod.reconcile(observed, self.now)
+
+    # What the executor does.
+
+    def perform(self, plan: Plan) -> None:
+        assert plan.error is None, plan.error
+        for action in plan.actions:
+            if self.writes_left == 0:
+                raise Crashed
+            self.writes_left = None if self.writes_left is None else self.writes_left - 1
+            match action:
+                case Apply(resource=resource, object=obj):
+                    self.put(resource, self._merged(resource, builders.as_applied(obj)))
+                case Create(resource=resource, object=obj):
+                    assert self.get(resource, meta.name(obj)) is None, f"{meta.name(obj)} exists"
+                    self.put(resource, self._new(obj))
+                case PutStatus(resource=resource, object=obj):
+                    self.put(resource, obj)
+                case Delete(resource=resource, key=key, uid=uid):
+                    found = self.objects.get((resource, key))
+                    if found is not None and meta.uid(found) == uid:
+                        self._delete(resource, found)
+
+    def put(self, resource: Resource, obj: JSONObject) -> None:
+        metadata = obj["metadata"] | {"resourceVersion": str(next(self.numbers))}
+        self.objects[resource, meta.key(obj)] = obj | {"metadata": metadata}
+
+    def edit(self, **changes: Any) -> None:
+        """Replace the LeaderWorkerSet's spec by that of `builders.leaderworkerset_object(**changes)`."""
+        before, after = self.get(LEADERWORKERSETS, "web"), builders.leaderworkerset_object(**changes)
+        generation = 1 if before is None else meta.generation(before) + 1
+        kept = {} if before is None else {"status": meta.status(before)}
+        metadata = after["metadata"] | {"generation": generation}
+        self.put(LEADERWORKERSETS, after | {"metadata": metadata} | kept)
+
+    # What the cluster does.
+
+    def collect_garbage(self) -> None:
+        """Remove objects whose controller is gone, until none is left."""
+        uids = {meta.uid(obj) for obj in self.objects.values()}
+        orphans = [
+            key
+            for key, obj in self.objects.items()
+            if (owner := meta.controller_of(obj)) is not None and owner["uid"] not in uids
+        ]
+        for key in orphans:
+            del self.objects[key]
+        if orphans:
+            self.collect_garbage()
+
+    def run_statefulsets(self) -> None:
+        """Let every StatefulSet delete surplus and outdated pods and create missing ones."""
+        for statefulset in self.all(STATEFULSETS):
+            self._scale(statefulset)
+            self._roll(statefulset)
+
+    def report_statefulsets(self) -> None:
+        """Let every StatefulSet count its pods."""
+        for statefulset in self.all(STATEFULSETS):
+            pods = self._pods_of(statefulset)
+            ready = sum(groups.is_pod_ready(pod) for pod in pods.values())
+            status = {"replicas": len(pods), "availableReplicas": ready, "currentRevision": "r", "updateRevision": "r"}
+            if meta.status(statefulset) != status:
+                self.put(STATEFULSETS, statefulset | {"status": status})
+
+    def start_pods(self) -> None:
+        """Let every pod get ready."""
+        for pod in self.all(PODS):
+            self.set_ready(pod, ready=True)
+
+    def set_ready(self, pod: JSONObject, *, ready: bool, restarts: int = 0) -> None:
+        condition = {"type": "Ready", "status": "True" if ready else "False"}
+        status = {"phase": "Running", "conditions": [condition], "containerStatuses": [{"restartCount": restarts}]}
+        if meta.status(pod) != status:
+            self.put(PODS, pod | {"status": status})
+
+    def remove(self, pod: JSONObject) -> None:
+        """Delete a pod as `kubectl delete --now` does: gone at once."""
+        self.objects.pop((PODS, meta.key(pod)), None)
+
+    def settle(self, rounds: int = 60) -> None:
+        """Let everybody act until nothing changes; fail where that takes too long."""
+        for _ in range(rounds):
+            before = dict(self.objects)
+            self.reconcile()
+            self.collect_garbage()
+            self.run_statefulsets()
+            self.start_pods()
+            self.report_statefulsets()
+            if self.objects == before:
+                return
+            self.now += timedelta(seconds=1)
+        raise AssertionError("the world does not come to rest")
+
+    def reconcile(self) -> None:
+        """Let the controllers look at everything once."""
+        self.perform(self.plan_leaderworkerset())
+        for leader in self.all(PODS, worker_index="0"):
+            self.perform(self.plan_group(leader))
+
+    def _merged(self, resource: Resource, applied: JSONObject) -> JSONObject:
+        before = self.objects.get((resource, meta.key(applied)))
+        if before is None:
+            return self._new(applied)
+        return applied | {
+            "metadata": applied["metadata"] | {"uid": meta.uid(before)},
+            "status": meta.status(before),
+        }
+
+    def _new(self, obj: JSONObject) -> JSONObject:
+        return obj | {"metadata": obj["metadata"] | {"uid": f"uid-{next(self.numbers)}"}}
+
+    def _delete(self, resource: Resource, obj: JSONObject) -> None:
+        if resource == PODS:
+            self.deleted_leaders.append(meta.name(obj))
+        del self.objects[resource, meta.key(obj)]
+
+    def _pods_of(self, statefulset: JSONObject) -> dict[int, JSONObject]:
+        owned = [p for p in self.all(PODS) if (meta.controller_of(p) or {}).get("uid") == meta.uid(statefulset)]
+        return {int(meta.name(pod).rpartition("-")[2]): pod for pod in owned}
+
+    def _scale(self, statefulset: JSONObject) -> None:
+        spec, pods = statefulset["spec"], self._pods_of(statefulset)
+        start = (spec.get("ordinals") or {}).get("start", 0)
+        wanted = range(start, start + spec["replicas"])
+        for index, pod in pods.items():
+            if index not in wanted:
+                self.remove(pod)
+        for index in wanted:
+            name = f"{meta.name(statefulset)}-{index}"
+            if index not in pods and self.get(PODS, name) is None:
+                self.put(PODS, self._new_pod(statefulset, name, self._template_for(statefulset, index)))
+
+    def _template_for(self, statefulset: JSONObject, index: int) -> JSONObject:
+        """Return the template of the set, or below the partition the one that the set's older pods have."""
+        older = self._older_template(statefulset)
+        rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+        template: JSONObject = statefulset["spec"]["template"]
+        return older if older is not None and index < rolling.get("partition", 0) else template
+
+    def _older_template(self, statefulset: JSONObject) -> JSONObject | None:
+        """Remember, as StatefulSet revisions do, which template was rolled out completely before this one."""
+        key = (CONTROLLER_REVISIONS, ObjectKey("of-statefulsets", str(meta.uid(statefulset))))
+        history: JSONObject = self.objects.setdefault(key, {"metadata": {}, "templates": []})
+        template = statefulset["spec"]["template"]
+        templates = history["templates"] if template in history["templates"] else [*history["templates"], template]
+        templates = [one for one in templates if one != template] + [template]
+        pods = self._pods_of(statefulset).values()
+        if pods and all(_revision(pod) == _revision(template) for pod in pods):
+            templates = [template]
+        self.objects[key] = history | {"templates": templates}
+        return templates[0] if len(templates) > 1 else None
+
+    def _new_pod(self, statefulset: JSONObject, name: str, template: JSONObject) -> JSONObject:
+        metadata = template["metadata"] | {
+            "name": name,
+            "namespace": builders.NAMESPACE,
+            "ownerReferences": [meta.controller_reference(statefulset)],
+        }
+        spec = template["spec"] | {"subdomain": statefulset["spec"]["serviceName"]}
+        return self._new(admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
+
+    def _roll(self, statefulset: JSONObject) -> None:
+        """Replace one outdated pod, the highest first, waiting for the one before (the default of Kubernetes)."""
+        rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+        for index, pod in sorted(self._pods_of(statefulset).items(), reverse=True):
+            if index < rolling.get("partition", 0):
+                return
+            if _revision(pod) != _revision(statefulset["spec"]["template"]):
+                self.remove(pod)
+                return
+            if not groups.is_pod_ready(pod):
+                return
+
+
+def _revision(obj: JSONObject) -> str:
+    return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
