@@ -1,5 +1,6 @@
 """The launcher's children: forking them into pods, taking their reports, reaping them."""
 
+import gc
 import os
 import resource
 import select
@@ -117,6 +118,7 @@ def _keep_only(fds: set[int]) -> None:
 
 
 def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
+    gc.disable()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:

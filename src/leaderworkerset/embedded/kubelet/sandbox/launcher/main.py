@@ -3,6 +3,7 @@
 It says once what became of its start, `{"ready": pid}` or `{"refused": reason}`, and then serves.
 """
 
+import gc
 import json
 import os
 import socket
@@ -34,4 +35,6 @@ def main() -> None:
     with suppress(AttributeError):  # not Linux
         syscalls.set_process_name("lws-launcher")
     link.send({"ready": ground.own_pid()})
+    gc.collect()
+    gc.freeze()  # a collection in a child would touch, and so copy, every object
     Server(link, ground, confined=isolated).run()

@@ -1,0 +1,62 @@
+"""How long pods take to start, and what a stub costs."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.harness import machine
+
+from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+
+SECONDS = 10.0  # far above what it takes, so that a busy machine does not fail it
+STUBS = 50
+
+
+def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            begin = time.monotonic()
+
+            async def stub(number: int) -> None:
+                program = await made.start(await made.pod(f"pod-{number}"), stub_ports=(8080,))
+                assert (await program.line()).startswith("stub: answering")
+
+            await asyncio.gather(*(stub(number) for number in range(STUBS)))
+            seconds = time.monotonic() - begin
+            own = [_own_memory(pid) for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "lws-stub"]
+            assert len(own) == STUBS
+            assert seconds < SECONDS
+            assert max(own) < 4 << 20
+            begin = time.monotonic()
+            await asyncio.gather(*(made.runner.remove_sandbox(f"pod-{number}") for number in range(STUBS)))
+            assert time.monotonic() - begin < SECONDS
+            print(f"{STUBS} stubs: {seconds:.2f} s, {sum(own) / STUBS / 2**10:.0f} KiB each of their own")  # noqa: T201
+
+    asyncio.run(scenario())
+
+
+def test_addresses_of_removed_pods_are_not_reused_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            for number in range(3):
+                await made.pod(f"pod-{number}")
+                await made.runner.remove_sandbox(f"pod-{number}")
+            assert len(set(made.addresses.values())) == 3
+
+    asyncio.run(scenario())
+
+
+def _own_memory(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

@@ -1,0 +1,171 @@
+"""What is left when the cluster process or the launcher dies: nothing."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.sandbox.harness import eventually, is_alive, machine
+
+from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit, Network, StartError
+from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
+from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+NOBODY = 65534
+GROUNDS = [
+    pytest.param("isolated", "namespaces", id="isolated", marks=pytest.mark.sandbox),
+    pytest.param("shared", "namespaces", id="host-network", marks=pytest.mark.sandbox),
+    pytest.param("shared", "plain", id="plain"),
+]
+
+
+@contextmanager
+def cluster_process(
+    directory: Path, network: str, isolation: str, *, python: str = sys.executable, user: int | None = None
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """Start a process with pods; kill it in the end."""
+    with subprocess.Popen(
+        [python, "-B", str(Path(__file__).with_name("cluster_process.py")), str(directory), network, isolation],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        env={"PYTHONPATH": f"{ROOT}/src:{ROOT}", "PATH": os.environ["PATH"]},
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "the process ended early; its words are above"
+        try:
+            yield process, json.loads(line)
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=["KILL", "TERM", "INT"])
+@pytest.mark.parametrize(("network", "isolation"), GROUNDS)
+def test_nothing_survives_the_cluster_process(
+    tmp_path: Path, network: str, isolation: str, number: signal.Signals
+) -> None:
+    mounts, links = _mounts(), _links()
+    with cluster_process(tmp_path, network, isolation) as (process, _):
+        started = descendants([process.pid], read_parents())
+        assert len(started) > 8
+        process.send_signal(number)
+        process.wait(20)
+        assert eventually(lambda: not any(is_alive(pid) for pid in started))
+    assert _mounts() == mounts
+    assert _links() == links
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become someone else; the other tests show the same")
+@pytest.mark.sandbox
+@pytest.mark.parametrize("network", ["isolated", "shared"])
+def test_an_unprivileged_user_gets_the_same(tmp_path: Path, network: str) -> None:
+    python = _python_for(NOBODY)
+    if python is None:
+        pytest.skip("no Python >= 3.11 that user nobody may run")
+    for path in (tmp_path, *tmp_path.parents[:3]):
+        path.chmod(path.stat().st_mode | 0o005)
+    os.chown(tmp_path, NOBODY, NOBODY)
+    with cluster_process(tmp_path, network, "namespaces", python=python, user=NOBODY) as (_, facts):
+        assert (facts["namespaces"], facts["network"]) == (True, network), facts["lost"]
+        hosts = "127.0.0.1 localhost"
+        assert [seen.splitlines() for seen in facts["seen"]] == [
+            ["a", str(NOBODY), hosts, "a"],
+            ["b", str(NOBODY), hosts, "a", "b"],
+        ]
+    assert not Path("/lws-volume").exists()
+
+
+@pytest.mark.parametrize(("network", "isolation"), GROUNDS)
+def test_when_the_launcher_dies_containers_are_reported_and_a_new_start_works(
+    tmp_path: Path, network: Network, isolation: Isolation
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, network=network, isolation=isolation) as made:
+            pod = await made.pod("a")
+            program = await made.start(pod, "sleep", "1000")
+            launcher = next(pid for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "lws-launcher")
+            os.kill(launcher, signal.SIGKILL)
+            assert await program.end() == Exit(137, 9)
+            assert eventually(lambda: not is_alive(program.pid))
+            with pytest.raises(StartError, match="must be started"):
+                await made.start(pod, "true")
+            await made.runner.remove_sandbox(pod)
+            await made.runner.signal(program.id, 15)
+            await made.runner.start()
+            assert (await made.sh(await made.pod("b"), "exit 4"))[0] == Exit(4)
+
+    asyncio.run(scenario())
+
+
+def test_stop_reports_what_still_ran(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, network="shared", isolation="plain") as made:
+            program = await made.start(await made.pod("a"), "sleep", "1000")
+            await made.runner.stop()
+            assert await program.end() == Exit(137, 9)
+            assert not is_alive(program.pid)
+
+    asyncio.run(scenario())
+
+
+def test_an_end_is_reported_after_the_start_and_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, network="shared", isolation="plain") as made:
+            pod = await made.pod("a")
+            told: list[str] = []
+            done = asyncio.Event()
+            for number in range(20):
+                done.clear()
+
+                def on_exit(_: Exit) -> None:
+                    told.append("end")
+                    done.set()
+
+                spec = ContainerSpec(id=f"c{number}", sandbox_id=pod, argv=("true",), env={}, stdout=1, stderr=2)
+                await made.runner.start_container(spec, on_exit)
+                told.append("start")
+                await asyncio.wait_for(done.wait(), 10)
+            assert told == ["start", "end"] * 20
+
+    asyncio.run(scenario())
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _mounts() -> list[str]:
+    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+
+
+def _links() -> list[str]:
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+def _python_for(user: int) -> str | None:
+    """Return a Python that the user may run (not one in somebody's home)."""
+    for candidate in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        probe = [candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        try:
+            if subprocess.run(probe, user=user, group=user, extra_groups=[], check=False, cwd="/").returncode == 0:
+                return candidate
+        except OSError:
+            continue
+    return None
