@@ -98,7 +98,7 @@ def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
         pipe.send(Target(await server.start(), token, tls))
         await asyncio.to_thread(pipe.recv)
         await server.stop()
-        api.close()
+        await api.close()
 
     asyncio.run(serve())
 

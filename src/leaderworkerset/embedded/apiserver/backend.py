@@ -8,6 +8,7 @@ from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
 from leaderworkerset.embedded.apiserver.store import Store
 from leaderworkerset.embedded.apiserver.watch import WatchHub
+from leaderworkerset.embedded.apiserver.webhooks import Admission
 from leaderworkerset.kube.clock import Clock
 
 
@@ -36,6 +37,7 @@ class Backend:
     store: Store
     registry: Registry
     hub: WatchHub
+    admission: Admission
     clock: Clock
     identities: Identities = field(default_factory=Identities)
     node: NodeSlot = field(default_factory=NodeSlot)

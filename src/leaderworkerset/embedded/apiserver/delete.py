@@ -17,9 +17,10 @@ from typing import Final
 from leaderworkerset.api import meta, resources
 from leaderworkerset.api.field import FieldError, invalid, not_supported
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import body, namespaces, refusal, timestamps
+from leaderworkerset.embedded.apiserver import admission, body, namespaces, refusal, timestamps
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.options import WriteOptions
 from leaderworkerset.embedded.apiserver.update import is_finished
 
 ORPHAN: Final = "orphan"
@@ -66,6 +67,12 @@ async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject]:
 async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
     """Mark or remove one object as the options ask."""
     namespaces.require_mortal(call.served.resource, call.name)
+    stored = backend.store.get(call.key)
+    if stored is None:
+        raise refusal.not_found(call.served.resource, call.name)
+    attempt = admission.attempt_of(call, call.served.shown(stored), None, WriteOptions(dry_run=chosen.dry_run))
+    await backend.admission.mutate(attempt)
+    await backend.admission.validate(attempt)
     outcome = delete_now(backend, call, chosen)
     await backend.store.settle()
     return replace(outcome, object=call.served.shown(outcome.object))

@@ -4,12 +4,15 @@
 store that cannot write. Transports: `inprocess.py` (same process) and `http.py` (loopback).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 
+from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import NAMESPACES
+from leaderworkerset.embedded.apiserver import admission, information, namespaces, refusal, representation, routes
 from leaderworkerset.embedded.apiserver import call as calls
-from leaderworkerset.embedded.apiserver import information, namespaces, refusal, representation, routes
+from leaderworkerset.embedded.apiserver.admission import Configurations
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.definitions import Definitions
@@ -19,20 +22,42 @@ from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
 from leaderworkerset.embedded.apiserver.store import Store, StoreError, StoreKey
 from leaderworkerset.embedded.apiserver.watch import WatchHub
+from leaderworkerset.embedded.apiserver.webhooks import Admission, Target, no_services
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
 
 class ApiServer:
-    """Serves kinds from a store. `random` is seeded in simulations, so that names and UIDs repeat."""
+    """Serves kinds from a store.
 
-    def __init__(self, store: Store, kinds: Sequence[Kind], clock: Clock, *, random: Random | None = None) -> None:
-        hub = WatchHub()
+    `random` is seeded in simulations, so that names and UIDs repeat; `resolve` tells where the services listen that
+    webhook configurations name.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        kinds: Sequence[Kind],
+        clock: Clock,
+        *,
+        random: Random | None = None,
+        resolve: Callable[[JSONObject], Target] = no_services,
+    ) -> None:
         identities = Identities(random) if random else Identities()
-        self.backend = Backend(store=store, registry=Registry(kinds), hub=hub, clock=clock, identities=identities)
+        labels = partial(admission.namespace_labels, store)
+        webhooks = Admission(namespace_labels=labels, uid=identities.uid, resolve=resolve)
+        self.backend = Backend(
+            store=store,
+            registry=Registry(kinds),
+            hub=WatchHub(),
+            admission=webhooks,
+            clock=clock,
+            identities=identities,
+        )
         self._definitions = Definitions(self.backend)
-        store.subscribe(hub.publish)
-        store.subscribe(self._definitions.observe)
+        self._configurations = Configurations(store, webhooks)
+        for observe in (self.backend.hub.publish, self._definitions.observe, self._configurations.observe):
+            store.subscribe(observe)
 
     def attach_node(self, node: Node) -> None:
         """Use this node for the logs, commands and ports of pods."""
@@ -41,6 +66,7 @@ class ApiServer:
     async def start(self) -> None:
         """Serve what was defined before, and make what every cluster has."""
         self._definitions.load()
+        self._configurations.load()
         store = self.backend.store
         for name in namespaces.INITIAL:
             key = StoreKey(NAMESPACES.group_resource, "", name)
@@ -67,9 +93,10 @@ class ApiServer:
         """End all watches, and those to come."""
         self.backend.hub.close()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End all watches and release the store."""
         self.end_watches()
+        await self.backend.admission.close()
         self.backend.store.close()
 
     async def _answer(self, request: Request, user: str) -> Response | StreamResponse:

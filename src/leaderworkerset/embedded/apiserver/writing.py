@@ -3,11 +3,11 @@
 In: a `Change`: the call, the operation, the object wanted and the one stored. Out: the object to store, or a refusal.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import metadata, refusal, timestamps
+from leaderworkerset.embedded.apiserver import admission, metadata, refusal, timestamps
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.kind import Operation, UndecodableError
@@ -29,12 +29,23 @@ class Change:
 
 async def complete(backend: Backend, change: Change, chosen: WriteOptions) -> JSONObject:
     """Return the object to store; the stored one itself where the write changes nothing."""
-    prepared = prepare(change)
+    call, kind = change.call, change.call.served.kind
+    obj = prepare(change)
     if not change.owned:
-        written_by = writer(backend, change.call, chosen, "Update")
-        prepared = ownership.track(change.call.served.kind, change.old, prepared, written_by)
-    validate(change, prepared)
-    return prepared if change.old is None else ownership.settle(change.old, prepared)
+        obj = ownership.track(kind, change.old, obj, writer(backend, call, chosen, "Update"))
+    attempt = admission.attempt_of(call, change.old, obj, chosen)
+    mutated = await backend.admission.mutate(attempt) if is_admitted(call) else obj
+    if mutated is not None and mutated is not obj:
+        obj = ownership.track(kind, obj, mutated, writer(backend, call, chosen, "Update"))
+    validate(change, obj)
+    if is_admitted(call):
+        await backend.admission.validate(replace(attempt, object=obj))
+    return obj if change.old is None else ownership.settle(change.old, obj)
+
+
+def is_admitted(call: Call) -> bool:
+    """Tell whether webhooks are asked: not about `/scale`, where what they would see is another kind."""
+    return call.subresource != "scale"
 
 
 def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteType) -> Writer:
