@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
-import yaml
 from tests.virtualtime import VirtualClock
 
-from leaderworkerset.api import labels, meta
+from leaderworkerset.api import crd, labels, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import (
     CONTROLLER_REVISIONS,
@@ -43,7 +42,6 @@ from leaderworkerset.kube.informer import Change, Informer
 from leaderworkerset.kube.loop import Loop
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
-CRD = Path("deploy/crds/leaderworkersets.yaml")
 NAMESPACE = "default"
 
 
@@ -85,7 +83,7 @@ class Cluster:
             yield self
             for task in tasks:
                 task.cancel()
-        self.server.close()
+        await self.server.close()
 
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
@@ -200,10 +198,11 @@ class _Silence:
     def record(self, _event: object) -> None: ...
 
 
+@lru_cache(maxsize=1)
 def _kinds() -> list[Kind]:
     """Return what is served; pods are admitted by the very function that the webhook calls."""
-    crd = yaml.safe_load(CRD.read_text())
-    return [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()] + [kind_from_crd(crd)]
+    served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
+    return [*served, kind_from_crd(crd.leaderworkerset_crd())]
 
 
 def _admitting(pods: Kind) -> Kind:
