@@ -12,9 +12,9 @@ from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.plan import Plan
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import selection
+from leaderworkerset.controllers.groups import GroupFacts
 from leaderworkerset.controllers.selection import Informers
-from leaderworkerset.core.leaderworkerset import groups
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.kube.clock import Clock
@@ -26,13 +26,12 @@ NAME = "leaderworkerset"
 
 
 class Driver:
-    """Observes LeaderWorkerSets in the caches. The facts of a group are kept for as long as its objects are the same."""
+    """Observes LeaderWorkerSets in the caches."""
 
     def __init__(self, informers: Informers, clock: Clock) -> None:
         self._informers = informers
         self._clock = clock
-        self._groups: dict[ObjectKey, tuple[JSONObject, JSONObject | None, Group]] = {}
-        informers.pods.subscribe(self._forget)
+        self._groups = GroupFacts(informers.pods, informers.statefulsets)
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide what to do about one LeaderWorkerSet."""
@@ -45,7 +44,7 @@ class Driver:
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(selection.BY_LWS, str(key)),
             has_shared_service=self._informers.services.store.get(key) is not None,
-            groups=self._observe_groups(key),
+            groups=self._groups.of(key),
         )
 
     def watches(self) -> Sequence[Watch]:
@@ -58,24 +57,6 @@ class Driver:
             Watch(self._informers.pods, keys_of_pod),
         )
 
-    def _observe_groups(self, key: ObjectKey) -> Sequence[Group]:
-        leaders = self._informers.pods.store.by_index(selection.LEADERS, str(key))
-        return [self._observe_group(leader) for leader in leaders]
-
-    def _observe_group(self, leader: JSONObject) -> Group:
-        key = meta.key(leader)
-        workers = self._informers.statefulsets.store.get(key)
-        known = self._groups.get(key)
-        if known is not None and known[0] is leader and known[1] is workers:
-            return known[2]
-        group = groups.describe(leader, workers)
-        self._groups[key] = (leader, workers, group)
-        return group
-
-    def _forget(self, change: Change) -> None:
-        if change.new is None:
-            self._groups.pop(meta.key(change.object), None)
-
 
 def build_controller(informers: Informers, executor: Executor, clock: Clock) -> Controller:
     """Wire the controller."""
@@ -84,9 +65,19 @@ def build_controller(informers: Informers, executor: Executor, clock: Clock) -> 
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
-    """Map a StatefulSet to the LeaderWorkerSet whose name it carries, and to the one that controls it."""
+    """Map a StatefulSet to the LeaderWorkerSet whose name it carries, and to the one that controls it.
+
+    A worker StatefulSet that counts its pods, but is as ready as before, concerns nobody.
+    """
+    if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
+        return ()
     named = selection.lws_key(change.object)
     return {*([named] if named.name else []), *keys_of_owned(change)}
+
+
+def is_worker_set(statefulset: JSONObject) -> bool:
+    """Tell whether the StatefulSet holds the workers of a group."""
+    return labels.GROUP_INDEX in meta.labels(statefulset) and keys_of_owned(Change(None, statefulset)) == ()
 
 
 def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
@@ -110,5 +101,9 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     return (selection.lws_key(change.object),)
 
 
+def _workers(statefulset: JSONObject | None) -> Workers | None:
+    return None if statefulset is None else describe_workers(statefulset)
+
+
 def _facts(leader: JSONObject | None) -> Group | None:
-    return None if leader is None else groups.describe(leader, None)
+    return None if leader is None else describe(leader, None)

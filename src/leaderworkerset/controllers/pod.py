@@ -41,7 +41,7 @@ class Driver:
         observed = await self.observe(key)
         plan = reconcile(observed, self._clock.now())
         if not any(isinstance(action, Delete | Apply) for action in plan.actions):
-            self._gone.pop(key, None)  # looked at, and nothing depends on remembering them until it is written
+            self._forget(key, observed.gone)
         return plan
 
     async def observe(self, key: ObjectKey) -> Observed:
@@ -93,6 +93,15 @@ class Driver:
                 self._gone.pop(key, None)
             else:
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
+
+    def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
+        """Forget pods that were looked at, where nothing has to be written because of them."""
+        known = self._gone.get(key, {})
+        for pod in gone:
+            if known.get(meta.name(pod)) is pod:
+                del known[meta.name(pod)]
+        if not known:
+            self._gone.pop(key, None)
 
     def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
         """Map a LeaderWorkerSet to its leader pods when it appears: its pods may have been seen before it was."""

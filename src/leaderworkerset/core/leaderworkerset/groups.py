@@ -58,7 +58,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         index=int(group_index) if group_index.isascii() and group_index.isdigit() else None,
         is_leader_ready=is_pod_ready(leader),
         revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
-        workers=None if worker_statefulset is None else _describe_workers(worker_statefulset),
+        workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
     )
 
 
@@ -77,7 +77,8 @@ def is_statefulset_ready(statefulset: JSONObject) -> bool:
     )
 
 
-def _describe_workers(statefulset: JSONObject) -> Workers:
+def describe_workers(statefulset: JSONObject) -> Workers:
+    """Extract the facts from the StatefulSet of a group's workers."""
     own = meta.labels(statefulset)
     return Workers(
         is_ready=is_statefulset_ready(statefulset),

@@ -34,6 +34,10 @@ REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
 
 
+class UnreadableRevisionError(ValueError):
+    """A ControllerRevision that holds no template."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resolution:
     """Which revision new groups get. `created` is to be written first; `inherited` tells that its key was given."""
@@ -138,12 +142,14 @@ def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
 def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
     """Return the LeaderWorkerSet with the content of the revision: replaced wholesale, the rest live (R-REV-12).
 
-    Raise ValueError where the revision holds no template.
+    Raise `UnreadableRevisionError` where the revision holds no template.
     """
     data = revision.get("data")
     content = data.get("spec") if isinstance(data, dict) else None
     if not isinstance(content, dict) or not isinstance(content.get("leaderWorkerTemplate"), dict):
-        raise ValueError(f"ControllerRevision {meta.name(revision)}: data: holds no spec.leaderWorkerTemplate")
+        raise UnreadableRevisionError(
+            f"ControllerRevision {meta.name(revision)}: data: holds no spec.leaderWorkerTemplate"
+        )
     saved = {field: _without_directive(content[field]) for field in COVERED if isinstance(content.get(field), dict)}
     return obj | {"spec": meta.spec(obj) | saved}
 
