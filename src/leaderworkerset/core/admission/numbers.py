@@ -8,6 +8,7 @@ from leaderworkerset.core.admission.denial import Denied
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LIMIT = 2**63
+_LONGEST = len(str(-_LIMIT))
 
 
 def read_label(pod: JSONObject, key: str) -> int:
@@ -23,6 +24,7 @@ def read_annotation(pod: JSONObject, key: str) -> int:
 def _parse(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise Denied(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    if len(text) > len(str(_LIMIT)) + 1 or not -_LIMIT <= int(text) < _LIMIT:
+    number = int(text) if len(text) <= _LONGEST else _LIMIT
+    if not -_LIMIT <= number < _LIMIT:
         raise Denied(f'strconv.Atoi: parsing "{text}": value out of range')
-    return int(text)
+    return number

@@ -143,6 +143,14 @@ def test_containers_keep_their_own_ports() -> None:
     assert variables(second)["TPU_PROCESS_PORT"] == "8479"
 
 
+def test_an_own_port_is_not_added_again() -> None:
+    """R-TPU-4."""
+    containers = [{"name": "c", "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": "8478"}]}]
+    pod = tpu_pod("s-0", size=1, leader=True, containers=containers)
+    (container,) = accelerators.inject(pod, size=1, is_leader=True)["spec"]["containers"]
+    assert [entry["name"] for entry in container["env"]] == ["TPU_PROCESS_PORT", *NAMES[:4]]
+
+
 def test_tpus_of_an_init_container() -> None:
     """R-TPU-1."""
     pod = tpu_pod("sample-0", size=1, leader=True, containers=[{"name": "c"}])

@@ -142,6 +142,10 @@ def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
         pytest.param(subgroups(2, "LeaderExcluded", 5), id="leader excluded"),
         pytest.param(subgroups(1, "LeaderExcluded"), id="subgroups of one"),
         pytest.param(lws(metadata={"name": "a" * 63}), id="a name of 63 characters (R-VAL-28)"),
+        pytest.param(subgroups(3, "LeaderExcluded"), id="one subgroup of all workers"),
+        pytest.param(subgroups(4), id="one subgroup of all pods"),
+        pytest.param(lws(replicas=1000000, template={"size": 1}), id="as many replicas as can be"),
+        pytest.param(lws(replicas=1, template={"size": 2**31 - 1}), id="as many pods as can be"),
         pytest.param(lws(template={"leaderTemplate": POD}), id="leader template"),
     ],
 )
@@ -199,6 +203,15 @@ def test_allowed(obj: dict[str, Any]) -> None:
             lws(rollout={"maxSurge": "1"}),
             [f'{SURGE}: Invalid value: "1": {PERCENT_TEXT}', f'{SURGE}: Invalid value: "1": invalid value'],
             id="10, 14",
+        ),
+        pytest.param(
+            lws(rollout={"maxUnavailable": 0, "maxSurge": "1"}),
+            [
+                f'{SURGE}: Invalid value: "1": {PERCENT_TEXT}',
+                f'{SURGE}: Invalid value: "1": invalid value',
+                f"{UNAVAILABLE}: Invalid value: 0: {NOT_ZERO}",
+            ],
+            id="10, 14, 15",
         ),
         pytest.param(
             lws(rollout={"maxSurge": -2}),
