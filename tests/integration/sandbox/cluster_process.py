@@ -32,12 +32,12 @@ async def main() -> None:
     directory, network, isolation = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     volume = directory / "volume"
     volume.mkdir()
-    mounts = (Mount(volume, "/lws-volume"),) if isolation == "namespaces" else ()
     async with machine(
         directory,
         network="isolated" if network == "isolated" else "shared",
         isolation="plain" if isolation == "plain" else "namespaces",
     ) as made:
+        mounts = (Mount(volume, "/lws-volume"),) if made.capabilities.namespaces else ()
         seen = []
         for name in ("a", "b"):
             pod = await made.pod(name)

@@ -31,11 +31,25 @@ GROUNDS = [
 
 @contextmanager
 def cluster_process(
-    directory: Path, network: str, isolation: str, *, python: str = sys.executable, user: int | None = None
+    directory: Path,
+    network: str,
+    isolation: str,
+    *,
+    python: str = sys.executable,
+    user: int | None = None,
+    prefix: tuple[str, ...] = (),
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """Start a process with pods; kill it in the end."""
     with subprocess.Popen(
-        [python, "-B", str(Path(__file__).with_name("cluster_process.py")), str(directory), network, isolation],
+        [
+            *prefix,
+            python,
+            "-B",
+            str(Path(__file__).with_name("cluster_process.py")),
+            str(directory),
+            network,
+            isolation,
+        ],
         stdout=subprocess.PIPE,
         text=True,
         cwd="/",
@@ -87,6 +101,23 @@ def test_an_unprivileged_user_gets_the_same(tmp_path: Path, network: str) -> Non
             ["b", str(NOBODY), hosts, "a", "b"],
         ]
     assert not Path("/lws-volume").exists()
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("limit", "namespaces", "words"),
+    [
+        ("max_user_namespaces", False, "host names, the pods' hosts file, volumes"),
+        ("max_net_namespaces", True, "a network per pod: all pods share the host's"),
+    ],
+)
+def test_what_a_machine_refuses_is_done_without_and_said(
+    tmp_path: Path, limit: str, namespaces: bool, words: str
+) -> None:
+    refusing = ("unshare", "-Ur", "sh", "-c", f'echo 0 >/proc/sys/user/{limit}; exec "$@"', "sh")
+    with cluster_process(tmp_path, "isolated", "namespaces", prefix=refusing) as (_, facts):
+        assert (facts["namespaces"], facts["network"]) == (namespaces, "shared")
+        assert any(line.startswith(words) and "see the limits in /proc/sys/user" in line for line in facts["lost"])
 
 
 @pytest.mark.parametrize(("network", "isolation"), GROUNDS)

@@ -34,6 +34,12 @@ _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
 _MOUNT_ATTR_RDONLY = 1
 
+_WHY_NO_NAMESPACES = {
+    errno.ENOSPC: "see the limits in /proc/sys/user",
+    errno.EPERM: "see sysctl kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns, or, in a "
+    "container, its seccomp profile",
+}
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -45,7 +51,11 @@ def _check(result: int, action: str) -> None:
 
 def unshare(flags: int) -> None:
     """Leave the namespaces named by `flags` for fresh ones."""
-    _check(_libc.unshare(flags), "unshare")
+    try:
+        _check(_libc.unshare(flags), "make namespaces")
+    except OSError as error:
+        hint = _WHY_NO_NAMESPACES.get(error.errno or 0)
+        raise OSError(error.errno, f"{error.strerror}: {hint}") if hint else error from None
 
 
 def setns(fd: int, flags: int) -> None:
