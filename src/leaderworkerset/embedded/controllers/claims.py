@@ -11,7 +11,7 @@ A made volume goes, with its directory, once its claim and every pod that used i
 Mirrors `pkg/controller/volume/persistentvolume` and the events of its `pv_controller.go`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -88,22 +88,18 @@ def _find(observed: Observed) -> JSONObject | None:
 
 def _bind(claim: JSONObject, volume: JSONObject) -> Steps:
     """Bind both sides, the volume first, so that no other claim can take it."""
-    completed = {"metadata": {"annotations": {BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}}}
     steps: Steps = ()
     if not _is_reserved_for(volume, claim):
         steps += (guarded_patch(PERSISTENT_VOLUMES, volume, {"spec": {"claimRef": _reference(claim)}}),)
-    steps += (
-        MergePatch(
-            resource=PERSISTENT_VOLUMES,
-            key=meta.key(volume),
-            patch={"metadata": {"uid": meta.uid(volume)}, "status": {"phase": "Bound"}},
-            subresource="status",
-        ),
-    )
-    if meta.spec(claim).get("volumeName") != meta.name(volume):
-        change = completed | {"spec": {"volumeName": meta.name(volume)}}
-        return (*steps, guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, change))
-    return (*steps, _status(claim, volume))
+    if meta.status(volume).get("phase") != "Bound":
+        patch = {"metadata": {"uid": meta.uid(volume)}, "status": {"phase": "Bound"}}
+        key = meta.key(volume)
+        steps += (MergePatch(resource=PERSISTENT_VOLUMES, key=key, patch=patch, subresource="status"),)
+    if meta.spec(claim).get("volumeName") == meta.name(volume):
+        return (*steps, _status(claim, volume))
+    completed = {"annotations": {BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}}
+    change = {"metadata": completed, "spec": {"volumeName": meta.name(volume)}}
+    return (*steps, guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, change))
 
 
 def _status(claim: JSONObject, volume: JSONObject) -> MergePatch:
@@ -140,7 +136,7 @@ def class_of(observed: Observed) -> str:
     return next(_default_classes(observed.classes.values()), "")
 
 
-def _default_classes(classes: Iterable[JSONObject]) -> Iterable[str]:
+def _default_classes(classes: Iterable[JSONObject]) -> Iterator[str]:
     return (meta.name(one) for one in classes if meta.annotations(one).get(IS_DEFAULT) == "true")
 
 

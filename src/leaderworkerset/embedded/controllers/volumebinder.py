@@ -14,7 +14,7 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.plan import Delete
 from leaderworkerset.api.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
-from leaderworkerset.embedded.controllers import claims
+from leaderworkerset.embedded.controllers.claims import DEFAULT_CLASS, Observed, directory_of, is_abandoned, plan
 from leaderworkerset.embedded.controllers.session import Session
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import AlreadyExists, NotFound
@@ -62,13 +62,13 @@ class VolumeBinder:
         claim = self.claims.store.get(key)
         session = Session(self.client, self.executor, writes)
         for volume in self._volumes_of(key):
-            if claims.is_abandoned(volume, claim) and not self._is_mounted(key):
+            if is_abandoned(volume, claim) and not self._is_mounted(key):
                 await self._reclaim(volume, key, session)
         if claim is not None:
-            await session.perform(*claims.plan(self._observe(claim)))
+            await session.perform(*plan(self._observe(claim)))
 
-    def _observe(self, claim: JSONObject) -> claims.Observed:
-        return claims.Observed(
+    def _observe(self, claim: JSONObject) -> Observed:
+        return Observed(
             claim=claim,
             volumes={meta.name(volume): volume for volume in self.volumes.store.list()},
             classes={meta.name(one): one for one in self.classes.store.list()},
@@ -84,7 +84,7 @@ class VolumeBinder:
         if meta.spec(volume).get("persistentVolumeReclaimPolicy") != "Delete":
             await self._release(volume)
             return
-        directory = claims.directory_of(volume, self.root)
+        directory = directory_of(volume, self.root)
         if directory is not None:
             await asyncio.to_thread(_remove, directory)
         uid = meta.uid(volume)
@@ -126,7 +126,7 @@ class VolumeBinder:
 async def ensure_default_class(client: Client) -> None:
     """Create the default storage class, unless there is one of that name."""
     with suppress(AlreadyExists):
-        await client.create(STORAGE_CLASSES, claims.DEFAULT_CLASS)
+        await client.create(STORAGE_CLASSES, DEFAULT_CLASS)
 
 
 def _claim_key(volume: JSONObject) -> ObjectKey | None:

@@ -36,6 +36,9 @@ BINDINGS: Final = 32
 RETRY: Final = 1.0
 """Seconds after which a pod is tried again whose binding or report failed, as kube-scheduler's first back-off."""
 
+CATCH_UP: Final = 0.05
+"""Seconds until a pod that changed meanwhile is looked at again: by then the watch has told how."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -109,12 +112,12 @@ class Scheduler:
                     self._recorder.record(conditions.scheduled(obj, node))
                 case Refusal(message):
                     await self._report(obj, conditions.UNSCHEDULABLE, message)
-        except (NotFound, Conflict) as error:
-            log.debug("pod changed while it was scheduled", pod=str(pod.key), error=str(error))
-            self._take_back(pod)
         except KubeError as error:
-            log.warning("scheduling failed", pod=str(pod.key), error=str(error), retry_in=RETRY)
-            asyncio.get_running_loop().call_later(RETRY, self._take_back, pod)
+            stale = isinstance(error, NotFound | Conflict)
+            delay = CATCH_UP if stale else RETRY
+            report = log.debug if stale else log.warning
+            report("scheduling failed", pod=str(pod.key), error=str(error), retry_in=delay)
+            asyncio.get_running_loop().call_later(delay, self._take_back, pod)
         finally:
             self._slots.release()
 

@@ -16,7 +16,7 @@ from leaderworkerset.embedded.controllers.steps import guarded_patch
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.errors import AlreadyExists, NotFound
-from leaderworkerset.kube.executor import Executor, Write
+from leaderworkerset.kube.executor import ActionFailed, Executor, Write
 from leaderworkerset.kube.informer import Change, Informer
 from leaderworkerset.kube.loop import Watch
 
@@ -131,10 +131,16 @@ class StatefulSets:
         return {name: claim for name, claim in found.items() if claim is not None}
 
     async def _write_status(self, statefulset: JSONObject, wanted: JSONObject, session: Session) -> None:
-        if status.is_changed(statefulset, wanted):
-            version = meta.resource_version(statefulset)
-            changed = statefulset | {"status": wanted}
+        """Write the status where it changed; a set that vanished meanwhile needs none."""
+        if not status.is_changed(statefulset, wanted):
+            return
+        version = meta.resource_version(statefulset)
+        changed = statefulset | {"status": wanted}
+        try:
             await session.perform(PutStatus(resource=STATEFULSETS, object=changed, resource_version=version))
+        except ActionFailed as failure:
+            if not isinstance(failure.__cause__, NotFound):
+                raise
 
     async def _truncate_history(self, observed: plan.Observed, history: list[JSONObject], session: Session) -> None:
         live = {meta.name(observed.current), meta.name(observed.update), *map(identity.revision_of, observed.pods)}

@@ -1,0 +1,244 @@
+"""StatefulSets on the embedded API server, with a model of a kubelet."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.controllers.world import NAMESPACE, World, cluster
+from tests.unit.embedded.controllers.objects import build_statefulset, build_template, merge
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
+from leaderworkerset.kube.errors import NotFound
+
+pytestmark = pytest.mark.slow
+
+PARALLEL: JSONObject = {"podManagementPolicy": "Parallel"}
+
+
+def build_set(**spec: Any) -> JSONObject:
+    """Build the set `web`, as a user sends it."""
+    sent = build_statefulset(**spec)
+    return sent | {"metadata": {"name": "web", "namespace": NAMESPACE}}
+
+
+async def until_settled(world: World, replicas: int, revision: str | None = None) -> JSONObject:
+    """Wait until the set says that it has that many ready replicas, all updated; return it."""
+
+    def settled(found: Sequence[JSONObject]) -> bool:
+        status = meta.status(found[0]) if found else {}
+        counts = [status.get(name) or 0 for name in ("replicas", "readyReplicas", "updatedReplicas", "currentReplicas")]
+        current = status.get("observedGeneration") == meta.generation(found[0]) if found else False
+        return current and counts == [replicas] * 4 and revision in (None, status.get("currentRevision"))
+
+    return (await world.until(STATEFULSETS, settled))[0]
+
+
+def test_parallel_pods_come_and_go_with_the_scale(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(**PARALLEL))
+            created = await until_settled(world, 3)
+            pods = await world.until_named(PODS, "web-0", "web-1", "web-2")
+            assert created["status"]["currentRevision"] == meta.labels(pods[0])["controller-revision-hash"]
+            assert meta.controller_of(pods[0]) == meta.controller_reference(created)
+            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 5}})
+            await until_settled(world, 5)
+            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1, "ordinals": {"start": 1}}})
+            await until_settled(world, 1)
+            await world.until_named(PODS, "web-1")
+
+    asyncio.run(scenario())
+
+
+def test_ordered_pods_wait_for_their_predecessors(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            kubelet = world.start_kubelet("web-1")
+            await world.client.create(STATEFULSETS, build_set())
+            await world.until(PODS, lambda pods: [meta.name(pod) for pod in pods] == ["web-0", "web-1"])
+            await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 1)
+            kubelet.release("web-1")
+            await until_settled(world, 3)
+
+    asyncio.run(scenario())
+
+
+def test_a_rollout_stops_at_the_partition_and_completes_below_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(**PARALLEL))
+            before = await until_settled(world, 3)
+            change = {"template": build_template("v2"), "updateStrategy": {"rollingUpdate": {"partition": 2}}}
+            await world.patch(STATEFULSETS, "web", {"spec": change})
+            [halfway] = await world.until(
+                STATEFULSETS,
+                lambda sets: (
+                    meta.status(sets[0]).get("updatedReplicas") == 1 and meta.status(sets[0])["readyReplicas"] == 3
+                ),
+            )
+            old, new = halfway["status"]["currentRevision"], halfway["status"]["updateRevision"]
+            assert old == before["status"]["currentRevision"] != new
+            await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"))
+            pods = await world.until(
+                PODS, lambda pods: len(pods) == 3 and all(meta.is_condition_true(pod, "Ready") for pod in pods)
+            )
+            assert [meta.labels(pod)["controller-revision-hash"] for pod in pods] == [old, old, new]
+            await world.patch(STATEFULSETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
+            done = await until_settled(world, 3, new)
+            assert "currentReplicas" in done["status"]
+            await world.patch(STATEFULSETS, "web", {"spec": {"template": build_template("v1")}})
+            await until_settled(world, 3, old)
+            history = await world.until(CONTROLLER_REVISIONS, lambda found: len(found) == 2)
+            assert sorted(revision["revision"] for revision in history) == [2, 3]
+
+    asyncio.run(scenario())
+
+
+def test_pods_that_end_are_replaced(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
+            await until_settled(world, 1)
+            first = await world.get(PODS, "web-0")
+            await world.patch(PODS, "web-0", {"status": {"phase": "Failed"}}, subresource="status")
+            await world.until(PODS, lambda pods: any(meta.uid(pod) != meta.uid(first) for pod in pods))
+            await until_settled(world, 1)
+            events = await world.until(
+                EVENTS, lambda events: any(event["reason"] == "RecreatingFailedPod" for event in events)
+            )
+            notes = [event["note"] for event in events if event["reason"] == "SuccessfulCreate"]
+            assert "create Pod web-0 in StatefulSet web successful" in notes
+
+    asyncio.run(scenario())
+
+
+def test_orphans_that_fit_are_adopted_and_members_that_do_not_fit_are_let_go(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            orphan = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "web-0", "namespace": NAMESPACE, "labels": {"app": "web"}},
+                "spec": build_template("v1")["spec"],
+            }
+            adopted = await world.client.create(PODS, orphan)
+            sent = build_set(replicas=2, updateStrategy={"type": "OnDelete", "rollingUpdate": None}, **PARALLEL)
+            made = await world.client.create(STATEFULSETS, sent)
+            pods = await world.until(PODS, lambda pods: len(pods) == 2 and all(map(meta.controller_of, pods)))
+            assert meta.uid(pods[0]) == meta.uid(adopted)
+            await world.patch(PODS, "web-1", {"metadata": {"labels": {"app": "other"}}})
+            pods = await world.until(PODS, lambda pods: meta.controller_of(pods[1]) is None)
+            assert meta.controller_of(pods[0]) == meta.controller_reference(made)
+
+    asyncio.run(scenario())
+
+
+def test_claims_follow_the_retention_policy(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+            claimed = {
+                "replicas": 2,
+                "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": size}],
+                "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Delete"},
+            }
+            await world.client.create(STATEFULSETS, build_set(**claimed, **PARALLEL))
+            await until_settled(world, 2)
+            bound = await world.until(
+                PERSISTENT_VOLUME_CLAIMS,
+                lambda found: [meta.status(one).get("phase") for one in found] == ["Bound"] * 2,
+            )
+            assert [meta.name(claim) for claim in bound] == ["data-web-0", "data-web-1"]
+            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1}})
+            await world.until_named(PERSISTENT_VOLUME_CLAIMS, "data-web-0")
+            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Background")
+            await world.until_named(PERSISTENT_VOLUME_CLAIMS)
+
+    asyncio.run(scenario())
+
+
+def test_a_settled_set_writes_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(**PARALLEL))
+            await until_settled(world, 3)
+            events = await world.watch(EVENTS)
+            await world.until(EVENTS, lambda found: sum(e["reason"] == "SuccessfulCreate" for e in found) == 3)
+            before = (await world.client.list(STATEFULSETS)).resource_version
+            await world.patch(PODS, "web-0", {"metadata": {"annotations": {"touched": "yes"}}})
+            touched = meta.resource_version(await world.get(PODS, "web-0"))
+            await asyncio.sleep(0.3)  # nothing to wait for: nothing must happen
+            assert int((await world.client.list(STATEFULSETS)).resource_version) == int(touched) == int(before) + 1
+            assert len(events.store) == len(await world.until(EVENTS, bool))
+
+    asyncio.run(scenario())
+
+
+def test_a_name_taken_by_another_template_gets_another_hash(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
+            first = await until_settled(world, 1)
+            revision = await world.get(CONTROLLER_REVISIONS, first["status"]["currentRevision"])
+            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Background")
+            await world.until_named(CONTROLLER_REVISIONS)
+            head = {"name": meta.name(revision), "namespace": NAMESPACE}
+            foreign = {
+                "apiVersion": "apps/v1",
+                "kind": "ControllerRevision",
+                "metadata": head,
+                "revision": 1,
+                "data": {},
+            }
+            await world.client.create(CONTROLLER_REVISIONS, foreign)
+            await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
+            second = await until_settled(world, 1)
+            assert second["status"]["collisionCount"] == 1
+            assert second["status"]["currentRevision"] != first["status"]["currentRevision"]
+
+    asyncio.run(scenario())
+
+
+def test_two_hundred_pods_are_bound_within_three_seconds(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            started = asyncio.get_running_loop().time()
+            for number in range(50):
+                labels = {"app": f"web-{number}"}
+                template = merge(build_template("v1"), {"metadata": {"labels": labels}})
+                sent = build_set(replicas=4, template=template, selector={"matchLabels": labels}, **PARALLEL)
+                sent["metadata"]["name"] = f"web-{number}"
+                await world.client.create(STATEFULSETS, sent)
+            await world.until(
+                PODS, lambda pods: len(pods) == 200 and all(meta.spec(pod).get("nodeName") for pod in pods)
+            )
+            assert asyncio.get_running_loop().time() - started < 3
+
+    asyncio.run(scenario())
+
+
+def test_a_set_that_is_deleted_while_it_is_created_leaves_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(replicas=20, **PARALLEL))
+            await world.until(PODS, lambda pods: len(pods) > 3)
+            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Foreground")
+            await world.until_named(STATEFULSETS)
+            await world.until_named(PODS)
+            await world.until_named(CONTROLLER_REVISIONS)
+            with pytest.raises(NotFound):
+                await world.get(STATEFULSETS, "web")
+
+    asyncio.run(scenario())
