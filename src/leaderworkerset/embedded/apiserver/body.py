@@ -3,6 +3,7 @@
 In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read; protobuf is refused.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -50,10 +51,11 @@ def parse_json(content: bytes) -> JSON:
 
 
 def parse_yaml(content: bytes) -> JSON:
-    """Read one YAML document."""
+    """Read one YAML document; a key that is no string becomes the string that JSON has for it."""
     try:
-        return yaml.load(content, YamlLoader)  # noqa: S506 - YamlLoader is a safe loader
-    except (yaml.YAMLError, ValueError) as error:
+        document = yaml.load(content, YamlLoader)  # noqa: S506 - YamlLoader is a safe loader
+        return msgspec.json.decode(json.dumps(document))
+    except (yaml.YAMLError, msgspec.DecodeError, TypeError, ValueError) as error:
         raise refusal.bad_request(f"error converting YAML to JSON: {error}") from error
 
 

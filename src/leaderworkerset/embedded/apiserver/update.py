@@ -52,13 +52,14 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
     sent = body.read_object(call)
     body.require_name(call, sent)
     options.check_fields(call.served.kind, sent, chosen)
-    if not meta.resource_version(sent) and is_conditional(call):
+    exists = backend.store.get(call.key) is not None
+    if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
+        return 201, await create_object(backend, call, sent, chosen), chosen
+    if exists and not meta.resource_version(sent) and is_conditional(call):
         fault = invalid("metadata.resourceVersion", 0, "must be specified for an update")
         resource = call.served.resource
         raise refusal.invalid(resource.group, resource.plural, call.name, [fault])
     operation: Operation = "status" if call.subresource == "status" else "update"
-    if call.served.stored_as in CREATED_BY_PUT and not call.subresource and backend.store.get(call.key) is None:
-        return 201, await create_object(backend, call, sent, chosen), chosen
     return 200, await edit_object(backend, call, Edit(operation, lambda _: sent), chosen), chosen
 
 
