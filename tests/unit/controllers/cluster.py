@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from tests.virtualtime import VirtualClock
 
 from leaderworkerset.api import crd, labels, meta
@@ -20,6 +21,7 @@ from leaderworkerset.api.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
     LEADERWORKERSETS,
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     STATEFULSETS,
@@ -43,6 +45,7 @@ from leaderworkerset.kube.loop import Loop
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
 NAMESPACE = "default"
+RACK = {"rack": "r7"}
 
 
 class CountingTransport:
@@ -101,7 +104,9 @@ class Cluster:
         await asyncio.sleep(seconds)
 
     async def create(self, lws: JSONObject) -> JSONObject:
-        metadata = {name: value for name, value in lws["metadata"].items() if name in {"name", "namespace", "labels"}}
+        """Create an object without what a server fills in."""
+        filled = {"uid", "resourceVersion", "generation"}
+        metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
         return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
 
     async def edit(self, **spec: Any) -> None:
@@ -130,6 +135,16 @@ class Cluster:
 
     async def delete_pod(self, name: str) -> None:
         await self.client.delete(PODS, ObjectKey(NAMESPACE, name))
+
+    async def bind(self, pod: str, node: str) -> None:
+        """Put a pod on a node, which is made for it with the label `rack`."""
+        await self.client.create(
+            NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": RACK}}
+        )
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": node}}
+        path = PODS.path(NAMESPACE, pod, "binding")
+        headers = {"content-type": "application/json"}
+        await self.client.send(Request("POST", path, (), headers, msgspec.json.encode(binding)))
 
     async def restart_container(self, name: str) -> None:
         """Tell that a container of the pod was restarted once."""

@@ -227,6 +227,31 @@ async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
 
 
 @scenario
+async def test_workers_follow_their_leader_into_its_rack(cluster: Cluster) -> None:
+    """R-WSTS-6: not before the leader is placed; the node is read when it is needed."""
+    metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(metadata=metadata))
+        await cluster.settle()
+        assert sorted(await cluster.uids()) == ["web-0", "web-1"]
+        await cluster.bind("web-0", "n1")
+        await cluster.settle()
+        assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
+        assert (await cluster.get(PODS, "web-0-1"))["spec"]["nodeSelector"] == {"rack": "r7"}
+
+
+@scenario
+async def test_each_group_may_have_its_own_service(cluster: Cluster) -> None:
+    """R-SVC-2, R-SVC-7."""
+    own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(spec=own))
+        await cluster.settle()
+        assert sorted(await cluster.uids(SERVICES)) == ["web-0", "web-1"]
+        assert (await cluster.get(PODS, "web-1-1"))["spec"]["subdomain"] == "web-1"
+
+
+@scenario
 async def test_what_is_deleted_by_hand_comes_back(cluster: Cluster) -> None:
     """R-SVC-5, R-WSTS-5, R-ARC-7; a group whose worker StatefulSet is deleted keeps its leader."""
     async with cluster.managed():
