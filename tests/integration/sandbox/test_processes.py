@@ -256,6 +256,24 @@ def test_the_cluster_process_keeps_no_descriptor(
     asyncio.run(scenario())
 
 
+@on_every_ground
+def test_a_program_gets_its_three_streams_and_no_other_descriptor(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            pod = await made.pod("a", share_process_namespace=share)
+            program = await made.start(pod, "sleep", "1000")
+            listing = "import os; print(*sorted(os.listdir('/proc/self/fd')))"  # 3 is the listing's own
+            for lister in (
+                await made.start(pod, "python3", "-c", listing),
+                await made.exec(program, "python3", "-c", listing),
+            ):
+                assert await lister.line() == "0 1 2 3"
+
+    asyncio.run(scenario())
+
+
 def _descriptors() -> list[str]:
     return sorted(path.name for path in Path("/proc/self/fd").iterdir())
 

@@ -5,6 +5,7 @@ object's `fds` counts them. Stream sockets keep descriptors in order with the by
 """
 
 import json
+import os
 import socket
 import struct
 from typing import Any, NamedTuple
@@ -17,7 +18,8 @@ LONGEST = 16 << 20
 _LENGTH = struct.Struct("!I")
 _CHUNK = 1 << 16
 _MOST_FDS = 64
-_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+_INT = struct.calcsize("i")
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)  # socket.recv_fds takes flags, and ignores them
 
 
 class LinkClosed(Exception):
@@ -43,21 +45,21 @@ class Decoder:
     """Turns bytes, however they were cut, back into messages."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[Message]:
         """Take the next bytes; return the messages that are now whole."""
-        rest, messages = self._rest + data, []
-        while len(rest) >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(rest)
+        self._rest += data
+        messages = []
+        while len(self._rest) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._rest)
             if length > LONGEST:
                 raise ValueError(f"a frame of {length} bytes is longer than {LONGEST}")
             end = _LENGTH.size + length
-            if len(rest) < end:
+            if len(self._rest) < end:
                 break
-            messages.append(json.loads(rest[_LENGTH.size : end]))
-            rest = rest[end:]
-        self._rest = rest
+            messages.append(json.loads(self._rest[_LENGTH.size : end]))
+            del self._rest[:end]
         return messages
 
 
@@ -85,10 +87,10 @@ class Link:
     def receive(self) -> list[Received]:
         """Return what has arrived, perhaps nothing whole yet; wait for bytes where the socket blocks."""
         try:
-            data, fds, _, _ = socket.recv_fds(self.sock, _CHUNK, _MOST_FDS, _CLOSE_ON_EXEC)
+            data, ancillary, _, _ = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MOST_FDS * _INT), _CLOSE_ON_EXEC)
         except ConnectionResetError as error:
             raise LinkClosed from error
-        self._fds += fds
+        self._fds += _descriptors(ancillary)
         if not data:
             raise LinkClosed
         return [Received(message, self._take(message.pop("fds", 0))) for message in self._decoder.feed(data)]
@@ -96,9 +98,19 @@ class Link:
     def close(self) -> None:
         """Close this end, and descriptors nobody took."""
         for fd in self._take(len(self._fds)):
-            socket.close(fd)
+            os.close(fd)
         self.sock.close()
 
     def _take(self, count: int) -> list[int]:
         taken, self._fds = self._fds[:count], self._fds[count:]
         return taken
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+    fds: list[int] = []
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += struct.unpack(f"{len(data) // _INT}i", data[: len(data) // _INT * _INT])
+    for fd in fds:
+        os.set_inheritable(fd, False)  # for systems that cannot do it at once
+    return fds

@@ -32,7 +32,7 @@ def identity_map(lines: str) -> str:
     r"""Return the map that gives a child namespace the numbers that `lines` (an id map of this one) has here.
 
     >>> identity_map("         0       1000          1\n         1     100000      65536\n")
-    '0 0 1\\n1 1 65536\n'
+    '0 0 1\n1 1 65536\n'
     """
     extents = [line.split() for line in lines.splitlines()]
     return "".join(f"{inside} {inside} {count}\n" for inside, _, count in extents)
