@@ -75,6 +75,7 @@ def revisions_of(world: World) -> list[JSONObject]:
     return [one for one in found if labels.TEMPLATE_REVISION_HASH in meta.labels(one)]
 
 
+@pytest.mark.slow
 @given(specs)
 @settings(max_examples=60, deadline=None)
 def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
@@ -90,6 +91,7 @@ def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
     assert len(world.all(SERVICES)) == (spec["replicas"] if per_group else 1)
 
 
+@pytest.mark.slow
 @given(st.lists(specs, min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_edits_at_any_moment_come_to_rest(history: list[dict[str, Any]], pauses: list[int]) -> None:
@@ -108,6 +110,7 @@ def test_edits_at_any_moment_come_to_rest(history: list[dict[str, Any]], pauses:
     assert_at_rest(world, history[-1] | {"rollout": {"partition": 0}})
 
 
+@pytest.mark.slow
 @given(specs, specs, st.integers(0, 12))
 @settings(max_examples=80, deadline=None)
 def test_a_manager_that_dies_at_any_write_is_followed_up(

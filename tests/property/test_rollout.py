@@ -7,6 +7,7 @@ ones from the partition up, highest first: as many at once as it is told, or, as
 from dataclasses import dataclass, field
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def started(limits: Budget, *, honors_max_unavailable: bool = True) -> Cluster:
     return cluster
 
 
+@pytest.mark.slow
 @given(budgets(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=100, deadline=None)
 def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
@@ -144,6 +146,7 @@ def test_old_groups_that_stay_unready_stop_a_rollout_only_when_they_use_up_the_b
     assert cluster.is_done or (unready >= limits.unavailable and not nothing_was_ready)
 
 
+@pytest.mark.slow
 @given(budgets(), st.integers(0, 8), st.integers(0, 8), st.lists(st.sampled_from("NOno."), max_size=9), st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_a_step_is_always_within_the_burst_and_repeats_itself(

@@ -116,6 +116,7 @@ async def test_a_template_is_rolled_out_group_by_group(cluster: Cluster) -> None
         assert meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
 
 
+@pytest.mark.slow
 @scenario
 async def test_a_template_edited_back_in_mid_rollout_makes_no_third_revision(cluster: Cluster) -> None:
     """Q-5."""
