@@ -75,9 +75,14 @@ def parse_taint(text: str) -> JSONObject:
     return {"key": key, "effect": effect} | ({"value": value} if value else {})
 
 
+def node_names(settings: NodeSettings) -> list[str]:
+    """Return the names of the nodes."""
+    return [f"node-{index}" for index in range(settings.count)]
+
+
 def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
     """Build one node with its status."""
-    name = f"node-{index}"
+    name = node_names(settings)[index]
     machine = platform.uname()
     system, architecture = machine.system.lower(), ARCHITECTURES.get(machine.machine, machine.machine)
     labels = {

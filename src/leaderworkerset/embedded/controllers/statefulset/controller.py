@@ -189,11 +189,16 @@ async def _is_alive(statefulset: JSONObject, session: Session) -> bool:
 async def _update_revision(
     statefulset: JSONObject, history: list[JSONObject], session: Session
 ) -> tuple[JSONObject, int]:
-    """Return the update revision, created or renumbered if need be, and the collision count."""
+    """Return the update revision, created or renumbered if need be, and the collision count.
+
+    A set on its way out needs a revision for its status only: were it written, the garbage collector would chase it.
+    """
     collisions = int(meta.status(statefulset).get("collisionCount") or 0)
     match revisions.choose_update(statefulset, history):
         case revisions.Keep(revision):
             return revision, collisions
+        case _ if meta.is_deleting(statefulset):
+            return revisions.build(statefulset, 0, collisions), collisions
         case revisions.Raise(revision, number):
             raised = guarded_patch(CONTROLLER_REVISIONS, revision, {"revision": number})
             return await session.patch(raised), collisions

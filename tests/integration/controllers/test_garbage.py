@@ -1,0 +1,208 @@
+"""Garbage collection on the embedded API server."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.integration.controllers.world import NAMESPACE, World, cluster
+from tests.unit.embedded.controllers.objects import build_statefulset, build_template, merge
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.plan import Propagation
+from leaderworkerset.api.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.kube.errors import NotFound
+
+pytestmark = pytest.mark.slow
+
+WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
+
+
+async def create(world: World, resource: Resource, name: str, *owners: JSONObject) -> JSONObject:
+    """Create an object that is owned by others."""
+    references = [meta.controller_reference(owner) | {"controller": index == 0} for index, owner in enumerate(owners)]
+    obj = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name, "namespace": NAMESPACE} | ({"ownerReferences": references} if references else {}),
+    }
+    return await world.client.create(resource, obj)
+
+
+async def delete(world: World, resource: Resource, name: str, propagation: Propagation) -> None:
+    """Delete an object."""
+    await world.client.delete(resource, ObjectKey(NAMESPACE, name), propagation=propagation)
+
+
+def test_background_deletion_takes_the_whole_tree(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            top = await create(world, CONFIG_MAPS, "a")
+            middle = await create(world, CONFIG_MAPS, "b", top)
+            await create(world, CONFIG_MAPS, "c", middle)
+            await create(world, CONFIG_MAPS, "unrelated")
+            await delete(world, CONFIG_MAPS, "a", "Background")
+            await world.until_named(CONFIG_MAPS, "unrelated")
+
+    asyncio.run(scenario())
+
+
+def test_foreground_deletion_takes_dependents_first(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            top = await create(world, CONFIG_MAPS, "a")
+            middle = await create(world, CONFIG_MAPS, "b", top)
+            held = await create(world, CONFIG_MAPS, "c", middle)
+            await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": ["example.com/hold"]}})
+            await delete(world, CONFIG_MAPS, "a", "Foreground")
+            left = await world.until(CONFIG_MAPS, lambda found: all(map(meta.is_deleting, found)))
+            assert [meta.name(one) for one in left] == ["a", "b", "c"]
+            assert meta.uid(left[2]) == meta.uid(held)
+            await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": []}})
+            await world.until_named(CONFIG_MAPS)
+
+    asyncio.run(scenario())
+
+
+def test_orphaning_leaves_dependents_without_owner(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            top = await create(world, CONFIG_MAPS, "a")
+            await create(world, CONFIG_MAPS, "b", top)
+            await delete(world, CONFIG_MAPS, "a", "Orphan")
+            [left] = await world.until_named(CONFIG_MAPS, "b")
+            assert not meta.metadata(left).get("ownerReferences")
+
+    asyncio.run(scenario())
+
+
+def test_an_object_stays_while_one_owner_is_left(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            one = await create(world, CONFIG_MAPS, "a")
+            two = await create(world, CONFIG_MAPS, "b")
+            await create(world, CONFIG_MAPS, "c", one, two)
+            await delete(world, CONFIG_MAPS, "a", "Background")
+            found = await world.until(
+                CONFIG_MAPS, lambda found: len(found[-1]["metadata"]["ownerReferences"]) == 1 and len(found) == 2
+            )
+            assert found[-1]["metadata"]["ownerReferences"][0]["uid"] == meta.uid(two)
+            await delete(world, CONFIG_MAPS, "b", "Foreground")
+            await world.until_named(CONFIG_MAPS)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("change", "goes"),
+    [
+        pytest.param({"uid": "never-was"}, True, id="a UID that is not there"),
+        pytest.param({"name": "other"}, True, id="a name that does not fit the UID"),
+        pytest.param({"kind": "Unheard", "uid": "never-was"}, False, id="a kind that is not served: doubtful"),
+    ],
+)
+def test_objects_born_with_a_wrong_owner(tmp_path: Path, *, change: JSONObject, goes: bool) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            owner = await create(world, CONFIG_MAPS, "a")
+            reference = meta.controller_reference(owner) | change
+            head = {"name": "b", "namespace": NAMESPACE, "ownerReferences": [reference]}
+            await world.client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": head})
+            witness = await create(world, CONFIG_MAPS, "w", owner)
+            await delete(world, CONFIG_MAPS, "a", "Background")
+            await world.until(CONFIG_MAPS, lambda found: meta.uid(witness) not in map(meta.uid, found))
+            await world.until_named(CONFIG_MAPS, *([] if goes else ["b"]))
+
+    asyncio.run(scenario())
+
+
+def test_circles_are_broken_in_the_foreground(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            one = await create(world, CONFIG_MAPS, "a")
+            two = await create(world, CONFIG_MAPS, "b", one)
+            change = {"metadata": {"ownerReferences": [meta.controller_reference(two)]}}
+            await world.patch(CONFIG_MAPS, "a", change)
+            await delete(world, CONFIG_MAPS, "a", "Foreground")
+            await world.until_named(CONFIG_MAPS)
+
+    asyncio.run(scenario())
+
+
+def test_custom_resources_own_and_are_owned(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+            version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+            names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+            definition = {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": "widgets.example.com"},
+                "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+            }
+            await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+            await world.until(
+                CUSTOM_RESOURCE_DEFINITIONS, lambda found: any(meta.is_condition_true(o, "Established") for o in found)
+            )
+            owner = await create(world, WIDGETS, "w")
+            await create(world, CONFIG_MAPS, "a", owner)
+            await delete(world, WIDGETS, "w", "Foreground")
+            await world.until_named(CONFIG_MAPS)
+            with pytest.raises(NotFound):
+                await world.get(WIDGETS, "w")
+
+    asyncio.run(scenario())
+
+
+def test_fifty_groups_are_gone_within_two_seconds(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            owner = await create(world, CONFIG_MAPS, "lws")
+            for number in range(50):
+                labels = {"app": f"web-{number}"}
+                sent = build_statefulset(
+                    {"metadata": {"name": f"web-{number}", "ownerReferences": [meta.controller_reference(owner)]}},
+                    replicas=4,
+                    podManagementPolicy="Parallel",
+                    selector={"matchLabels": labels},
+                    template=merge(build_template("v1"), {"metadata": {"labels": labels}}),
+                )
+                for name in ("uid", "resourceVersion", "generation"):
+                    del sent["metadata"][name]
+                await world.client.create(STATEFULSETS, sent)
+            await world.until(
+                PODS, lambda found: len(found) == 200 and all(meta.spec(p).get("nodeName") for p in found)
+            )
+            started = asyncio.get_running_loop().time()
+            await delete(world, CONFIG_MAPS, "lws", "Foreground")
+            await world.until_named(CONFIG_MAPS)
+            await world.until_named(PODS)
+            assert asyncio.get_running_loop().time() - started < 2
+
+    asyncio.run(scenario())
+
+
+def test_services_go_with_their_owner(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            owner = await create(world, CONFIG_MAPS, "a")
+            head = {
+                "name": "s",
+                "namespace": NAMESPACE,
+                "ownerReferences": [meta.controller_reference(owner)],
+            }
+            service = {"apiVersion": "v1", "kind": "Service", "metadata": head, "spec": {"clusterIP": "None"}}
+            await world.client.create(SERVICES, service)
+            await delete(world, CONFIG_MAPS, "a", "Background")
+            await world.until(SERVICES, lambda found: "s" not in map(meta.name, found))
+
+    asyncio.run(scenario())
