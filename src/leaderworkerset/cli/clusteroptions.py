@@ -23,13 +23,14 @@ class ClusterOptions:
     images: tuple[tuple[str, Path], ...] = ()
     stub: bool = False
     port: int = 0
+    log_level: str = "warning"
 
     def words(self) -> list[str]:
         """Return the command line words that say the same, for a process of its own."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
         words += [f"--node-label={label}" for label in self.node_labels]
         words += [f"--image={name}={directory}" for name, directory in self.images]
-        return [*words, f"--port={self.port}", *(["--stub"] if self.stub else [])]
+        return [*words, f"--port={self.port}", f"--log-level={self.log_level}", *(["--stub"] if self.stub else [])]
 
 
 OPTIONS = (
@@ -64,6 +65,13 @@ OPTIONS = (
         metavar="N",
         help="Where the API server listens; 0: where it did last time, else any free port.",
     ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="warning",
+        show_default=True,
+        help="What controllers and kubelet tell on standard error.",
+    ),
 )
 
 
@@ -76,7 +84,7 @@ def cluster_options(command: Command) -> Command:
 
 def collect(options: dict[str, Any]) -> ClusterOptions:
     """Take the options of a cluster out of a command's keyword arguments."""
-    names = ("nodes", "node_labels", "gpus_per_node", "network", "images", "stub", "port")
+    names = ("nodes", "node_labels", "gpus_per_node", "network", "images", "stub", "port", "log_level")
     own = {name: options.pop(name) for name in names}
     return ClusterOptions(**own | {"images": tuple(map(parse_image, own["images"]))})
 

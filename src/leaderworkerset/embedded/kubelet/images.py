@@ -4,6 +4,7 @@
 |---|---|---|
 | mapped to a directory with a root file system | given | the command, with that directory as / |
 | mapped to a virtual environment (or any directory with `bin/`) | given | the command, with its `bin` first on PATH |
+| mapped to any other directory | given | the command, in that directory; the `bin` of a `.venv` in it first on PATH |
 | not mapped | given, and its program is installed | the command, with the programs of this machine |
 | anything else | | nothing: the container waits, and says what to do; with `stub` the stub server stands in |
 
@@ -34,11 +35,17 @@ class Unrunnable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a container's programs come from: a root file system, an environment on PATH, or this machine."""
+    """Where a container's programs come from: a root file system, an environment on PATH, a folder, or this machine."""
 
     image_id: str
     root: Path | None = None
     environment: Path | None = None
+    folder: Path | None = None
+
+    @property
+    def directory(self) -> Path | None:
+        """Return the directory that stands for the image, None where none does."""
+        return self.folder or self.environment or self.root
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +66,12 @@ def find_place(image: str, images: Mapping[str, Path]) -> Place:
         return Place(f"environment://{directory}", environment=directory)
     if _is_root(directory):
         return Place(f"root://{directory}", root=directory)
-    raise Unrunnable(
-        "InvalidImageMapping",
-        f"image {image} is mapped to {directory}, which is neither a root file system (with usr/bin or bin, and etc) "
-        "nor a virtual environment (with bin); map it to one of them",
-    )
+    if not directory.is_dir():
+        raise Unrunnable(
+            "InvalidImageMapping", f"image {image} is mapped to {directory}, which is not a directory (any more)"
+        )
+    beside = directory / ".venv"
+    return Place(f"folder://{directory}", environment=beside if beside.is_dir() else None, folder=directory)
 
 
 def untagged(image: str) -> str:
@@ -88,10 +96,10 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
     """Refuse a container that leaves it to its image what to run."""
     if has_command and argv:
         return
-    if place.root or place.environment:
+    if place.directory:
         raise Unrunnable(
             "CommandMissing",
-            f"image {image} is mapped to {place.root or place.environment}, and a directory does not say what to run: "
+            f"image {image} is mapped to {place.directory}, and a directory does not say what to run: "
             "give the container a command",
         )
     raise Unrunnable(
@@ -123,7 +131,7 @@ def _exists(program: str, path: str, root: Path, mounted: Sequence[str]) -> bool
 
 
 def _is_under(program: str, mounted: Sequence[str]) -> bool:
-    return any(program == target or program.startswith(target.rstrip("/") + "/") for target in mounted)
+    return any(f"{program}/".startswith(f"{target.rstrip('/')}/") for target in mounted)
 
 
 def _is_executable(root: Path, path: str) -> bool:

@@ -15,7 +15,7 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
 from leaderworkerset.api.resources import PODS, SERVICES
 from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions
-from leaderworkerset.embedded.kubelet import access, podspec, recovery
+from leaderworkerset.embedded.kubelet import access, podspec, recovery, restarts
 from leaderworkerset.embedded.kubelet.hosts import Hosts
 from leaderworkerset.embedded.kubelet.node import NodeContext
 from leaderworkerset.embedded.kubelet.objects import Objects, references
@@ -95,6 +95,8 @@ class Kubelet:
         pod = change.object
         if meta.spec(pod).get("nodeName") not in self._settings.node_names:
             return
+        if self._settings.hold_completed:
+            pod = restarts.hold_completed(pod)
         cell = self._cells.get(meta.uid(pod))
         if change.new is None:
             if cell is not None:

@@ -73,7 +73,7 @@ def plan(container: JSONObject, context: Context, around: Surroundings) -> Launc
         image_id=command.place.image_id,
         argv=command.argv,
         env=command.env,
-        cwd=container.get("workingDir"),
+        cwd=container.get("workingDir") or (str(command.place.folder) if command.place.folder else None),
         mounts=_mounts(container, context.pod, around, command.env),
         root=command.place.root,
         user=user,

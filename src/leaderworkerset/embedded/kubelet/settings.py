@@ -13,7 +13,8 @@ class KubeletSettings:
     """The simulated nodes this kubelet serves, and how containers become processes.
 
     `capabilities` is what the started runner granted. `state_directory` holds pods' scratch space, logs, claims and hosts files. `images` maps images to directories.
-    With `stub` the stub server stands in for what cannot run here. `host_environment` is what `environment.PASSED`
+    With `stub` the stub server stands in for what cannot run here; with `hold_completed` containers that end with exit
+    code 0 stay ended. `host_environment` is what `environment.PASSED`
     picks from, `host_user` the user that runs all this. `allocatable` answers for limits that containers do not set.
     """
 
@@ -22,6 +23,7 @@ class KubeletSettings:
     state_directory: Path
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
+    hold_completed: bool = False
     cluster_domain: str = "cluster.local"
     host_ip: str = "127.0.0.1"
     host_user: int = 0

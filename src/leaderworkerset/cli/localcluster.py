@@ -1,0 +1,105 @@
+"""An embedded cluster with LeaderWorkerSets: what `lws up` and `lws run` start."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import leaderworkerset
+from leaderworkerset.cli import logging, lwsmanager
+from leaderworkerset.cli.clusteroptions import ClusterOptions
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.places import Place
+from leaderworkerset.cli.target import OpenChannels
+from leaderworkerset.embedded import cluster as embedded
+from leaderworkerset.embedded.apiserver.http import ListenError
+from leaderworkerset.embedded.apiserver.store import StoreError
+from leaderworkerset.embedded.cluster import ClusterSettings
+from leaderworkerset.embedded.controllers.labeltemplate import parse_label
+from leaderworkerset.embedded.controllers.nodes import NodeSettings
+from leaderworkerset.embedded.identity import IdentityError
+from leaderworkerset.kube import kubeconfig
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import SystemClock
+from leaderworkerset.kube.http import HTTPTransport
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCluster:
+    """A cluster that is up: a client that speaks HTTP to it, and what its users should know of this machine."""
+
+    client: Client
+    channels: OpenChannels
+    notes: tuple[str, ...]
+
+
+@asynccontextmanager
+async def local_cluster(
+    place: Place,
+    options: ClusterOptions,
+    progress: Callable[[str], None],
+    *,
+    keep: bool = True,
+    hold_completed: bool = False,
+) -> AsyncIterator[LocalCluster]:
+    """Start everything, and end everything when the context is left.
+
+    The controllers and webhooks of LeaderWorkerSets speak HTTP to the API server, as they do on Kubernetes.
+    """
+    logging.configure(options.log_level)
+    settings = settings_of(place, options, keep=keep, hold_completed=hold_completed)
+    clock = SystemClock()
+    try:
+        progress("starting the API server")
+        async with embedded.serving(settings, clock) as cluster:
+            access = kubeconfig.load({}, kubeconfig=str(settings.kubeconfig))
+            transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
+            client = Client(transport)
+            try:
+                progress("starting webhooks, controllers and kubelet")
+                async with (
+                    lwsmanager.webhooks(client, clock),
+                    embedded.working(cluster) as granted,
+                    lwsmanager.controllers(client, clock),
+                ):
+                    yield LocalCluster(Client(transport, field_validation="Strict"), transport.channels, granted.lost)
+            finally:
+                await client.close()
+    except (ListenError, StoreError, IdentityError) as error:
+        raise CommandError(str(error)) from error
+
+
+def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_completed: bool) -> ClusterSettings:
+    """Turn the words of the command line into settings."""
+    try:
+        nodes = NodeSettings(count=options.nodes, labels=tuple(map(parse_label, options.node_labels)))
+    except ValueError as error:
+        raise UsageFault(f"--node-label: {error}") from error
+    return ClusterSettings(
+        name=place.name,
+        directory=place.directory,
+        keep=keep,
+        port=options.port,
+        nodes=nodes.with_gpus(options.gpus_per_node) if options.gpus_per_node else nodes,
+        network="shared" if options.network == "shared" else "isolated",
+        images=dict(options.images),
+        stub=options.stub,
+        hold_completed=hold_completed,
+        environment=host_environment(os.environ, Path(sys.prefix)),
+    )
+
+
+def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:
+    """Return the environment of this process, with the virtual environment that it runs in made active.
+
+    So containers find the packages installed beside `lws`, also when its full path was typed.
+    """
+    active = dict(environment)
+    if (prefix / "pyvenv.cfg").exists():
+        search = active.get("PATH", "").split(os.pathsep)
+        programs = str(prefix / "bin")
+        active["PATH"] = os.pathsep.join([programs, *(path for path in search if path != programs)])
+        active["VIRTUAL_ENV"] = str(prefix)
+    return active
