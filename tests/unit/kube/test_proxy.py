@@ -1,0 +1,44 @@
+"""The proxy is chosen as Go's programs do."""
+
+import pytest
+
+from leaderworkerset.kube import proxy
+from leaderworkerset.kube.errors import ConfigError
+
+PROXY = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "plain:3128"}
+
+
+@pytest.mark.parametrize(
+    ("server", "no_proxy", "chosen"),
+    [
+        ("https://api.example:6443", "", "http://proxy:3128"),
+        ("http://api.example", "", "http://plain:3128"),
+        ("https://localhost:6443", "", ""),
+        ("https://127.0.0.5:6443", "", ""),
+        ("https://[::1]:6443", "", ""),
+        ("https://api.example:6443", "other, .example", ""),
+        ("https://api.example:6443", "*.example", ""),
+        ("https://api.example:6443", "API.example", ""),
+        ("https://api.example:6443", "*", ""),
+        ("https://api.example:6443", "pi.example", "http://proxy:3128"),
+        ("https://10.1.2.3:6443", "10.0.0.0/8", ""),
+        ("https://11.1.2.3:6443", "10.0.0.0/8,example", "http://proxy:3128"),
+    ],
+)
+def test_the_environment_names_a_proxy_except_for_this_machine_and_exclusions(
+    server: str, no_proxy: str, chosen: str
+) -> None:
+    assert proxy.choose(server, "", PROXY | {"NO_PROXY": no_proxy}) == chosen
+
+
+def test_the_proxy_of_the_kubeconfig_is_always_used() -> None:
+    assert proxy.choose("https://127.0.0.1:6443", "http://mine:1", PROXY) == "http://mine:1"
+
+
+def test_without_any_there_is_none() -> None:
+    assert proxy.choose("https://api.example:6443", "", {}) == ""
+
+
+def test_a_socks_proxy_is_refused() -> None:
+    with pytest.raises(ConfigError, match="only http:// and https:// proxies are supported"):
+        proxy.choose("https://api.example:6443", "socks5://proxy:1080", {})
