@@ -193,6 +193,16 @@ def test_differs_from_upstream_a_raised_partition_tells_of_no_groups() -> None:
     assert apply.on_success == ()
 
 
+def test_an_apply_that_leaves_the_partition_tells_of_no_groups() -> None:
+    """R-LSTS-7."""
+    grown = builders.leaderworkerset_object(replicas=3)
+
+    apply = next(a for a in reconcile(replace(at_rest(), leaderworkerset=grown), builders.NOW).actions)
+
+    assert isinstance(apply, Apply)
+    assert apply.on_success == ()
+
+
 @pytest.mark.parametrize(
     ("before", "note"), [(3, "deleting surge replica web-2"), (5, "deleting surge replicas from web-2 to web-4")]
 )
