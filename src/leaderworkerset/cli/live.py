@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 import click
 
@@ -40,17 +40,17 @@ class PlainDisplay:
     """Groups as lines on standard error, logs as lines on standard output."""
 
     def __init__(self) -> None:
-        self._shown: dict[tuple[str, int], str] = {}
+        self._shown: dict[tuple[str, int], tuple[int, str]] = {}
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group that changed."""
+        """Print a line for every group of which more or fewer ranks are ready, or which got another trouble."""
         for view in views:
             for group in view.groups:
-                text = summary(view, group)
-                if self._shown.get((view.name, group.index)) != text:
-                    self._shown[view.name, group.index] = text
-                    click.echo(text, err=True)
+                key, facts = (view.name, group.index), (ready_ranks(group), trouble(group))
+                if self._shown.get(key, (0, "")) != facts:
+                    self._shown[key] = facts
+                    click.echo(summary(view, group), err=True)
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Print a log line after its group/rank."""
@@ -90,14 +90,27 @@ class TerminalDisplay:
         self._live.stop()
 
 
+PASSING: Final = frozenset({"Missing", "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
+"""States that come and go in every start and end; what else a rank may be is trouble, and so is a Pending with a reason."""
+
+
+def ready_ranks(group: Group) -> int:
+    """Count the ranks that are ready."""
+    return sum(rank.is_ready for rank in group.ranks)
+
+
+def trouble(group: Group) -> str:
+    """Name the first rank that is in trouble, and why; empty where all goes as it should."""
+    for rank in group.ranks:
+        if rank.why and (rank.state == "Pending" or rank.state not in PASSING):
+            return f"{rank.pod}: {rank.why}"
+    return ""
+
+
 def summary(view: View, group: Group) -> str:
     """Describe a group in one line: how many of its ranks are ready, and what the others are."""
-    ready = sum(rank.is_ready for rank in group.ranks)
-    text = f"{view.name} group {group.index}: {ready} of {len(group.ranks)} ranks ready"
+    text = f"{view.name} group {group.index}: {ready_ranks(group)} of {len(group.ranks)} ranks ready"
     others = Counter(rank.state for rank in group.ranks if not rank.is_ready)
     if others:
         text += f" ({', '.join(f'{count} {state}' for state, count in sorted(others.items()))})"
-    reason = next(
-        (rank for rank in group.ranks if rank.why and rank.state not in {"Missing", "ContainerCreating"}), None
-    )
-    return f"{text}; {reason.pod}: {reason.why}" if reason else text
+    return "; ".join(filter(None, [text, trouble(group)]))

@@ -112,6 +112,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     finally:
         screen.close()
     if end is Ending.FINISHED:
+        click.echo(conclusion(views_of(sets), options), err=True)
         return 0
     if end is Ending.STOPPED:
         return INTERRUPTED if options.until else 0
@@ -183,6 +184,14 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
 def gone(views: Sequence[View]) -> Ending | None:
     """End a run without --until by itself when all its LeaderWorkerSets were deleted."""
     return None if views else Ending.FINISHED
+
+
+def conclusion(views: Sequence[View], options: RunOptions) -> str:
+    """Say what was reached."""
+    groups = [group for view in views for group in view.groups]
+    ranks = sum(len(group.ranks) for group in groups)
+    what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
+    return f"{ranks} ranks in {len(groups)} groups {what}" if groups else f"all LeaderWorkerSets {what}"
 
 
 def keys_of(documents: Sequence[Document], namespace: str) -> list[ObjectKey]:

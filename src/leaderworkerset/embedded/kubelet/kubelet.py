@@ -5,6 +5,7 @@ so that nothing is polled. When the cluster starts again, pods that were bound b
 """
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Final
@@ -15,7 +16,7 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
 from leaderworkerset.api.resources import PODS, SERVICES
 from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions
-from leaderworkerset.embedded.kubelet import access, podspec, recovery, restarts
+from leaderworkerset.embedded.kubelet import access, podspec, recovery
 from leaderworkerset.embedded.kubelet.hosts import Hosts
 from leaderworkerset.embedded.kubelet.node import NodeContext
 from leaderworkerset.embedded.kubelet.objects import Objects, references
@@ -95,8 +96,6 @@ class Kubelet:
         pod = change.object
         if meta.spec(pod).get("nodeName") not in self._settings.node_names:
             return
-        if self._settings.hold_completed:
-            pod = restarts.hold_completed(pod)
         cell = self._cells.get(meta.uid(pod))
         if change.new is None:
             if cell is not None:
@@ -125,7 +124,7 @@ class Kubelet:
                     worker = self._workers[cell.uid] = PodWorker(cell, tasks)
                     await worker.run()
             except* Exception as faults:  # the loop edge of a pod
-                log.exception("pod worker failed", pod=str(meta.key(cell.pod)), exc_info=faults)
+                log.error("pod worker failed", pod=str(meta.key(cell.pod)), fault=traceback.format_exception(faults))
                 cell.emit("FailedSync", f"internal error, trying again: {faults.exceptions[0]!r}")
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.state = recovery.recover(cell.pod, cell.now())

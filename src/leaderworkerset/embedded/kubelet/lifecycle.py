@@ -153,6 +153,7 @@ def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerSt
     return (
         current.phase is Phase.TERMINATED
         and ended is not None
+        and not restarts.holds_completed(pod)
         and not restarts.starts_again(pod, container, ended.exit_code)
     )
 

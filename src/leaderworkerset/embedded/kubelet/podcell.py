@@ -9,7 +9,7 @@ from typing import Final
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
-from leaderworkerset.embedded.kubelet import podevents
+from leaderworkerset.embedded.kubelet import podevents, restarts
 from leaderworkerset.embedded.kubelet.environment import Context
 from leaderworkerset.embedded.kubelet.node import NodeContext
 from leaderworkerset.embedded.kubelet.state import ContainerState, PodState
@@ -22,9 +22,9 @@ class PodCell:
     """One pod on this node."""
 
     def __init__(self, pod: JSONObject, state: PodState, node: NodeContext) -> None:
-        self.pod = pod
-        self.state = state
         self.node = node
+        self.pod = self._marked(pod)
+        self.state = state
         self.changed = asyncio.Event()
         self.are_sources_stale = False
         self.is_finished = False
@@ -56,8 +56,11 @@ class PodCell:
         """Take a newer object of the pod; return whether it was newer."""
         if int(meta.resource_version(pod) or 0) <= int(meta.resource_version(self.pod) or 0):
             return False
-        self.pod = pod
+        self.pod = self._marked(pod)
         return True
+
+    def _marked(self, pod: JSONObject) -> JSONObject:
+        return restarts.hold_completed(pod) if self.node.settings.hold_completed else pod
 
     def renew(self, pod: JSONObject) -> None:
         """Take a newer object of the pod, and let the worker look."""
