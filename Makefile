@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fmt check test unit integration e2e bench generate lock clean
+.PHONY: help setup demo fmt check test unit integration e2e bench generate lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+demo: setup ## two groups of four processes compute something together, and end
+	$(BIN)/lws run -f examples/allreduce/lws.yaml --image allreduce=examples/allreduce --until done --timeout 60
 
 fmt: setup ## format the code
 	$(BIN)/ruff format .
