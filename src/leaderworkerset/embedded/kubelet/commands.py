@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from functools import partial
 from typing import Final
 
 from leaderworkerset.embedded.kubelet.runner import Exit, ProcessRunner
@@ -17,7 +18,7 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
     reader, writer = os.pipe2(os.O_CLOEXEC)
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        pid = await runner.exec(container_id, argv, (nothing, writer, writer), exited.set_result)
+        pid = await runner.exec(container_id, argv, (nothing, writer, writer), partial(_settle, exited))
     except BaseException:
         os.close(reader)
         raise
@@ -33,6 +34,12 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
     finally:
         output.close()
     return ending.code, bytes(output.kept)
+
+
+def _settle(exited: asyncio.Future[Exit], ending: Exit) -> None:
+    """Tell the end to whoever still waits for it."""
+    if not exited.done():
+        exited.set_result(ending)
 
 
 class _Output:

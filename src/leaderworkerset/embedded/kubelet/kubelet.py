@@ -123,8 +123,8 @@ class Kubelet:
                 async with asyncio.TaskGroup() as tasks:
                     worker = self._workers[cell.uid] = PodWorker(cell, tasks)
                     await worker.run()
-            except* Exception as faults:  # the loop edge of a pod
-                log.error("pod worker failed", pod=str(meta.key(cell.pod)), fault=traceback.format_exception(faults))
+            except* Exception as faults:  # noqa: BLE001 - the loop edge of a pod: its fault must not end other pods
+                log.critical("pod worker failed", pod=str(meta.key(cell.pod)), fault=traceback.format_exception(faults))
                 cell.emit("FailedSync", f"internal error, trying again: {faults.exceptions[0]!r}")
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.state = recovery.recover(cell.pod, cell.now())

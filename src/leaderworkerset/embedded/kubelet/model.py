@@ -14,12 +14,10 @@ import signal as signals
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from leaderworkerset.embedded.kubelet.runner import Capabilities, ContainerSpec, Exit, Network, SandboxSpec, StartError
 
-NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
 
@@ -34,12 +32,12 @@ class Program:
     """
 
     start_delay: float = 0.0
-    listens: Mapping[int, float] = NOTHING
+    listens: Mapping[int, float] = field(default_factory=dict)
     answers: int = 200
     exits: tuple[float, Exit] | None = None
     term: float | None = 0.0
     output: str = ""
-    commands: Mapping[tuple[str, ...], tuple[float, int]] = NOTHING
+    commands: Mapping[tuple[str, ...], tuple[float, int]] = field(default_factory=dict)
     refused: str = ""
 
 
@@ -129,7 +127,7 @@ class ModelRunner:
         """End a command."""
         self._end_command(pid, _killed(signals.SIGKILL))
 
-    async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
+    async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:  # noqa: ARG002 - one process each
         """Let a process end at once, or when its program says so."""
         process = self.processes.get(container_id)
         if process is None:
