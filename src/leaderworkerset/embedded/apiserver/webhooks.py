@@ -8,6 +8,7 @@ server that speaks to others: HTTPS with the configuration's CA bundle, connecti
 import asyncio
 import base64
 import binascii
+import os
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -195,8 +196,11 @@ def _reason(client: JSONObject, error: Exception, seconds: int) -> str:
     match error:
         case TimeoutError():
             text = f"context deadline exceeded after {seconds}s"
+        case aiohttp.ClientSSLError():
+            text = f"tls: {error}"
         case aiohttp.ClientConnectorError():
-            text = f"dial tcp {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
+            cause = os.strerror(error.errno).lower() if error.errno else str(error.os_error)
+            text = f"dial tcp {error.host}:{error.port}: connect: {cause}"
         case _:
             text = str(error) or type(error).__name__
     return f'Post "{client["url"]}?timeout={seconds}s": {text}'

@@ -33,6 +33,7 @@ ZEROES: dict[str, Any] = {
     "string": "", "bool": False, "int32": 0, "int64": 0, "int-or-string": 0, "quantity": scalars.Quantity("0"),
     "bytes": None,
 }  # fmt: skip
+TIMES = {"time", "microtime"}
 NEVER_EMPTY = {"int-or-string", "quantity"}
 """Scalars that Go holds in structs, which `omitempty` does not leave out."""
 
@@ -79,7 +80,7 @@ def _annotation(field: GoField) -> Any:
 
 def _accepts_null(field: GoField) -> bool:
     """Tell whether the absent value is null; everything else has a zero value of its own."""
-    if field.pointer or field.omit_zero or field.type in {"time", "microtime"}:
+    if field.pointer or field.omit_zero or field.type in TIMES:
         return True
     return field.shape in {"list", "map"} and not field.omit_empty
 
@@ -99,7 +100,8 @@ def _type_annotation(go_type: str) -> Any:
 def _default(field: GoField) -> Any:
     """Return the default; a plain one is left out on the wire, one from a factory is always written."""
     if _accepts_null(field):
-        return None if field.omit_empty or field.omit_zero else _always(None)
+        is_struct = field.type in TIMES and not field.pointer
+        return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
     if field.shape == "struct":
         return msgspec.field(default_factory=compile_struct(field.type))
     if field.shape in CONTAINERS:

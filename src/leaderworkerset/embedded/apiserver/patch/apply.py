@@ -170,6 +170,7 @@ class _Owners:
 
     last: FieldSet | None
     kept: FieldSet
+    wanted: bool
     abandoned: bool
 
     @classmethod
@@ -178,7 +179,7 @@ class _Owners:
         before, now = last.get(element), kept.get(element)
         applied = before is not None and (named or fieldset.is_member(before))
         wanted = now is not None and (named or fieldset.is_member(now))
-        return cls(before, now if now is not None else fieldset.NOTHING, applied and not wanted)
+        return cls(before, now if now is not None else fieldset.NOTHING, wanted, applied and not wanted)
 
 
 def _prune_child(schema: Schema, child: JSON, owners: _Owners) -> JSON:
@@ -187,4 +188,4 @@ def _prune_child(schema: Schema, child: JSON, owners: _Owners) -> JSON:
     if owners.abandoned:
         return _GONE
     rest = _prune(schema, child, owners.last, owners.kept)
-    return _GONE if child and rest in ({}, []) else rest
+    return _GONE if child and rest in ({}, []) and not owners.wanted else rest

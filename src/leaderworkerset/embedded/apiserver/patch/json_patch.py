@@ -9,6 +9,7 @@ from typing import Any
 
 from leaderworkerset.api.field import render
 from leaderworkerset.api.meta import JSON
+from leaderworkerset.api.patch import equal
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.patch.refusals import unfit
 
@@ -78,17 +79,8 @@ def _source(operation: dict[str, Any]) -> list[str]:
 
 def _test(document: JSON, path: Sequence[str], operation: dict[str, Any]) -> None:
     found, expected = _get(document, path), operation.get("value")
-    if not _same(found, expected):
+    if not equal(found, expected):
         raise unfit(f"testing {operation['path']}: found {render(found)}, expected {render(expected)}")
-
-
-def _same(left: JSON, right: JSON) -> bool:
-    """Compare as JSON does: true is not 1."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
 def _get(document: JSON, path: Sequence[str]) -> JSON:

@@ -48,7 +48,8 @@ def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSON
     for name, unwanted in patch.items():
         field = name.removeprefix(DELETE_VALUES)
         if field != name:
-            merged[field] = [item for item in merged.get(field) or [] if item not in _list(name, unwanted)]
+            values = _list(name, unwanted)
+            merged[field] = [item for item in merged.get(field) or [] if item not in values]
     for name, change in patch.items():
         if change is None or _is_deletion(change):
             merged.pop(name, None)
