@@ -1,6 +1,7 @@
 """Garbage collection on the embedded API server."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,35 @@ def test_custom_resources_own_and_are_owned(tmp_path: Path) -> None:
             await world.until_named(CONFIG_MAPS)
             with pytest.raises(NotFound):
                 await world.get(WIDGETS, "w")
+
+    asyncio.run(scenario())
+
+
+def test_a_leader_goes_in_the_foreground_after_the_set_it_owns(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            head = {"name": "leader", "namespace": NAMESPACE, "labels": {"app": "leader"}}
+            spec = {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "x"}]}
+            leader = await world.client.create(
+                PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": spec}
+            )
+            owner = {"ownerReferences": [meta.controller_reference(leader)]}
+            sent = build_statefulset(replicas=2, podManagementPolicy="Parallel")
+            await world.client.create(
+                STATEFULSETS, sent | {"metadata": {"name": "web", "namespace": NAMESPACE} | owner}
+            )
+            await world.until(PODS, lambda pods: [meta.status(pod).get("phase") for pod in pods] == ["Running"] * 3)
+            seen: list[list[str]] = []
+
+            def all_gone(pods: Sequence[JSONObject]) -> bool:
+                seen.append([meta.name(pod) for pod in pods])
+                return not pods
+
+            await delete(world, PODS, "leader", "Foreground")
+            await world.until(PODS, all_gone)
+            await world.until_named(STATEFULSETS)
+            assert all("leader" in names for names in seen[:-1])
 
     asyncio.run(scenario())
 

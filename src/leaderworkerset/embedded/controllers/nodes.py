@@ -76,13 +76,17 @@ def parse_taint(text: str) -> JSONObject:
 
 
 def node_names(settings: NodeSettings) -> list[str]:
-    """Return the names of the nodes."""
-    return [f"node-{index}" for index in range(settings.count)]
+    """Return the names of the nodes.
+
+    >>> node_names(NodeSettings(count=2))
+    ['node-0', 'node-1']
+    """
+    return [_node_name(index) for index in range(settings.count)]
 
 
 def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
     """Build one node with its status."""
-    name = node_names(settings)[index]
+    name = _node_name(index)
     machine = platform.uname()
     system, architecture = machine.system.lower(), ARCHITECTURES.get(machine.machine, machine.machine)
     labels = {
@@ -114,7 +118,7 @@ async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> 
         await _ensure_node(client, node)
     found = await client.list(NODES, label_selector=f"{SIMULATED}=true")
     for node in found.items:
-        if meta.name(node) not in {meta.name(one) for one in wanted}:
+        if meta.name(node) not in node_names(settings):
             await _remove_node(client, node)
 
 
@@ -138,6 +142,10 @@ async def _remove_node(client: Client, node: JSONObject) -> None:
         await client.delete(NODES, meta.key(node), uid=meta.uid(node))
     except NotFound:
         return
+
+
+def _node_name(index: int) -> str:
+    return f"node-{index}"
 
 
 def _status_differs(live: JSONObject, wanted: JSONObject) -> bool:

@@ -158,11 +158,11 @@ def read_node(resource: Resource, obj: JSONObject) -> Node:
 def read_owners(obj: JSONObject) -> Iterator[Owner]:
     """Read the owner references of an object."""
     for reference in meta.metadata(obj).get("ownerReferences") or []:
-        group, slash, _ = reference["apiVersion"].partition("/")
+        group, slash, _ = str(reference.get("apiVersion") or "").partition("/")
         yield Owner(
-            uid=UID(reference["uid"]),
+            uid=UID(reference.get("uid") or ""),
             group=group if slash else "",
-            kind=reference["kind"],
-            name=reference["name"],
+            kind=reference.get("kind") or "",
+            name=reference.get("name") or "",
             blocks=bool(reference.get("blockOwnerDeletion")),
         )

@@ -1,4 +1,7 @@
-"""The condition PodScheduled of pods that have no node, with the reason why."""
+"""The condition PodScheduled of pods that fit on no node, and the scheduler's events.
+
+Pods with scheduling gates get their condition from the API server when they are created.
+"""
 
 from datetime import datetime
 from typing import Final
@@ -10,14 +13,12 @@ from leaderworkerset.embedded.controllers import events
 
 SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
-GATED: Final = "SchedulingGated"
-GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-def without_node(pod: JSONObject, reason: str, message: str, now: datetime) -> list[JSONObject] | None:
-    """Return the pod's conditions with PodScheduled=False for this reason; None where they say so already."""
+def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
+    """Return the pod's conditions with PodScheduled=False and why; None where they say so already."""
     known = meta.find_condition(pod, SCHEDULED) or {}
-    if (known.get("status"), known.get("reason"), known.get("message")) == ("False", reason, message):
+    if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
         return None
     since = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     if known.get("status") == "False":
@@ -27,7 +28,7 @@ def without_node(pod: JSONObject, reason: str, message: str, now: datetime) -> l
         "status": "False",
         "lastProbeTime": None,
         "lastTransitionTime": since,
-        "reason": reason,
+        "reason": UNSCHEDULABLE,
         "message": message,
     }
     others: list[JSONObject] = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != SCHEDULED]

@@ -111,7 +111,7 @@ class Scheduler:
                     await self._bind(obj, node)
                     self._recorder.record(conditions.scheduled(obj, node))
                 case Refusal(message):
-                    await self._report(obj, conditions.UNSCHEDULABLE, message)
+                    await self._report(obj, message)
         except KubeError as error:
             stale = isinstance(error, NotFound | Conflict)
             delay = CATCH_UP if stale else RETRY
@@ -133,15 +133,14 @@ class Scheduler:
         headers = {"content-type": requests.JSON_TYPE}
         await self._client.send(Request("POST", path, headers=headers, body=msgspec.json.encode(binding)))
 
-    async def _report(self, pod: JSONObject, reason: str, message: str) -> None:
+    async def _report(self, pod: JSONObject, message: str) -> None:
         """Say on the pod why it has no node, unless it says so already."""
-        changed = conditions.without_node(pod, reason, message, self._clock.now())
+        changed = conditions.unschedulable(pod, message, self._clock.now())
         if changed is None:
             return
         step = guarded_patch(PODS, pod, {"status": {"conditions": changed}}, subresource="status")
         await self._client.patch(PODS, step.key, step.patch, kind="merge", subresource=step.subresource)
-        if reason == conditions.UNSCHEDULABLE:
-            self._recorder.record(conditions.failed(pod, message))
+        self._recorder.record(conditions.failed(pod, message))
 
     def _take_back(self, pod: PodInfo) -> None:
         """Undo a decision that could not be written, and decide again if the pod still waits for a node."""
@@ -181,9 +180,9 @@ class Scheduler:
         """Take a pod as it is now: on a node, in the queue, or nobody's business."""
         try:
             self._sort(pod)
-        except ValueError as error:
-            log.warning("pod cannot be read", pod=str(meta.key(pod)), error=str(error))
-            self._recorder.record(conditions.failed(pod, str(error)))
+        except Exception as error:  # noqa: BLE001 - loop edge: a pod nobody foresaw must not stop the others
+            log.warning("pod cannot be read", pod=str(meta.key(pod)), error=repr(error))
+            self._recorder.record(conditions.failed(pod, f"the pod cannot be read: {error!r}"))
 
     def _sort(self, pod: JSONObject) -> None:
         uid, spec = meta.uid(pod), meta.spec(pod)

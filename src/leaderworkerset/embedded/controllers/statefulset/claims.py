@@ -62,16 +62,6 @@ def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject
     return claimed + [volume for volume in volumes if volume["name"] not in names]
 
 
-def has_storage(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether the pod mounts the claims that belong to it."""
-    mounted = {
-        volume["name"]: (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        for volume in meta.spec(pod).get("volumes") or []
-    }
-    name = meta.name(pod)
-    return all(mounted.get(meta.name(template)) == claim_name(template, name) for template in templates(statefulset))
-
-
 def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> bool:
     """Tell whether a claim still belongs to a former pod of this name: it is about to be deleted with it."""
     if _policy(statefulset, "whenScaled") != DELETE:

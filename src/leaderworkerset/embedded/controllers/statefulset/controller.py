@@ -27,7 +27,7 @@ ORPHANS = "orphans"
 def controller_index(obj: JSONObject) -> Iterable[str]:
     """File an object under the UID of its controller."""
     reference = meta.controller_of(obj)
-    return [reference["uid"]] if reference else []
+    return [reference.get("uid", "")] if reference else []
 
 
 def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
@@ -173,8 +173,9 @@ class StatefulSets:
 
 def _owner_keys(obj: JSONObject) -> Iterator[ObjectKey]:
     reference = meta.controller_of(obj)
-    if reference and reference["kind"] == STATEFULSETS.kind and reference["apiVersion"] == STATEFULSETS.api_version:
-        yield ObjectKey(meta.namespace(obj), reference["name"])
+    kind = (reference.get("apiVersion"), reference.get("kind")) if reference else None
+    if reference and kind == (STATEFULSETS.api_version, STATEFULSETS.kind):
+        yield ObjectKey(meta.namespace(obj), reference.get("name", ""))
 
 
 async def _is_alive(statefulset: JSONObject, session: Session) -> bool:

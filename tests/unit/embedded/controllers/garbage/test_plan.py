@@ -91,6 +91,7 @@ def reachable(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
 NAMES = [str(number) for number in range(10)]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.fixed_dictionaries({name: st.sets(st.sampled_from(NAMES), max_size=3) for name in NAMES}),

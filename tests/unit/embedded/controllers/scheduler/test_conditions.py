@@ -22,7 +22,7 @@ def scheduled(status: str, message: str, since: str) -> JSONObject:
 
 def test_the_condition_joins_the_others() -> None:
     pod = build_pod("a", {"status": {"conditions": [READY]}})
-    assert conditions.without_node(pod, "Unschedulable", "no room", NOW) == [
+    assert conditions.unschedulable(pod, "no room", NOW) == [
         READY,
         scheduled("False", "no room", "2026-01-01T12:00:00Z"),
     ]
@@ -31,8 +31,8 @@ def test_the_condition_joins_the_others() -> None:
 def test_a_new_message_keeps_the_time_and_the_same_message_is_not_written() -> None:
     before = scheduled("False", "no room", "2026-01-01T11:00:00Z")
     pod = build_pod("a", {"status": {"conditions": [before]}})
-    assert conditions.without_node(pod, "Unschedulable", "no GPU", NOW) == [before | {"message": "no GPU"}]
-    assert conditions.without_node(pod, "Unschedulable", "no room", NOW) is None
+    assert conditions.unschedulable(pod, "no GPU", NOW) == [before | {"message": "no GPU"}]
+    assert conditions.unschedulable(pod, "no room", NOW) is None
 
 
 def test_event_texts() -> None:

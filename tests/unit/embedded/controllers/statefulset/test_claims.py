@@ -71,11 +71,3 @@ def test_claims_of_another_controller_are_left_alone() -> None:
     foreign = {"kind": "Other", "name": "x", "uid": "other", "controller": True}
     known = {"data-web-0": build_claim(foreign)}
     assert claims.retention_patches(build_set(deleted="Delete"), POD, wanted=True, claims=known) == []
-
-
-def test_storage_matches_only_with_the_pods_own_claims() -> None:
-    mounted = build_pod(
-        "web-0", {"spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]}}
-    )
-    assert claims.has_storage(build_set(), mounted)
-    assert not claims.has_storage(build_set(), POD)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.embedded.controllers.objects import NOW, build_statefulset, build_template, merge, ready_status
@@ -86,6 +87,7 @@ def worlds(draw: st.DrawFn) -> World:
     return world
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(worlds())
 def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
@@ -107,6 +109,7 @@ def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
             assert identity.revision_of(pod) == meta.name(OLD)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(worlds())
 def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_partition(world: World) -> None:
