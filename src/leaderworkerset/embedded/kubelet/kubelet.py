@@ -19,7 +19,7 @@ from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions
 from leaderworkerset.embedded.kubelet import access, podspec, recovery
 from leaderworkerset.embedded.kubelet.hosts import Hosts
 from leaderworkerset.embedded.kubelet.node import NodeContext
-from leaderworkerset.embedded.kubelet.objects import Objects, references
+from leaderworkerset.embedded.kubelet.objects import Objects, claim_names, references
 from leaderworkerset.embedded.kubelet.podcell import PodCell
 from leaderworkerset.embedded.kubelet.podevents import Recorder
 from leaderworkerset.embedded.kubelet.podworker import PodWorker
@@ -146,11 +146,10 @@ class Kubelet:
                 cell.refresh()
 
     def _on_claim(self, change: Change) -> None:
-        """Free what a deleted claim held; let pods look again that wait for a new one."""
-        if change.new is None:
-            self._trash.add(self._settings.claims_directory / meta.uid(change.object))
-        elif change.old is None:
-            for cell in self._cells.values():
+        """Let the pods look again that refer to a claim of this name: it may be bound by now."""
+        key = meta.key(change.object)
+        for cell in self._cells.values():
+            if meta.namespace(cell.pod) == key.namespace and key.name in claim_names(cell.pod):
                 cell.refresh()
 
     def _discard_orphans(self) -> None:

@@ -14,6 +14,7 @@ from leaderworkerset.api.resources import (
 from leaderworkerset.embedded.kubelet import environment, podspec, sources
 from leaderworkerset.embedded.kubelet.environment import Sources
 from leaderworkerset.embedded.kubelet.volumes import payload
+from leaderworkerset.embedded.kubelet.volumes.directories import Claims
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Change, Informer
@@ -48,17 +49,13 @@ class Objects:
             {name: sources.secret_data(found) for name, found in found_secrets.items() if found},
         )
 
-    async def claims_of(self, pod: JSONObject) -> tuple[dict[str, JSONObject], dict[str, JSONObject]]:
+    async def claims_of(self, pod: JSONObject) -> Claims:
         """Return the claims the pod refers to and the persistent volumes they are bound to, as far as they exist."""
-        volumes = meta.spec(pod).get("volumes") or []
-        names = [
-            volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")
-        ]
-        claims = {name: await self._find(self.claims, pod, name) for name in names}
+        claims = {name: await self._find(self.claims, pod, name) for name in claim_names(pod)}
         found = {name: claim for name, claim in claims.items() if claim}
         bound = {str(meta.spec(claim).get("volumeName") or "") for claim in found.values()} - {""}
-        persistent = {name: await self._get(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
-        return found, {name: volume for name, volume in persistent.items() if volume}
+        volumes = {name: await self._get(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
+        return Claims(found, {name: volume for name, volume in volumes.items() if volume})
 
     async def _find(self, informer: Informer, pod: JSONObject, name: str) -> JSONObject | None:
         key = ObjectKey(meta.namespace(pod), name)
@@ -77,3 +74,9 @@ def references(pod: JSONObject) -> tuple[set[str], set[str]]:
     found += [payload.references(volume) for volume in meta.spec(pod).get("volumes") or []]
     config_maps = {name for names, _ in found for name in names} - {""}
     return config_maps, {name for _, names in found for name in names} - {""}
+
+
+def claim_names(pod: JSONObject) -> list[str]:
+    """Return the names of the claims the pod refers to."""
+    volumes = meta.spec(pod).get("volumes") or []
+    return [volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")]

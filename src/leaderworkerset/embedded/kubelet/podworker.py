@@ -24,7 +24,6 @@ from leaderworkerset.embedded.kubelet.podspec import SpecError
 from leaderworkerset.embedded.kubelet.runner import SandboxSpec, StartError
 from leaderworkerset.embedded.kubelet.state import Waiting
 from leaderworkerset.embedded.kubelet.volumes import directories
-from leaderworkerset.embedded.kubelet.volumes.directories import Claims
 from leaderworkerset.kube.errors import Conflict, KubeError, NotFound
 
 API_RETRY: Final = timedelta(seconds=1)
@@ -119,7 +118,7 @@ class PodWorker:
         try:
             context = await cell.context()
             stubs = [launch.stubbed(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
-            bound = Claims(*await self._node.objects.claims_of(cell.pod), self._node.settings.claims_directory)
+            bound = await self._node.objects.claims_of(cell.pod)
             lenient = replace(context, lenient=any(stubs))
             self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
         except (SpecError, OSError) as error:

@@ -12,8 +12,8 @@ from leaderworkerset.embedded.kubelet.runner import Capabilities
 class KubeletSettings:
     """The simulated nodes this kubelet serves, and how containers become processes.
 
-    `capabilities` is what the started runner granted. `state_directory` holds pods' scratch space, logs, claims and hosts files. `images` maps images to directories.
-    With `stub` the stub server stands in for what cannot run here; with `hold_completed` containers that end with exit
+    `capabilities` is what the started runner granted. `state_directory` holds pods' scratch space, logs and hosts
+    files. `images` maps images to directories. With `stub` the stub server stands in for what cannot run here; with `hold_completed` containers that end with exit
     code 0 stay ended. `host_environment` is what `environment.PASSED`
     picks from, `host_user` the user that runs all this. `allocatable` answers for limits that containers do not set.
     """
@@ -33,8 +33,3 @@ class KubeletSettings:
     def pod_directory(self, uid: str) -> Path:
         """Return where everything of one pod is on disk."""
         return self.state_directory / "pods" / uid
-
-    @property
-    def claims_directory(self) -> Path:
-        """Return where the data of persistent volume claims is."""
-        return self.state_directory / "claims"

@@ -11,7 +11,14 @@ from tests.virtualtime import START, run
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES
+from leaderworkerset.api.resources import (
+    CONFIG_MAPS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    SECRETS,
+    SERVICES,
+)
 from leaderworkerset.embedded.apiserver.store import Store
 from leaderworkerset.embedded.kubelet.model import Program
 from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit
@@ -305,26 +312,41 @@ def test_volumes_follow_their_sources(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_secrets_and_claims_become_directories(tmp_path: Path) -> None:
+def test_a_secret_becomes_files(tmp_path: Path) -> None:
     async def scenario() -> None:
-        volumes = [
-            {"name": "s", "secret": {"secretName": "token"}},
-            {"name": "c", "persistentVolumeClaim": {"claimName": "data"}},
-        ]
-        claim = object_of("PersistentVolumeClaim", "data", spec={"accessModes": ["ReadWriteOnce"], "resources": {}})
-        claim["spec"]["resources"] = {"requests": {"storage": "1Gi"}}
         async with cluster(Machine(directory=tmp_path)) as it:
             await it.create(object_of("Secret", "token", data={"t": "czNjcmV0"}), SECRETS)
-            held = await it.create(claim, PERSISTENT_VOLUME_CLAIMS)
-            created = await it.create(pod(volumes=volumes))
+            created = await it.create(pod(volumes=[{"name": "s", "secret": {"secretName": "token"}}]))
             await it.ready()
-            secret = tmp_path / "pods" / meta.uid(created) / "volumes" / "s" / "t"
-            assert secret.read_text() == "s3cret"
-            data = tmp_path / "claims" / meta.uid(held)
-            assert data.is_dir()
-            await it.delete()
-            await it.gone()
-            assert data.is_dir()
+            assert (tmp_path / "pods" / meta.uid(created) / "volumes" / "s" / "t").read_text() == "s3cret"
+
+    run(scenario())
+
+
+def test_a_pod_waits_until_its_claim_is_bound(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        resources = {"requests": {"storage": "1Gi"}}
+        claim = object_of(
+            "PersistentVolumeClaim", "data", spec={"accessModes": ["ReadWriteOnce"], "resources": resources}
+        )
+        disk = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": f"{tmp_path}/disk"},
+        }
+        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": disk}
+        async with cluster(Machine(directory=tmp_path)) as it:
+            await it.create(volume, PERSISTENT_VOLUMES)
+            await it.create(claim, PERSISTENT_VOLUME_CLAIMS)
+            await it.create(pod(volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": "data"}}]))
+            await it.until(
+                lambda found: "is not bound" in status_of(found)["state"].get("waiting", {}).get("message", "")
+            )
+            key = ObjectKey("default", "data")
+            await it.client.patch(PERSISTENT_VOLUME_CLAIMS, key, {"spec": {"volumeName": "disk"}}, kind="merge")
+            await it.ready()
+            assert (tmp_path / "disk").is_dir()
+            assert seconds() < 1
 
     run(scenario())
 

@@ -1,4 +1,4 @@
-"""Persistent volume claims: one directory per claim, which outlives the pods, or the path its volume names."""
+"""Persistent volume claims: the path on this machine that the claim's persistent volume names."""
 
 from pathlib import Path
 
@@ -7,14 +7,18 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.kubelet.podspec import SpecError
 
 
-def prepare(claim: JSONObject | None, volume: JSONObject | None, name: str, directory: Path) -> Path:
-    """Return the claim's directory; `volume` is the PersistentVolume it is bound to, where there is one."""
+def prepare(name: str, claim: JSONObject | None, volume: JSONObject | None) -> Path:
+    """Return where a claim's data is; `volume` is the PersistentVolume it is bound to, where there is one."""
     if claim is None:
         raise SpecError(f'persistentvolumeclaim "{name}" not found')
     if meta.is_deleting(claim):
         raise SpecError(f'persistentvolumeclaim "{name}" is being deleted')
-    source = meta.spec(volume or {})
-    own = (source.get("hostPath") or source.get("local") or {}).get("path")
-    path = Path(own) if own else directory / meta.uid(claim)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    if volume is None:
+        raise SpecError(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
+    source = meta.spec(volume)
+    path = (source.get("hostPath") or source.get("local") or {}).get("path")
+    if not path:
+        raise SpecError(f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do')
+    directory = Path(path)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory

@@ -5,7 +5,7 @@
 | emptyDir, ephemeral | a directory of the pod, open to all users; `medium: Memory` and size limits make no difference |
 | configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
 | hostPath | the path itself |
-| persistentVolumeClaim | a directory of the claim, or the hostPath or local path of its volume |
+| persistentVolumeClaim | the hostPath or local path of the volume it is bound to |
 
 Any other kind is refused by name; under `lenient` it is an empty directory.
 """
@@ -27,11 +27,10 @@ SCRATCH: Final = ("emptyDir", "ephemeral")
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims and persistent volumes a pod refers to, by name, and where claims without a path of theirs live."""
+    """The claims a pod refers to, and the persistent volumes those are bound to, by name."""
 
     claims: Mapping[str, JSONObject]
     volumes: Mapping[str, JSONObject]
-    directory: Path
 
 
 def by_name(pod: JSONObject) -> dict[str, JSONObject]:
@@ -72,7 +71,7 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
     if volume.get("persistentVolumeClaim") is not None:
         name = volume["persistentVolumeClaim"]["claimName"]
         claim = bound.claims.get(name)
-        return claims.prepare(claim, bound.volumes.get(_volume_name(claim)), name, bound.directory)
+        return claims.prepare(name, claim, bound.volumes.get(_volume_name(claim)))
     kinds = [kind for kind in volume if kind != "name"]
     if not set(kinds) <= set(SCRATCH) and not context.lenient:
         raise SpecError(

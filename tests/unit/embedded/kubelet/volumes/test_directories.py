@@ -22,7 +22,7 @@ def context(volumes: list[JSONObject], **fields: Any) -> Context:
 
 
 def prepare(root: Path, *volumes: JSONObject, bound: Claims | None = None, **fields: Any) -> dict[str, Path]:
-    claims = bound or Claims({}, {}, root / "claims")
+    claims = bound or Claims({}, {})
     return directories.prepare(context(list(volumes), **fields), claims, root / "volumes", "v1")
 
 
@@ -32,18 +32,28 @@ def test_an_empty_dir_is_open_to_all(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o777
 
 
-def test_a_claim_is_a_directory_that_outlives_pods(tmp_path: Path) -> None:
-    claims = Claims({"data": {"metadata": {"uid": "c1"}, "spec": {}}}, {}, tmp_path / "claims")
-    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-    assert prepare(tmp_path, volume, bound=claims)["v"] == tmp_path / "claims" / "c1"
+CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
 
 
-def test_a_claim_bound_to_a_path_is_that_path(tmp_path: Path) -> None:
+def test_a_claim_is_the_path_of_its_volume(tmp_path: Path) -> None:
     claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
     volume = {"spec": {"local": {"path": str(tmp_path / "disk")}}}
-    bound = Claims({"data": claim}, {"pv": volume}, tmp_path / "claims")
-    wanted = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-    assert prepare(tmp_path, wanted, bound=bound)["v"] == tmp_path / "disk"
+    assert prepare(tmp_path, CLAIM, bound=Claims({"data": claim}, {"pv": volume}))["v"] == tmp_path / "disk"
+
+
+@pytest.mark.parametrize(
+    ("claim", "volumes", "text"),
+    [
+        ({"spec": {}}, {}, "is not bound to a volume yet"),
+        ({"metadata": {"deletionTimestamp": "x"}}, {}, "is being deleted"),
+        ({"spec": {"volumeName": "pv"}}, {"pv": {"spec": {"nfs": {}}}}, "has no path here"),
+    ],
+)
+def test_a_claim_without_a_path_says_why(
+    tmp_path: Path, claim: JSONObject, volumes: dict[str, JSONObject], text: str
+) -> None:
+    with pytest.raises(SpecError, match=text):
+        prepare(tmp_path, CLAIM, bound=Claims({"data": claim}, volumes))
 
 
 @pytest.mark.parametrize(
