@@ -101,6 +101,11 @@ class SmallServer:
     def bookmark(self) -> None:
         self._send("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}})
 
+    def babble(self, line: bytes) -> None:
+        """Send something that is no event."""
+        for stream in self._streams:
+            stream.put_nowait(line)
+
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
         await asyncio.sleep(0.001)

@@ -202,3 +202,31 @@ def test_a_thousand_held_keys_of_a_mute_watch_cost_one_relist() -> None:
             assert len(r.pods.requests) == before + 1
 
     run(scenario())
+
+
+def test_closing_ends_all_holds_without_releasing_them() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.barrier.expect(LWS, [written(9)])
+            r.barrier.close()
+            assert not r.holds()
+            await asyncio.sleep(2 * PATIENCE)
+            assert r.released == []
+
+    run(scenario())
+
+
+def test_the_order_in_which_kinds_catch_up_does_not_matter() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.barrier.expect(LWS, [Removed(PODS, A, UID("u1")), Written(STATEFULSETS, A, ResourceVersion("1"))])
+            r.barrier.expect(OTHER, [written(2)])
+            r.sets.put("a")
+            r.pods.put("b")
+            await r.settle()
+            assert (r.holds(LWS), r.holds(OTHER)) == (True, False)
+            r.pods.remove("a")
+            await r.settle()
+            assert [key for key, _ in r.released] == [OTHER, LWS]
+
+    run(scenario())

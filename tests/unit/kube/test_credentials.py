@@ -200,3 +200,10 @@ def test_a_plugin_that_fails_is_one_clear_sentence(
 
     assert str(caught.value).startswith("config: users[dev].user.exec")
     assert message in str(caught.value)
+
+
+def test_a_plugin_that_never_ends_is_ended(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path, "exec sleep 1000")
+
+    with pytest.raises(ConfigError, match=r"\./plugin printed nothing in 300 s"):
+        run(plugin.source.get())

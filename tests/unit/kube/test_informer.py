@@ -173,6 +173,18 @@ def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
     run(scenario())
 
 
+def test_a_line_that_is_no_event_costs_the_stream_and_nothing_else() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server) as informer:
+            server.babble(b"<html>\n")
+            server.put("a")
+            await settle()
+            assert names(informer) == {"a"}
+
+    run(scenario())
+
+
 def test_a_relist_brings_what_a_mute_stream_kept() -> None:
     async def scenario() -> None:
         server = SmallServer()

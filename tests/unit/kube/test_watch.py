@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaderworkerset.api.meta import JSONObject, ResourceVersion
@@ -245,6 +245,7 @@ def fitting(state: State) -> st.SearchStrategy[Input]:
             return ASKED | PAGES
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_listings_are_never_mixed_and_changes_only_come_after_one(data: st.DataObject) -> None:
     state, listing, complete = State(), False, False
