@@ -4,7 +4,6 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.plan import Event
 from leaderworkerset.embedded.controllers import events
-from leaderworkerset.embedded.controllers.statefulset import pods
 
 
 def pod_done(statefulset: JSONObject, verb: str, pod: str) -> Event:
@@ -29,10 +28,3 @@ def claim_failed(statefulset: JSONObject, claim: str, pod: str) -> Event:
     """Tell that a volume claim could not be created."""
     note = f"create Claim {claim} for Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {{error}}"
     return events.warning(statefulset, "FailedCreate", "Create", note)
-
-
-def recreating(statefulset: JSONObject, pod: JSONObject) -> Event:
-    """Tell that a pod which ended is deleted so that a new one takes its place."""
-    word = "Failed" if pods.phase(pod) == "Failed" else "Terminated"
-    note = f"StatefulSet {meta.key(statefulset)} is recreating {word.lower()} Pod {meta.name(pod)}"
-    return events.warning(statefulset, f"Recreating{word}Pod", "Recreate", note)

@@ -124,9 +124,7 @@ def _replica(observed: Observed, ordinal: int, pod: JSONObject | None) -> Verdic
         return Verdict(_create_steps(observed, ordinal), blocks=True)
     statefulset = observed.statefulset
     if pods.is_finished(pod):
-        if meta.is_deleting(pod):
-            return Verdict((), blocks=True)
-        return Verdict((Emit(events=(events.recreating(statefulset, pod),)), _delete(statefulset, pod)), blocks=True)
+        return Verdict(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks=True)
     missing = _claim_creations(observed, pod) if pods.phase(pod) == "Pending" else ()
     if _is_ordered(statefulset) and (meta.is_deleting(pod) or not _is_available(observed, pod)):
         return Verdict(missing, blocks=True)

@@ -120,13 +120,13 @@ def word(step: Any) -> str:
         pytest.param(
             {"replicas": 1},
             {0: (OLD, FAILED)},
-            [["RecreatingFailedPod", "delete web-0"]],
+            [["delete web-0"]],
             id="a failed pod is deleted",
         ),
         pytest.param(
             {"replicas": 1},
             {0: (OLD, {"status": {"phase": "Succeeded"}})},
-            [["RecreatingTerminatedPod", "delete web-0"]],
+            [["delete web-0"]],
             id="a finished pod is deleted",
         ),
         pytest.param({"replicas": 1}, {0: (OLD, FAILED | GOING)}, [], id="once"),
@@ -159,7 +159,7 @@ ALL_OLD = dict.fromkeys(range(3), (OLD, READY))
         pytest.param(
             PARALLEL,
             ALL_OLD | {1: (OLD, FAILED)},
-            [["RecreatingFailedPod", "delete web-1"], ["delete web-2"]],
+            [["delete web-1"], ["delete web-2"]],
             id="a failed pod below goes at the same time",
         ),
     ],
