@@ -17,7 +17,7 @@ from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Link, LinkClo
 Isolation: TypeAlias = Literal["namespaces", "plain"]
 
 _LOADER = "import sys; sys.path.append(sys.argv[2]); from launcher.main import main; main()"
-_DIRECTORY = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 
 
 class Refused(Exception):
@@ -64,7 +64,7 @@ async def launch(
             "run": str(run.resolve()),
         }
         process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond, and must be this thread's child
-            [sys.executable, "-I", "-S", "-c", _LOADER, json.dumps(configuration), str(_DIRECTORY)],
+            [sys.executable, "-I", "-S", "-c", _LOADER, json.dumps(configuration), str(DIRECTORY)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

@@ -55,7 +55,7 @@ class Ground(Protocol):
         """Return where the stub server listens."""
         ...
 
-    def attach(self, interface: str, gateway: str, nameserver: str) -> None:
+    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Use this interface of the launcher's network as the way out of all pods created from now on."""
         ...
 
@@ -111,6 +111,6 @@ class PlainGround:
         """Return the pod's own loopback address: ports of all addresses belong to everyone."""
         return pod.address
 
-    def attach(self, interface: str, gateway: str, nameserver: str) -> None:
+    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Refuse: the host's network needs no way out."""
         raise Refused(f"attach {interface}: pods are on the host's network")

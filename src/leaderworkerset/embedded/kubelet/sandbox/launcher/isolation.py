@@ -132,7 +132,7 @@ class NamespaceGround:
         """Return all addresses where the network is the pod's own, else the pod's."""
         return "0.0.0.0" if self._held[pod.id].network is not None else pod.address  # noqa: S104 - of a namespace nobody else is in
 
-    def attach(self, interface: str, gateway: str, nameserver: str) -> None:
+    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Use this interface of the launcher's network as the way out of all pods created from now on."""
         if self._bridge is not None:
             self._bridge.attach(interface, gateway)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from . import syscalls
+from .masquerade import masquerade
 from .netlink import (
     Netlink,
     Peer,
@@ -59,11 +60,18 @@ class BridgeNetwork:
             build_link_up(_LOOPBACK), build_bridge(BRIDGE, _INDEX), build_address(_INDEX, address, PREFIX)
         )
 
-    def attach(self, interface: str, gateway: str) -> None:
-        """Put an interface that leads out on the bridge; route by `gateway` from now on."""
-        self._netlink.perform(
-            build_link_into_bridge(socket.if_nametoindex(interface), _INDEX), build_default_route(gateway)
-        )
+    def attach(self, interface: str, gateway: str | None) -> None:
+        """Let pods out by an interface of this network namespace.
+
+        With a gateway, the interface carries pods' frames as they are: it becomes a port of the bridge. Without, it
+        has an address of its own, and pods' packets are forwarded to it under that address.
+        """
+        index = socket.if_nametoindex(interface)
+        if gateway is None:
+            masquerade(index)
+            _set("net/ipv4/ip_forward", "1")
+            return
+        self._netlink.perform(build_link_into_bridge(index, _INDEX), build_default_route(gateway))
         self._gateway = gateway
 
     def create(self, address: str) -> int:

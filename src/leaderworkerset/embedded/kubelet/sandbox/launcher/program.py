@@ -60,7 +60,7 @@ def become(program: Program, streams: tuple[int, int, int], nofile: tuple[int, i
         _drop_capabilities()
     _take_identity(program.user, program.group)
     _enter_directory(program.cwd)
-    _reset_signals()
+    reset_signals()
     name = program.argv[0]
     file = find_executable(name, program.env.get("PATH", DEFAULT_PATH))
     try:
@@ -125,7 +125,7 @@ def _drop_capabilities() -> None:
             syscalls.drop_capability(number)
 
 
-def _reset_signals() -> None:
+def reset_signals() -> None:
     """Undo what Python ignores, what our own parent ignored, and what we handle: exec would pass the former on."""
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:

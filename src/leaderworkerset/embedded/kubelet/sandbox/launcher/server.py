@@ -140,7 +140,7 @@ class Server:
             return
         self._leaving[pod.id] = request["id"]
         for process in self._children.of_pod(pod):
-            process.send_signal(signal.SIGKILL, everything=True)
+            process.send_signal(signal.SIGKILL, everything=False)
         self._finish_removal(pod)
 
     def _attach(self, request: Message, _: list[int]) -> None:
@@ -159,7 +159,7 @@ class Server:
             self._link.send({"exit": process.key, "code": ended[0], "signal": ended[1]})
         for other in self._children.of_pod(process.pod):
             if process.key == process.container.id == other.container.id:  # commands run in it end with the container
-                other.send_signal(signal.SIGKILL, everything=True)
+                other.send_signal(signal.SIGKILL, everything=False)
         self._finish_removal(process.pod)
 
     def _finish_removal(self, pod: Pod) -> None:
