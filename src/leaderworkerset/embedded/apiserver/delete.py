@@ -10,9 +10,12 @@ The finalizers `orphan` and `foregroundDeletion` are put on here, as the propaga
 takes them off when it has done its part.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
+
+import msgspec
 
 from leaderworkerset.api import meta, resources
 from leaderworkerset.api.field import FieldError, invalid, not_supported
@@ -44,6 +47,23 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
     dry_run: bool = False
+
+
+class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
+    """What must be so for the deletion to happen."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
+    """The body of a deletion."""
+
+    grace: int | None = msgspec.field(name="gracePeriodSeconds", default=None)
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    preconditions: Preconditions = Preconditions()
+    dry_run: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +190,21 @@ def _require_preconditions(call: Call, stored: JSONObject, chosen: DeleteOptions
 def read_options(call: Call) -> DeleteOptions:
     """Read the options of a deletion: those of the query, and over them those of the body."""
     sent = body.parse(call.body, body.media_type(call.headers)) if call.body else {}
-    if not isinstance(sent, dict):
-        raise refusal.bad_request("the body of a deletion must be DeleteOptions")
-    preconditions = sent.get("preconditions") or {}
-    grace = sent.get("gracePeriodSeconds", call.number("gracePeriodSeconds"))
-    orphan = sent.get("orphanDependents", call.flag("orphanDependents") if "orphanDependents" in call.query else None)
+    try:
+        told = msgspec.convert(sent, SentOptions)
+    except msgspec.ValidationError as error:
+        raise refusal.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
+    query = call.query
+    in_query = call.flag("orphanDependents") if "orphanDependents" in query else None
     chosen = DeleteOptions(
-        grace_period=grace,
-        propagation=sent.get("propagationPolicy") or call.query.get("propagationPolicy") or None,
-        orphan_dependents=orphan,
-        uid=preconditions.get("uid"),
-        resource_version=preconditions.get("resourceVersion"),
-        dry_run="All" in (sent.get("dryRun") or [call.query.get("dryRun")]),
+        grace_period=call.number("gracePeriodSeconds") if told.grace is None else told.grace,
+        propagation=told.propagation_policy or query.get("propagationPolicy") or None,
+        orphan_dependents=in_query if told.orphan_dependents is None else told.orphan_dependents,
+        uid=told.preconditions.uid,
+        resource_version=told.preconditions.resource_version,
+        dry_run=bool(told.dry_run or query.get("dryRun")),
     )
-    faults = _faults(chosen)
+    faults = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun") or "All"])]
     if faults:
         raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", faults)
     return chosen
@@ -195,9 +216,11 @@ def _faults(chosen: DeleteOptions) -> list[FieldError]:
         return [invalid("propagationPolicy", chosen.propagation, text)]
     if chosen.propagation is not None and chosen.propagation not in FINALIZER_OF:
         return [not_supported("propagationPolicy", chosen.propagation, ["Foreground", "Background", "Orphan", "nil"])]
-    if chosen.grace_period is not None and not isinstance(chosen.grace_period, int):
-        return [invalid("gracePeriodSeconds", chosen.grace_period, "must be a whole number")]
     return []
+
+
+def _dry_run_faults(values: Iterable[str]) -> list[FieldError]:
+    return [not_supported("dryRun", value, ["All"]) for value in values if value != "All"]
 
 
 def success(call: Call, obj: JSONObject) -> JSONObject:

@@ -77,6 +77,7 @@ class HttpServer:
         if self._server is not None and self._web is not None:
             self._server.close()
             self._api.end_watches()
+            self._web.pre_shutdown()  # closes idle connections
             await self._web.shutdown(FAREWELL)
             await self._server.wait_closed()
 

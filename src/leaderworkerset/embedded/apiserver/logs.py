@@ -20,13 +20,13 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes]:
     pod = get(backend, call)
     options = read_options(call, containers.container_of(pod, call.query.get("container", "")))
     if not meta.spec(pod).get("nodeName"):
-        return _nothing()
+        return _pieces(None, None)
     pieces = backend.node.current.logs(pod, options)
     try:
         first = await anext(pieces, None)
     except NodeError as error:
         raise refusal.bad_request(str(error)) from error
-    return _nothing() if first is None else _from(first, pieces)
+    return _pieces(first, pieces)
 
 
 def read_options(call: Call, container: str) -> LogOptions:
@@ -53,13 +53,10 @@ def read_options(call: Call, container: str) -> LogOptions:
     )
 
 
-async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _pieces(first: bytes | None, rest: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:
+    if first is None or rest is None:
+        return
     async with aclosing(cast("AsyncGenerator[bytes, None]", rest)):
         yield first
         async for piece in rest:
             yield piece
-
-
-async def _nothing() -> AsyncIterator[bytes]:
-    return
-    yield b""

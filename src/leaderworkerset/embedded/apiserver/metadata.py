@@ -16,7 +16,7 @@ SERVER_OWNED: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "resourceVersion", "selfLink",
     "uid",
 )  # fmt: skip
-KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 """What an update carries over from the stored object, whatever was sent."""
 
 IMMUTABLE: Final = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -36,7 +36,7 @@ def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSON
 def updated(metadata: JSONObject, old: JSONObject) -> JSONObject:
     """Return the metadata of an update with what an update cannot change put back."""
     sent = {name: value for name, value in metadata.items() if name not in {"selfLink", "generation"}}
-    kept = {name: old[name] for name in (*KEPT, "generation") if name in old}
+    kept: JSONObject = {name: old[name] for name in KEPT if name in old}
     return {**sent, **kept, "uid": sent.get("uid") or old["uid"], "resourceVersion": old["resourceVersion"]}
 
 

@@ -173,8 +173,13 @@ class Store:
             " JOIN history AS old ON old.revision = new.previous"
             f" WHERE new.revision > ? AND new.resource = ? AND new.previous BETWEEN 1 AND ?{then}"
             " ORDER BY 1, 2",
-            *(resource, revision, *parameters),
-            *(revision, resource, revision, *parameters),
+            resource,
+            revision,
+            *parameters,
+            revision,
+            resource,
+            revision,
+            *parameters,
         )
         return (row[2] for row in rows)
 
@@ -390,7 +395,7 @@ def _lock(path: str) -> FileLock:
 def _within(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:
     """Return the condition (and its parameters) that a row is of the namespace and behind `after`."""
     conditions = f" AND {table}.namespace = ?" if namespace else ""
-    parameters = (namespace,) if namespace else ()
+    parameters: tuple[str, ...] = (namespace,) if namespace else ()
     if after != ("", ""):
         conditions += f" AND ({table}.namespace, {table}.name) > (?, ?)"
         parameters += after

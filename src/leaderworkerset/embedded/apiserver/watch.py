@@ -92,7 +92,7 @@ class Watcher:
 
     def push(self, chunk: bytes) -> None:
         """Hand over lines; end the watcher if it has not taken earlier ones."""
-        if self._ended:
+        if self._ended or not chunk:
             return
         self._chunks.append(chunk)
         self._size += len(chunk)
@@ -131,7 +131,7 @@ class Feed:
 
     def __init__(self, subject: Subject, encoder: Encoder) -> None:
         self.subject = subject
-        self.watchers: set[Watcher] = set()
+        self.watchers: dict[Watcher, None] = {}  # a set that keeps its order
         self._encoder = encoder
         self._lines: list[bytes] = []
 
@@ -177,12 +177,17 @@ class WatchHub:
         self._timer: asyncio.Handle | None = None
         self._closed = False
 
+    @property
+    def watching(self) -> int:
+        """Return how many watchers there are."""
+        return sum(len(feed.watchers) for feed in self._feeds.values())
+
     def publish(self, changes: Sequence[Change]) -> None:
         """Take in the changes of a commit."""
         for change in changes:
             for feed in self._by_resource.get(change.key.resource, ()):
                 feed.take_in(change)
-        if self._timer is None and self._feeds:
+        if self._timer is None and self._feeds and not self._closed:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(max(self._delivered + PACE, loop.time()), self._deliver)
 
@@ -194,14 +199,14 @@ class WatchHub:
             self._by_resource.setdefault(subject.served.stored_as, []).append(feed)
         feed.deliver()
         watcher = Watcher()
-        feed.watchers.add(watcher)
+        feed.watchers[watcher] = None
         if self._closed:
             watcher.end()
         return feed, watcher
 
     def detach(self, feed: Feed, watcher: Watcher) -> None:
         """Forget a watcher."""
-        feed.watchers.discard(watcher)
+        feed.watchers.pop(watcher, None)
         if not feed.watchers and self._feeds.get(feed.subject.key) is feed:
             del self._feeds[feed.subject.key]
             self._by_resource[feed.subject.served.stored_as].remove(feed)

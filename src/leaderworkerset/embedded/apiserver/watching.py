@@ -22,8 +22,8 @@ from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.present import encoder_of
 from leaderworkerset.embedded.apiserver.representation import Representation
 from leaderworkerset.embedded.apiserver.selection import Selection
-from leaderworkerset.embedded.apiserver.store import Compacted
-from leaderworkerset.embedded.apiserver.watch import Feed, Subject, follow, line
+from leaderworkerset.embedded.apiserver.store import Compacted, Store
+from leaderworkerset.embedded.apiserver.watch import Feed, Subject, follow
 
 LONGEST: Final = 3600
 """Seconds a watch lasts that does not say how long."""
@@ -59,9 +59,10 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
     backend.store.flush()
     if revision > backend.store.revision:
         raise listing.too_new(revision, backend.store.revision)
-    if not plan.initial and revision and revision < backend.store.compacted:
-        raise refusal.too_old(revision, backend.store.compacted)
-    return _lines(backend, call, plan, shown)
+    try:
+        return Lines(backend, call, plan, shown)
+    except Compacted as error:
+        raise refusal.too_old(revision, error.oldest) from error
 
 
 def check(call: Call) -> None:
@@ -77,44 +78,49 @@ def check(call: Call) -> None:
     raise refusal.invalid("meta.k8s.io", "ListOptions", "", [fault])
 
 
-async def _lines(backend: Backend, call: Call, plan: Plan, shown: Representation) -> AsyncIterator[bytes]:
-    """Attach to the hub, yield what came before, then what comes, and detach."""
-    backend.store.flush()
-    encoder = encoder_of(backend, call, shown)
-    subject = Subject(call.served, plan.selection, encoder.name)
-    feed, watcher = backend.hub.attach(subject, encoder)
-    revision = backend.store.revision
+class Lines:
+    """The lines of one watch: what was there when it was opened, then what comes. Close it, or the hub keeps it."""
 
-    def progress() -> None:
-        if plan.bookmarks:
-            backend.store.flush()
-            feed.deliver()
-            watcher.push(feed.bookmark(backend.store.revision))
-
-    try:
+    def __init__(self, backend: Backend, call: Call, plan: Plan, shown: Representation) -> None:
+        encoder = encoder_of(backend, call, shown)
+        self._store, self._hub, self._plan = backend.store, backend.hub, plan
+        self._feed, self._watcher = backend.hub.attach(Subject(call.served, plan.selection, encoder.name), encoder)
         try:
-            first = _first(backend, feed, plan)
-        except Compacted as error:
-            gone = refusal.too_old(plan.revision, error.oldest)
-            yield line("ERROR", msgspec.json.encode(gone.status()))
-            return
+            self._watcher.push(_first(backend.store, self._feed, plan))
+        except Compacted:
+            self._detach()
+            raise
         if plan.marked:
-            first += feed.bookmark(revision, INITIAL_EVENTS_END)
-        if first:
-            yield first
-        async for chunk in follow(watcher, timeout=plan.timeout, progress=progress):
-            yield chunk
-    finally:
-        backend.hub.detach(feed, watcher)
+            self._watcher.push(self._feed.bookmark(backend.store.revision, INITIAL_EVENTS_END))
+        self._chunks = follow(self._watcher, timeout=plan.timeout, progress=self._progress)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._chunks)
+
+    async def aclose(self) -> None:
+        """Leave the hub."""
+        self._detach()
+
+    def _detach(self) -> None:
+        self._hub.detach(self._feed, self._watcher)
+
+    def _progress(self) -> None:
+        if self._plan.bookmarks:
+            self._store.flush()
+            self._feed.deliver()
+            self._watcher.push(self._feed.bookmark(self._store.revision))
 
 
-def _first(backend: Backend, feed: Feed, plan: Plan) -> bytes:
+def _first(store: Store, feed: Feed, plan: Plan) -> bytes:
     """Return the lines before the first change that the hub brings."""
     served = feed.subject.served
     if plan.initial:
-        return feed.added(_present(backend.store.list(served.stored_as, plan.selection.namespace), plan.selection))
+        return feed.added(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
     if plan.revision:
-        return feed.lines_of(backend.store.changes_since(plan.revision, served.stored_as))
+        return feed.lines_of(store.changes_since(plan.revision, served.stored_as))
     return b""
 
 

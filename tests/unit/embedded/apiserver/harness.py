@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from random import Random
 from typing import Any
 
 from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
+from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.server import ApiServer
 from leaderworkerset.embedded.apiserver.store import Store
 from leaderworkerset.kube.transport import Request
@@ -123,12 +125,18 @@ class Watch:
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in events if event]
 
 
+@lru_cache
+def served() -> tuple[Kind, ...]:
+    """Return the built-in kinds, made once."""
+    return tuple(kinds())
+
+
 def run(scenario: Callable[[Api], Awaitable[None]], store: Store | None = None) -> None:
     """Run a scenario on a fresh server."""
 
     async def with_server() -> None:
         clock = StoppedClock()
-        server = ApiServer(store or Store(), kinds(), clock, random=Random(1))
+        server = ApiServer(store or Store(), served(), clock, random=Random(1))
         await server.start()
         try:
             async with asyncio.timeout(10):

@@ -1,5 +1,7 @@
 """GET of a collection."""
 
+from typing import Any
+
 import pytest
 from tests.unit.embedded.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Answer, Api, config_map, pod, run
 
@@ -48,7 +50,7 @@ def test_all_namespaces_are_listed_without_one() -> None:
     ],
     ids=str,
 )
-def test_selectors_choose(query: dict[str, str], expected: list[str]) -> None:
+def test_selectors_choose(query: dict[str, Any], expected: list[str]) -> None:
     async def scenario(api: Api) -> None:
         await api.create(PODS, pod("a", nodeName="node-0"))
         await api.create(PODS, pod("b"))
@@ -72,7 +74,7 @@ def test_selectors_choose(query: dict[str, str], expected: list[str]) -> None:
     ],
     ids=["pod field", "other field", "labels", "limit", "continue"],
 )
-def test_what_cannot_be_understood_is_refused(path: str, query: dict[str, str], text: str) -> None:
+def test_what_cannot_be_understood_is_refused(path: str, query: dict[str, Any], text: str) -> None:
     async def scenario(api: Api) -> None:
         code, reason, message = (await api.get(path, **query)).refusal
         assert (code, reason) == (400, "BadRequest")

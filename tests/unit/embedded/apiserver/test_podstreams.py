@@ -1,0 +1,219 @@
+"""Logs, commands and ports of pods."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.unit.embedded.apiserver.harness import PODS, Api, StoppedClock, pod
+from tests.unit.embedded.apiserver.test_http import TOKEN, Door, door
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions, NodeError
+
+EXEC = f"{PODS}/web/exec?command=cat&stdin=true&stdout=true"
+V4, V5 = ("v4.channel.k8s.io",), ("v5.channel.k8s.io", "v4.channel.k8s.io")
+
+
+class EchoSession:
+    """A command that repeats its input until that ends, says so on its error stream, and exits with 3."""
+
+    def __init__(self) -> None:
+        self.stdout = asyncio.StreamReader()
+        self.stderr: asyncio.StreamReader | None = asyncio.StreamReader()
+        self.size = (0, 0)
+        self.killed = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def write(self, data: bytes) -> None:
+        self.stdout.feed_data(data)
+
+    async def close_stdin(self) -> None:
+        assert self.stderr is not None
+        self.stderr.feed_data(b"bye")
+        self.stdout.feed_eof()
+        self.stderr.feed_eof()
+        self._ended.set()
+
+    def resize(self, columns: int, rows: int) -> None:
+        self.size = (columns, rows)
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        return 3
+
+    async def kill(self) -> None:
+        self.killed.set()
+        if not self._ended.is_set():
+            await self.close_stdin()
+
+
+class FakeNode:
+    """A node with one log, one command and one port."""
+
+    def __init__(self) -> None:
+        self.options: LogOptions | None = None
+        self.session = EchoSession()
+        self.port = 0
+
+    async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+        self.options = options
+        if options.previous:
+            raise NodeError('previous terminated container "main" in pod "web" not found')
+        yield b"one\n"
+        yield b"two\n"
+
+    async def exec(
+        self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
+    ) -> ExecSession:
+        if command != ("cat",):
+            raise NodeError(f"{command[0]}: not found in container {container}")
+        return self.session
+
+    async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+
+def run(scenario: Callable[[Door, FakeNode], Awaitable[None]]) -> None:
+    async def opened() -> None:
+        async with asyncio.timeout(10), door() as one:
+            node = FakeNode()
+            one.api.attach_node(node)
+            await Api(one.api, StoppedClock()).create(PODS, pod(nodeName="node-0"))
+            await scenario(one, node)
+
+    asyncio.run(opened())
+
+
+def connect(door: Door, path: str, protocols: tuple[str, ...]) -> Any:
+    url = f"ws://127.0.0.1:{door.port}{path}"
+    return door.session.ws_connect(url, protocols=protocols, headers={"authorization": f"Bearer {TOKEN}"})
+
+
+def test_a_log_is_streamed_with_its_options() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        api = Api(door.api, StoppedClock())
+        answer = await api.get(f"{PODS}/web/log", follow="true", tailLines="5", limitBytes="100", timestamps="true")
+        assert (answer.headers["content-type"], answer.body) == ("text/plain", b"one\ntwo\n")
+        expected = LogOptions(container="main", follow=True, timestamps=True, tail_lines=5, limit_bytes=100)
+        assert node.options == expected
+
+    run(scenario)
+
+
+def test_what_the_node_refuses_is_a_status() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        api = Api(door.api, StoppedClock())
+        answer = await api.get(f"{PODS}/web/log", previous="true")
+        text = 'previous terminated container "main" in pod "web" not found'
+        assert answer.refusal == (400, "BadRequest", text)
+        other = await api.get(f"{PODS}/web/log", container="side")
+        assert other.refusal == (400, "BadRequest", "container side is not valid for pod web")
+        negative = await api.get(f"{PODS}/web/log", tailLines="-1")
+        assert negative.refusal[:2] == (422, "Invalid")
+        code, body = await door.send("GET", f"{PODS}/web/exec?command=cat")
+        assert (code, body["reason"]) == (400, "BadRequest")
+
+    run(scenario)
+
+
+def test_several_containers_must_be_told_apart() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        api = Api(door.api, StoppedClock())
+        containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
+        await api.create(PODS, pod("two", containers=containers, nodeName="node-0"))
+        answer = await api.get(f"{PODS}/two/log")
+        text = "a container name must be specified for pod two, choose one of: [a b]"
+        assert answer.refusal == (400, "BadRequest", text)
+        assert (await api.get(f"{PODS}/two/log", container="b")).code == 200
+
+    run(scenario)
+
+
+def test_a_pod_without_a_node_has_no_log_yet() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        api = Api(door.api, StoppedClock())
+        await api.create(PODS, pod("waiting"))
+        assert (await api.get(f"{PODS}/waiting/log")).body == b""
+
+    run(scenario)
+
+
+def test_a_command_talks_over_channels_and_reports_its_exit() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async with connect(door, EXEC, V5) as socket:
+            assert socket.protocol == "v5.channel.k8s.io"
+            await socket.send_bytes(b"\x04" + json.dumps({"Width": 80, "Height": 24}).encode())
+            await socket.send_bytes(b"\x00hello")
+            assert await socket.receive_bytes() == b"\x01hello"
+            assert node.session.size == (80, 24)
+            await socket.send_bytes(b"\xff\x00")
+            assert await socket.receive_bytes() == b"\x02bye"
+            last = await socket.receive_bytes()
+            status = json.loads(last[1:])
+            assert (last[0], status["reason"]) == (3, "NonZeroExitCode")
+            assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "3"}]
+            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+    run(scenario)
+
+
+def test_a_client_that_leaves_ends_the_command() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async with connect(door, EXEC, V4):
+            pass
+        await node.session.killed.wait()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("path", "protocols"),
+    [
+        (f"{PODS}/web/exec?command=nothing", V5),
+        (f"{PODS}/web/exec", V5),
+        (f"{PODS}/web/exec?command=cat", ("v3.channel.k8s.io",)),
+        (f"{PODS}/web/portforward", V4),
+        (f"{PODS}/web/portforward?ports=0", V4),
+        (f"{PODS}/web/log", V4),
+    ],
+    ids=["program", "no command", "protocol", "no ports", "port", "not a stream"],
+)
+def test_what_cannot_be_upgraded_is_refused_beforehand(path: str, protocols: tuple[str, ...]) -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+            async with connect(door, path, protocols):
+                pass
+        assert caught.value.status == 400
+
+    run(scenario)
+
+
+def test_a_port_is_forwarded_both_ways() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write((await reader.read(100)).upper())
+            await writer.drain()
+            writer.close()
+
+        async with await asyncio.start_server(shout, "127.0.0.1", 0) as server:
+            node.port = server.sockets[0].getsockname()[1]
+            async with connect(door, f"{PODS}/web/portforward?ports=8080", V4) as socket:
+                assert await socket.receive_bytes() == b"\x00\x90\x1f"
+                assert await socket.receive_bytes() == b"\x01\x90\x1f"
+                await socket.send_bytes(b"\x00hello")
+                assert await socket.receive_bytes() == b"\x00HELLO"
+
+    run(scenario)
+
+
+def test_a_port_nobody_listens_on_is_told_on_its_error_channel() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        node.port = 1
+        async with connect(door, f"{PODS}/web/portforward?ports=8080", V4) as socket:
+            frames = [await socket.receive_bytes() for _ in range(3)]
+            assert frames[2].startswith(b"\x01error forwarding port 8080: ")
+
+    run(scenario)
