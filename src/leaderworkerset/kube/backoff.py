@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class Backoff:
     """Waits `base` seconds after the first failure and doubles from there, up to `limit`.
 
-    >>> backoff = Backoff(base=0.005, limit=1000)
+    >>> backoff = Backoff(base=0.005, limit=1000.0)
     >>> [backoff.delay(failures) for failures in (0, 1, 2, 3, 50)]
-    [0.0, 0.005, 0.01, 0.02, 1000]
+    [0.0, 0.005, 0.01, 0.02, 1000.0]
     """
 
     base: float

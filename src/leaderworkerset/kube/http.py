@@ -11,8 +11,8 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from types import MappingProxyType
@@ -77,9 +77,9 @@ class HTTPTransport:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send one request and yield its answer as a stream; leaving the context closes the connection."""
-        async with self._answer(self._stream_session(), request) as answer:
+        async with self._answer(self._stream_session(), request) as answer, aclosing(self._chunks(answer)) as chunks:
             try:
-                yield StreamResponse(answer.status, _lower(answer), self._chunks(answer))
+                yield StreamResponse(answer.status, _lower(answer), chunks)
             finally:
                 answer.close()
 
@@ -166,7 +166,7 @@ class HTTPTransport:
                 self._context, self._shown = tls.build_context(self._access.tls, shown), shown
         return self._context
 
-    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         with self._faults():
             async for chunk in answer.content.iter_any():
                 yield chunk

@@ -3,7 +3,7 @@
 aiohttp's own `readline` refuses lines over its buffer size; one pod with many annotations is longer than that.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 
 class LineSplitter:
@@ -29,7 +29,7 @@ class LineSplitter:
         return [line for line in (first, *lines) if line.strip()]
 
 
-async def split(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+async def split(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:
     """Yield the lines of a stream, those that came together in one list; an unfinished last line is dropped."""
     splitter = LineSplitter()
     async for chunk in chunks:

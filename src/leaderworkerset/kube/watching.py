@@ -8,6 +8,7 @@ have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for l
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -95,10 +96,11 @@ class Watcher:
         async with self._client.open(request) as response:
             opened = asyncio.get_running_loop().time()
             self._feed(watch.Opened())
-            async for batch in lines.split(response.chunks):
-                self._feed(*map(_event, batch))
-                if self._state.phase not in STREAMING:
-                    return
+            async with aclosing(lines.split(response.chunks)) as batches:
+                async for batch in batches:
+                    self._feed(*map(_event, batch))
+                    if self._state.phase not in STREAMING:
+                        return
         self._feed(watch.Ended(asyncio.get_running_loop().time() - opened))
 
     def _feed(self, *inputs: watch.Input) -> None:
