@@ -131,3 +131,13 @@ def test_pods_of_a_node_that_is_gone_are_removed(tmp_path: Path) -> None:
             await world.until_named(PODS)
 
     asyncio.run(scenario())
+
+
+def test_pods_of_a_node_that_never_was_are_removed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            await create_pod(world, "stranded", nodeName="ghost")
+            await create_pod(world, "settled", nodeName="node-0")
+            await world.until_named(PODS, "settled")
+
+    asyncio.run(scenario())

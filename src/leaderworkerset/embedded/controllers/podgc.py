@@ -50,8 +50,9 @@ class PodGarbageCollector:
             writes.append(Removed(PODS, meta.key(pod), meta.uid(pod)))
 
     def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
+        """Name the node of a pod where it is not known: gone before this process began, or not heard of yet."""
         for node in node_index(change.new or {}):
-            if self.nodes.has_synced and self.nodes.store.get(ObjectKey("", node)) is None:
+            if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)
 
     async def _is_gone(self, key: ObjectKey) -> bool:
