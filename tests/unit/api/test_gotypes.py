@@ -105,6 +105,11 @@ def test_round_trip(type_name: str, value: Any, expected: Any) -> None:
         ({"priority": True}, "spec.priority: Invalid value: true: must be an integer of 32 bits"),
         ({"priority": 1.0}, "spec.priority: Invalid value: 1.0: must be an integer of 32 bits"),
         ({"priority": 2**31}, "spec.priority: Invalid value: 2147483648: must be an integer of 32 bits"),
+        ({"priority": -(2**31) - 1}, "spec.priority: Invalid value: -2147483649: must be an integer of 32 bits"),
+        (
+            {"activeDeadlineSeconds": 2**63},
+            "spec.activeDeadlineSeconds: Invalid value: 9223372036854775808: must be an integer of 64 bits",
+        ),
         ({"nodeSelector": []}, "spec.nodeSelector: Invalid value: []: must be an object"),
         ({"nodeSelector": {"a": 1}}, "spec.nodeSelector[a]: Invalid value: 1: must be a string"),
         ({"overhead": {"cpu": "much"}}, 'spec.overhead[cpu]: Invalid value: "much": must be a quantity like'),
@@ -114,6 +119,14 @@ def test_a_wrong_type_is_an_error_that_names_the_field(value: Any, message: str)
     with pytest.raises(GoTypeError) as caught:
         round_trip("PodSpec", value, "spec")
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("priority", 2**31 - 1), ("priority", -(2**31)), ("activeDeadlineSeconds", 2**63 - 1)],
+)
+def test_integers_may_be_as_large_as_their_type(field: str, value: int) -> None:
+    assert round_trip("PodSpec", {field: value})[field] == value
 
 
 @pytest.mark.parametrize("value", ["yesterday", "2026-01-31T12:00:00", 5])

@@ -22,6 +22,11 @@ def test_rounding_stays_within_one(percent: int, whole: int) -> None:
     assert up - down <= 1
 
 
+def test_numbers_and_percentages_can_be_scaled() -> None:
+    assert intstr.is_scalable(5)
+    assert intstr.is_scalable("5%")
+
+
 @pytest.mark.parametrize("value", ["5", "five", "%", "1.5%", "9" * 19 + "%"])
 def test_what_is_no_percentage_cannot_be_scaled(value: str) -> None:
     assert not intstr.is_scalable(value)
