@@ -1,0 +1,237 @@
+"""Start and end a control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok.
+
+    with control_plane(assets(say), directory) as plane: plane.server, plane.token, plane.kubeconfig
+
+All processes are children of this one and die with it. Their logs are in the directory.
+"""
+
+import base64
+import contextlib
+import ctypes
+import json
+import os
+import secrets
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+LOOPBACK = "127.0.0.1"
+START_SECONDS = 60.0
+STOP_SECONDS = 10.0
+KWOK_STAGES = Path(__file__).parent / "stages.yaml"
+PR_SET_PDEATHSIG = 1
+
+
+class StartError(Exception):
+    """A part of the control plane did not come up; the text has the end of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """A control plane that runs."""
+
+    directory: Path
+    assets: Path
+    server: str
+    token: str
+    authority: Path
+    processes: dict[str, "subprocess.Popen[bytes]"]
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Return the kubeconfig of the administrator."""
+        return self.directory / "kubeconfig"
+
+    def log(self, name: str) -> str:
+        """Return the end of a process's log."""
+        return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
+
+
+@contextmanager
+def control_plane(assets: Path, directory: Path) -> Iterator[Plane]:
+    """Run a control plane until the context is left."""
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    ports = free_ports(3)
+    token = secrets.token_urlsafe(24)
+    pki = directory / "pki"
+    write_service_account_key(directory)
+    (directory / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
+    plane = Plane(directory, assets, f"https://{LOOPBACK}:{ports[2]}", token, pki / "apiserver.crt", processes)
+    try:
+        start(plane, "etcd", etcd_flags(directory, ports))
+        start(plane, "kube-apiserver", apiserver_flags(directory, ports))
+        await_ready(plane)
+        write_kubeconfig(plane)
+        start(plane, "kube-controller-manager", controller_manager_flags(plane))
+        start(plane, "kube-scheduler", client_flags(plane, "kube-scheduler"))
+        start(plane, "kwok", kwok_flags(plane))
+        yield plane
+    finally:
+        for process in reversed(processes.values()):
+            stop(process)
+
+
+def etcd_flags(directory: Path, ports: list[int]) -> list[str]:
+    """Return the flags of an etcd that does not sync to disk: nothing of a test must last."""
+    client, peer = f"http://{LOOPBACK}:{ports[0]}", f"http://{LOOPBACK}:{ports[1]}"
+    return [
+        f"--data-dir={directory / 'etcd'}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--unsafe-no-fsync",
+    ]
+
+
+def apiserver_flags(directory: Path, ports: list[int]) -> list[str]:
+    """Return the flags of the API server; it makes its own certificate in `pki`."""
+    return [
+        f"--etcd-servers=http://{LOOPBACK}:{ports[0]}",
+        f"--secure-port={ports[2]}",
+        f"--bind-address={LOOPBACK}",
+        f"--cert-dir={directory / 'pki'}",
+        f"--token-auth-file={directory / 'tokens.csv'}",
+        "--authorization-mode=RBAC",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={directory / 'service-account.key'}",
+        f"--service-account-signing-key-file={directory / 'service-account.key'}",
+        "--service-cluster-ip-range=10.0.0.0/16",
+        "--endpoint-reconciler-type=none",
+        "--max-requests-inflight=3000",
+        "--max-mutating-requests-inflight=1000",
+    ]
+
+
+def client_flags(plane: Plane, name: str) -> list[str]:
+    """Return the flags by which a controller finds the API server."""
+    return [
+        f"--kubeconfig={plane.kubeconfig}",
+        f"--authentication-kubeconfig={plane.kubeconfig}",
+        f"--authorization-kubeconfig={plane.kubeconfig}",
+        "--leader-elect=false",
+        "--kube-api-qps=1000",
+        "--kube-api-burst=2000",
+        f"--bind-address={LOOPBACK}",
+        "--secure-port=0",
+        f"--cert-dir={plane.directory / name}",
+    ]
+
+
+def controller_manager_flags(plane: Plane) -> list[str]:
+    """Return the flags of the controller manager: with its usual 20 requests a second it would be what is measured."""
+    return [
+        *client_flags(plane, "kube-controller-manager"),
+        "--controllers=*,-nodeipam,-cloud-node-lifecycle,-service-lb-controller,-node-route-controller",
+        f"--service-account-private-key-file={plane.directory / 'service-account.key'}",
+        f"--root-ca-file={plane.authority}",
+        "--concurrent-statefulset-syncs=20",
+        "--concurrent-gc-syncs=40",
+    ]
+
+
+def kwok_flags(plane: Plane) -> list[str]:
+    """Return the flags of kwok, which plays the nodes by the stages of this folder."""
+    return [
+        f"--kubeconfig={plane.kubeconfig}",
+        "--manage-all-nodes=false",
+        "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+        f"--config={KWOK_STAGES}",
+        "--server-address=",
+    ]
+
+
+def start(plane: Plane, name: str, flags: list[str]) -> None:
+    """Start one program; it dies with this process."""
+    library = ctypes.CDLL(None)
+    with (plane.directory / f"{name}.log").open("wb") as log:
+        plane.processes[name] = subprocess.Popen(
+            [plane.assets / name, *flags],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=plane.directory,
+            env={"HOME": str(plane.directory), "PATH": os.environ["PATH"]},
+            preexec_fn=lambda: library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one call, no locks
+        )
+
+
+def stop(process: "subprocess.Popen[bytes]") -> None:
+    """End a process, by force if it does not end by itself."""
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def await_ready(plane: Plane) -> None:
+    """Wait until the API server says that it is ready; a process that ended meanwhile is told with its log."""
+    deadline = time.monotonic() + START_SECONDS
+    while not is_ready(plane):
+        for name, process in plane.processes.items():
+            if process.poll() is not None:
+                raise StartError(f"{name} ended with {process.returncode}:\n{plane.log(name)}")
+        if time.monotonic() > deadline:
+            raise StartError(f"kube-apiserver is not ready after {START_SECONDS:.0f} s:\n{plane.log('kube-apiserver')}")
+        time.sleep(0.1)
+
+
+def is_ready(plane: Plane) -> bool:
+    """Ask /readyz."""
+    if not plane.authority.exists():
+        return False
+    request = urllib.request.Request(f"{plane.server}/readyz", headers={"Authorization": f"Bearer {plane.token}"})
+    with contextlib.suppress(OSError, urllib.error.URLError):
+        context = ssl.create_default_context(cafile=str(plane.authority))
+        return bool(urllib.request.urlopen(request, timeout=2, context=context).status == 200)
+    return False
+
+
+def write_kubeconfig(plane: Plane) -> None:
+    """Write the administrator's kubeconfig (JSON is YAML)."""
+    authority = base64.b64encode(plane.authority.read_bytes()).decode()
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {"server": plane.server, "certificate-authority-data": authority}}],
+        "users": [{"name": "admin", "user": {"token": plane.token}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+        "current-context": "test",
+    }
+    plane.kubeconfig.write_text(json.dumps(content))
+    plane.kubeconfig.chmod(0o600)
+
+
+def write_service_account_key(directory: Path) -> None:
+    """Write the key that signs tokens of service accounts."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
+    (directory / "service-account.key").write_bytes(pem)
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that are free now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind((LOOPBACK, 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
