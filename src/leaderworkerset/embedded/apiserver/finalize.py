@@ -5,7 +5,6 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import body, refusal
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.store import Stale
 from leaderworkerset.embedded.apiserver.update import is_finished, require_preconditions
 
 
@@ -19,12 +18,9 @@ async def finalize(backend: Backend, call: Call) -> JSONObject:
     require_preconditions(call, sent, stored)
     spec = {**meta.spec(stored), "finalizers": meta.spec(sent).get("finalizers") or []}
     wanted = {**stored, "spec": spec}
-    try:
-        if is_finished(wanted):
-            backend.store.delete(call.key, stored)
-        else:
-            wanted = backend.store.update(call.key, wanted, stored)
-    except Stale as error:
-        raise refusal.stale(call.served.resource, call.name) from error
+    if is_finished(wanted):
+        backend.store.delete(call.key, stored)
+    else:
+        wanted = backend.store.update(call.key, wanted, stored)
     await backend.store.settle()
     return wanted

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import (
     binding,
+    containers,
     create,
     delete,
     deletecollection,
@@ -41,6 +42,8 @@ async def route(backend: Backend, call: Call) -> Answer:
     handler = HANDLERS.get((call.method, scope, call.subresource))
     if handler is None:
         raise refusal.method_not_allowed()
+    if call.subresource not in AS_TEXT:
+        representation.negotiate(call.headers.get("accept", ""))  # refuse before anything is written
     return await handler(backend, call)
 
 
@@ -96,7 +99,8 @@ async def _logs(backend: Backend, call: Call) -> Answer:
     return StreamResponse(200, {"content-type": "text/plain"}, await logs.logs(backend, call))
 
 
-async def _upgrade_required(_backend: Backend, _call: Call) -> Answer:
+async def _upgrade_required(backend: Backend, call: Call) -> Answer:
+    containers.running_pod(backend, call)
     raise refusal.bad_request("Upgrade request required: the embedded cluster speaks WebSockets, not SPDY")
 
 
@@ -134,6 +138,9 @@ HANDLERS: Final[dict[tuple[str, Scope, str], Handler]] = {
 }
 
 OWN_SUBRESOURCES: Final = {"pods": ("binding", "eviction", "log", "exec", "portforward"), "namespaces": ("finalize",)}
+
+AS_TEXT: Final = {"log"}
+"""Subresources whose answers are no objects."""
 
 REFUSED: Final = {
     "pods": ("attach", "ephemeralcontainers", "proxy", "resize"),

@@ -96,5 +96,9 @@ def test_reviews_tell_who_asks_and_that_everything_is_allowed() -> None:
         rules = await api.create("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": "a"}})
         assert rules["status"]["resourceRules"][0]["verbs"] == ["*"]
         assert (await api.get("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")).code == 405
+        protobuf = {"content-type": "application/vnd.kubernetes.protobuf"}
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        binary = await api.send("POST", path, b"k8s\x00...", headers=protobuf)
+        assert binary["status"]["allowed"] is True
 
     run(scenario)
