@@ -50,6 +50,20 @@ def test_addresses_of_removed_pods_are_not_reused_at_once(tmp_path: Path) -> Non
     asyncio.run(scenario())
 
 
+def test_a_container_does_not_carry_the_mounts_of_other_pods(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            counts = []
+            for number in range(10):
+                _, output = await made.sh(
+                    await made.pod(f"pod-{number}"), "grep -c /state/sandbox /proc/self/mountinfo"
+                )
+                counts.append(output)
+            assert counts == ["0\n"] * 10
+
+    asyncio.run(scenario())
+
+
 def _own_memory(pid: int) -> int:
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))

@@ -2,8 +2,8 @@
 
 Per pod: UTS, IPC and network namespaces, held open by descriptors, and a tmpfs for /dev/shm. Per container: a PID
 namespace (or that of the pod) and a mount namespace, in which /tmp is a tmpfs that shows what the host has there: so
-programs and files in the host's /tmp can be used, while sockets and files that pods make there do not meet. The launcher makes a pod's namespaces by entering fresh ones and
-coming back, so a pod without containers costs no process.
+programs and files in the host's /tmp can be used, while sockets and files that pods make there do not meet. The
+launcher makes a pod's namespaces by entering fresh ones and coming back, so a pod without containers costs no process.
 """
 
 import os
@@ -42,10 +42,10 @@ class NamespaceGround:
 
     def __init__(self, run: str, gateway: str | None) -> None:
         syscalls.mount(None, None, "/", syscalls.MS_REC | syscalls.MS_SLAVE)
+        self._run = run
         self._pods_directory = f"{run}/pods"
         self._point = f"{run}/root"
         syscalls.mount("tmpfs", "tmpfs", run, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
-        syscalls.mount(None, None, run, syscalls.MS_UNBINDABLE)  # so that no container's / repeats it
         for path in (self._pods_directory, self._point):
             os.mkdir(path)
         syscalls.mount("tmpfs", "tmpfs", self._pods_directory, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
@@ -109,6 +109,7 @@ class NamespaceGround:
         if held.init is not None:
             adopt_orphans()
         syscalls.unshare(syscalls.CLONE_NEWNS)
+        syscalls.mount(None, None, self._run, syscalls.MS_UNBINDABLE)  # so that the container's / does not repeat it
         build_root(self._plan_root(pod, container))
 
     def join(self, pod: Pod, first: int) -> None:

@@ -103,7 +103,7 @@ def _repeat(entry: "os.DirEntry[str]", place: str) -> None:
     else:
         os.mknod(place)
     try:
-        bind(entry.path, place)
+        syscalls.mount(None, entry.path, place, syscalls.MS_BIND | (syscalls.MS_REC if directory else 0))
     except OSError as error:
         if error.errno not in _UNUSABLE:
             raise
