@@ -104,6 +104,21 @@ def test_columns_show_nothing_where_there_is_nothing(kind: Kind) -> None:
     assert kind.cells(obj | {"status": {"readyReplicas": 1}}, now)[1] == 1
 
 
+def test_columns_of_other_types_are_texts() -> None:
+    declared = [
+        {"name": "List", "type": "string", "jsonPath": ".spec.list[*]"},
+        {"name": "Flag", "type": "boolean", "jsonPath": ".spec.flag"},
+        {"name": "Text", "type": "string", "jsonPath": ".spec.flag"},
+        {"name": "Object", "type": "string", "jsonPath": ".spec.object"},
+    ]
+    kind = kind_from_crd(
+        DEFINITIONS.prepare("create", definition(versions=[VERSION | {"additionalPrinterColumns": declared}]), None)
+    )
+    obj = {"metadata": {"name": "a"}, "spec": {"list": [1, "b"], "flag": True, "object": {"x": 1}}}
+    assert kind.cells(obj, datetime(2026, 1, 1, tzinfo=UTC)) == ["a", "1,b", True, "true", '{"x":1}']
+    assert [column.name for column in kind_from_crd(definition()).columns] == ["Name", "Age"]
+
+
 def test_a_new_definition_is_established() -> None:
     found = DEFINITIONS.prepare("create", leaderworkerset_crd(), None)
     assert DEFINITIONS.validate("create", found, None) == []
@@ -137,6 +152,7 @@ def test_rules_that_are_not_evaluated_are_told() -> None:
     )
 
 
+VERSION: Object = definition()["spec"]["versions"][0]
 ROOT = "spec.versions[0].schema.openAPIV3Schema"
 FAULTS: list[tuple[Object, str]] = [
     (definition() | {"metadata": {"name": "x"}}, 'metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group'),
@@ -153,13 +169,29 @@ FAULTS: list[tuple[Object, str]] = [
     (definition({"type": "object", "properties": {"a": {"type": "string", "$ref": "#/x"}}}), f"{ROOT}.properties[a].$ref: Forbidden: $ref is not supported"),
     (definition({"type": "object", "properties": {"a": {"type": "string", "default": 3}}}), f'{ROOT}.properties[a].default: Invalid value: "integer": {ROOT}.properties[a].default in body must be of type string: "integer"'),
     (definition({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"}}}), f"{ROOT}.properties[a].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map"),
+    (definition(group=""), "spec.group: Required value"),
+    (definition(group="a.B"), 'spec.group: Invalid value: "a.B": a lowercase RFC 1123 subdomain must consist of'),
+    (definition(names={"plural": "2things", "kind": "Thing"}), 'spec.names.plural: Invalid value: "2things": a DNS-1035 label must consist of'),
+    (definition(versions=[{"name": "v1", "served": True, "storage": False}]), 'spec.versions: Invalid value: ["v1"]: must have exactly one version marked as storage version'),
+    (definition(versions=[{"name": "V1", "served": True, "storage": True}]), 'spec.versions[0].name: Invalid value: "V1": a DNS-1035 label must consist of'),
+    (definition(versions=[VERSION | {"additionalPrinterColumns": [{"type": "text", "jsonPath": "x"}]}]), 'spec.versions[0].additionalPrinterColumns[0].type: Unsupported value: "text"'),
+    (definition(versions=[VERSION | {"additionalPrinterColumns": [{"type": "string", "jsonPath": "x"}]}]), "spec.versions[0].additionalPrinterColumns[0].jsonPath: Invalid value: \"x\": 'x' is not supported from 'x' on"),
+    (definition(versions=[VERSION | {"subresources": {"scale": {"specReplicasPath": ".x", "statusReplicasPath": ".status.r"}}}]), 'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".x": should be a json path under .spec'),
+    (definition({"type": "object", "properties": {"a": 3}}), f"{ROOT}.properties[a]: Invalid value: 3: must be an object"),
+    (definition({"type": "object", "properties": {"a": {"type": "text"}}}), f'{ROOT}.properties[a].type: Unsupported value: "text"'),
+    (definition({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-embedded-resource": True}}}), f'{ROOT}.properties[a].type: Invalid value: "string": must be object if x-kubernetes-embedded-resource is true'),
+    (definition({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}), f"{ROOT}.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"),
+    (definition({"type": "object", "additionalProperties": {"type": "array", "items": {}, "uniqueItems": True}}), f"{ROOT}.additionalProperties.uniqueItems: Forbidden"),
+    (definition({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}), f'{ROOT}.properties[a].pattern: Invalid value: "(": must be a valid regular expression'),
+    (definition({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}}}), f'{ROOT}.properties[a].x-kubernetes-list-map-keys[0]: Not found: "k"'),
+    (definition({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string", "default": 1}}}}), f"{ROOT}.properties[a].items.default: Invalid value"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("given", "text"), FAULTS, ids=[text[:70] for _, text in FAULTS])
 def test_faults_of_a_definition(given: Object, text: str) -> None:
     faults = DEFINITIONS.validate("create", DEFINITIONS.prepare("create", given, None), None)
-    assert text in [str(fault) for fault in faults]
+    assert any(str(fault).startswith(text) for fault in faults), list(map(str, faults))
 
 
 def test_what_a_definition_may_not_change() -> None:

@@ -41,9 +41,18 @@ class Hooks:
         self.handlers: dict[str, Handler] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.port = 0
+        self.raw: bytes | None = None
+        self.hang_up = False
 
     async def serve(self, request: web.Request) -> web.Response:
+        if self.raw is not None:
+            return web.Response(body=self.raw)
+        if self.hang_up and request.transport is not None:
+            self.hang_up = False
+            request.transport.close()
         review = msgspec.json.decode(await request.read())["request"]
+        if request.transport is None or request.transport.is_closing():
+            return web.Response()
         self.asked.append((request.path, review))
         answer = self.handlers[request.path](review)
         if "code" in answer:
@@ -250,6 +259,41 @@ def test_a_webhook_that_is_not_there_fails_the_request_unless_it_may_be_ignored(
         )
         admission.use_validating([configuration(VALIDATING.kind(), gone | {"failurePolicy": "Ignore"})])
         await admission.validate(attempt())
+
+    run(authority, scenario)
+
+
+def test_a_webhook_that_takes_too_long_fails_the_request(authority: trustme.CA) -> None:
+    async def scenario(hooks: Hooks, admission: Admission) -> None:
+        hooks.handlers["/slow"] = lambda _: {"never": True}
+        declared = configuration(VALIDATING.kind(), hooks.webhook("/slow"))
+        declared["webhooks"][0]["timeoutSeconds"] = 0
+        admission.use_validating([declared])
+        with pytest.raises(Refusal, match="context deadline exceeded after 0s"):
+            await admission.validate(attempt())
+
+    run(authority, scenario)
+
+
+def test_a_connection_that_the_webhook_closed_meanwhile_is_opened_anew(authority: trustme.CA) -> None:
+    async def scenario(hooks: Hooks, admission: Admission) -> None:
+        hooks.handlers["/x"] = lambda _: {}
+        admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/x"))])
+        await admission.validate(attempt())
+        hooks.hang_up = True
+        await admission.validate(attempt())
+        assert len(hooks.asked) == 2
+
+    run(authority, scenario)
+
+
+def test_an_answer_that_is_no_review_fails_the_request(authority: trustme.CA) -> None:
+    async def scenario(hooks: Hooks, admission: Admission) -> None:
+        admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/raw"))])
+        for raw, text in ((b"<html>", "received invalid webhook response"), (b"{}", "webhook response is absent")):
+            hooks.raw = raw
+            with pytest.raises(Refusal, match=text):
+                await admission.validate(attempt())
 
     run(authority, scenario)
 

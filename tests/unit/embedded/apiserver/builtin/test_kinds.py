@@ -51,6 +51,11 @@ DEFAULTS: list[tuple[str, dict[str, Any], str, Any]] = [
         "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}], "selector": {"a": "b"}, "clusterIP": "None",
         "clusterIPs": ["None"], "type": "ClusterIP", "sessionAffinity": "None", "ipFamilies": ["IPv4"],
         "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster"}),
+    ("services", {"spec": {"type": "LoadBalancer", "sessionAffinity": "ClientIP", "ports": [PORT]}}, "spec", {
+        "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}], "type": "LoadBalancer",
+        "sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}},
+        "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
+        "externalTrafficPolicy": "Cluster", "allocateLoadBalancerNodePorts": True}),
     ("services", {"spec": {"type": "ExternalName", "externalName": "x.y"}}, "spec", {
         "type": "ExternalName", "externalName": "x.y", "sessionAffinity": "None"}),
     ("secrets", {"stringData": {"a": "b"}}, "data", {"a": base64.b64encode(b"b").decode()}),
@@ -97,6 +102,10 @@ def test_webhooks_are_filled_with_defaults(api: Make) -> None:
     assert api(plural).faults({"webhooks": [WEBHOOK]}) == []
 
 
+EVENT = {
+    "regarding": {"namespace": "default"}, "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "lws",
+    "reportingInstance": "i", "action": "Create", "reason": "Made", "type": "Normal",
+}  # fmt: skip
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 
 FAULTS: list[tuple[str, dict[str, Any], str]] = [
@@ -127,6 +136,35 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
     (VALIDATING, {"webhooks": [WEBHOOK | {"clientConfig": {"url": "http://x"}}]}, "webhooks[0].clientConfig.url: Invalid value: \"http://x\": 'https' is the only allowed URL scheme; desired format: https://host[/path]"),
     (VALIDATING, {"webhooks": [WEBHOOK | {"clientConfig": {}}]}, "webhooks[0].clientConfig: Required value: exactly one of url or service is required"),
     (VALIDATING, {"webhooks": [WEBHOOK | {"matchConditions": [{"name": "x", "expression": "true"}]}]}, "webhooks[0].matchConditions: Forbidden: this API server does not evaluate CEL expressions"),
+    ("services", {"spec": {"type": "NodePort", "clusterIP": "None", "ports": [PORT]}}, "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort services"),
+    ("services", {"spec": {"ports": [PORT | {"name": "a"}, {"port": 80, "name": "a"}]}}, 'spec.ports[1].name: Duplicate value: "a"'),
+    ("services", {"spec": {"ports": [PORT | {"name": "a"}, {"port": 80, "name": "b"}]}}, 'spec.ports[1]: Duplicate value: {"port":80,"protocol":"TCP"}'),
+    ("services", {"spec": {"ports": [PORT | {"name": "A"}]}}, 'spec.ports[0].name: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or \'-\', and must start and end with an alphanumeric character (e.g. \'my-name\',  or \'123-abc\', regex used for validation is \'[a-z0-9]([-a-z0-9]*[a-z0-9])?\')'),
+    ("services", {"spec": {"ports": [PORT | {"targetPort": "UP"}]}}, 'spec.ports[0].targetPort: Invalid value: "UP": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)'),
+    ("configmaps", {"data": {"..a": ""}}, "data[..a]: Invalid value: \"..a\": must not start with '..'"),
+    ("configmaps", {"data": {"a" * 254: ""}}, f"data[{'a' * 254}]: Invalid value: \"{'a' * 254}\": must be no more than 253 characters"),
+    ("configmaps", {"data": {"a": ""}, "binaryData": {"a": ""}}, 'data[a]: Invalid value: "a": duplicate of key present in binaryData'),
+    ("persistentvolumeclaims", {"spec": CLAIM | {"resources": {"requests": {"storage": "0"}}}}, 'spec.resources[storage]: Invalid value: "0": must be greater than zero'),
+    ("persistentvolumes", {"spec": {"hostPath": {"path": "/x"}, "nfs": {}}}, "spec.nfs: Forbidden: may not specify more than 1 volume type"),
+    ("persistentvolumes", {"spec": {"hostPath": {"path": "/x"}}}, "spec.accessModes: Required value"),
+    ("nodes", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}] * 2}}, 'spec.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule"}'),
+    ("nodes", {"spec": {"taints": [{"key": "a b", "value": "c d", "effect": "NoSchedule"}]}}, 'spec.taints[0].value: Invalid value: "c d": a valid label must be an empty string or consist of alphanumeric characters, \'-\', \'_\' or \'.\', and must start and end with an alphanumeric character (e.g. \'MyValue\',  or \'my_value\',  or \'12345\', regex used for validation is \'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\')'),
+    ("nodes", {"status": {"capacity": {"cpu": "-1"}}}, 'status.capacity[cpu]: Invalid value: "-1": must be greater than or equal to 0'),
+    ("endpointslices.discovery.k8s.io", {"addressType": "IPv4", "endpoints": [{}]}, "endpoints[0].addresses: Required value: must contain at least 1 address"),
+    ("endpointslices.discovery.k8s.io", {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"] * 101}]}, "endpoints[0].addresses: Too many: 101: must have at most 100 items"),
+    ("events.events.k8s.io", EVENT | {"note": "x" * 1025}, 'note: Invalid value: "": can have at most 1024 characters'),
+    ("events.events.k8s.io", EVENT | {"action": "x" * 129}, 'action: Invalid value: "": can have at most 128 characters'),
+    ("events.events.k8s.io", EVENT | {"type": "Sad"}, 'type: Invalid value: "Sad": has invalid value'),
+    ("events.events.k8s.io", EVENT | {"reportingController": "a b"}, 'reportingController: Invalid value: "a b": name part must consist of alphanumeric characters, \'-\', \'_\' or \'.\', and must start and end with an alphanumeric character (e.g. \'MyName\',  or \'my.name\',  or \'123-abc\', regex used for validation is \'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\')'),
+    (VALIDATING, {"webhooks": [WEBHOOK, WEBHOOK]}, 'webhooks[1].name: Duplicate value: "a.b.c"'),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"name": ""}]}, "webhooks[0].name: Required value"),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"admissionReviewVersions": []}]}, "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1"),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"admissionReviewVersions": ["v9"]}]}, 'webhooks[0].admissionReviewVersions: Invalid value: ["v9"]: must include at least one of v1, v1beta1'),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"sideEffects": None}]}, "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun"),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"rules": [{}]}]}, "webhooks[0].rules[0].operations: Required value"),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"rules": [{"resources": ["a/b/c"], "operations": ["LOOK"]}]}]}, 'webhooks[0].rules[0].resources[0]: Invalid value: "a/b/c": must be a resource, or resource/subresource'),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"clientConfig": {"url": "https://u@h/x?y"}}]}, 'webhooks[0].clientConfig.url: Invalid value: "https://u@h/x?y": user information, query and fragment are not permitted'),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"clientConfig": {"url": "https:///x"}}]}, 'webhooks[0].clientConfig.url: Invalid value: "https:///x": host must be specified; desired format: https://host[/path]'),
 ]  # fmt: skip
 
 
@@ -159,6 +197,18 @@ def test_a_service_keeps_its_address_when_an_update_leaves_it_out(api: Make) -> 
     stored = api("services").create({"spec": {"clusterIP": "10.0.0.1", "ports": [PORT]}})
     updated = api("services").update(stored, {"spec": {"ports": [PORT]}})
     assert updated["spec"]["clusterIP"] == "10.0.0.1"
+
+
+def test_a_namespace_keeps_its_spec(api: Make) -> None:
+    stored = api("namespaces").create({})
+    assert api("namespaces").update(stored, {"spec": {}})["spec"] == {"finalizers": ["kubernetes"]}
+    assert stored["metadata"]["labels"] == {"kubernetes.io/metadata.name": "web-0"}
+
+
+def test_a_service_reference_gets_a_port(api: Make) -> None:
+    client = {"service": {"namespace": "n", "name": "s"}}
+    (webhook,) = api(VALIDATING).create({"webhooks": [WEBHOOK | {"clientConfig": client}]})["webhooks"]
+    assert webhook["clientConfig"]["service"]["port"] == 443
 
 
 def test_a_claim_is_bound_once(api: Make) -> None:

@@ -92,6 +92,10 @@ def test_defaults_of_containers(api: Make) -> None:
         ({"secret": {"secretName": "s"}}, {"secret": {"secretName": "s", "defaultMode": 420}}),
         ({"configMap": {"name": "m", "defaultMode": 256}}, {"configMap": {"name": "m", "defaultMode": 256}}),
         ({"hostPath": {"path": "/x"}}, {"hostPath": {"path": "/x", "type": ""}}),
+        ({"rbd": {"monitors": ["m"], "image": "i"}}, {"rbd": {"monitors": ["m"], "image": "i", "pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}}),
+        ({"image": {"reference": "a:latest"}}, {"image": {"reference": "a:latest", "pullPolicy": "Always"}}),
+        ({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"ephemeral": {"volumeClaimTemplate": {"metadata": {}, "spec": {"resources": {}, "volumeMode": "Filesystem"}}}}),
+        ({"projected": {"sources": [{"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}}]}}, {"projected": {"sources": [{"downwardAPI": {"items": [{"path": "p", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}]}}], "defaultMode": 420}}),
         (
             {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
             {"projected": {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 3600}}], "defaultMode": 420}},
@@ -124,6 +128,19 @@ def test_quality_of_service(resources: dict[str, Any], expected: str) -> None:
 def test_a_gated_pod_starts_unscheduled(api: Make) -> None:
     status = api("pods").create(spec(schedulingGates=[{"name": "example.com/wait"}]))["status"]
     assert status["conditions"][0]["reason"] == "SchedulingGated"
+
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def node_affinity(requirement: dict[str, Any]) -> dict[str, Any]:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    return spec(affinity={"nodeAffinity": {REQUIRED: terms}})
+
+
+def pod_affinity(**term: Any) -> dict[str, Any]:
+    return spec(affinity={"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term}]}})
 
 
 FAULTS = [
@@ -166,6 +183,87 @@ FAULTS = [
     (spec(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}), "nodeSelectorTerms: Required value: must have at least one node selector term"),
     (spec() | {"metadata": {"labels": {"a": "b c"}}}, 'metadata.labels: Invalid value: "b c": a valid label must be an empty string or consist of'),
     (spec() | {"metadata": {"name": "Web"}}, 'metadata.name: Invalid value: "Web": a lowercase RFC 1123 subdomain must consist of'),
+    (container(name=""), "spec.containers[0].name: Required value"),
+    (container(restartPolicy="Maybe"), 'spec.containers[0].restartPolicy: Unsupported value: "Maybe"'),
+    (container(ports=[{}]), "spec.containers[0].ports[0].containerPort: Required value"),
+    (container(ports=[{"containerPort": 1, "name": "a"}, {"containerPort": 2, "name": "a"}]), 'spec.containers[0].ports[1].name: Duplicate value: "a"'),
+    (container(ports=[{"containerPort": 1, "hostPort": 99999}]), "spec.containers[0].ports[0].hostPort: Invalid value: 99999: must be between 1 and 65535, inclusive"),
+    (container(env=[{"value": "x"}]), "spec.containers[0].env[0].name: Required value"),
+    (container(env=[{"name": "A", "valueFrom": {}}]), 'spec.containers[0].env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}, "resourceFieldRef": {"resource": "x"}}}]), 'spec.containers[0].env[0].valueFrom: Invalid value: "": may not have more than one field specified at a time'),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {}}}]), "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Required value"),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a b']"}}}]), 'spec.containers[0].env[0].valueFrom.fieldRef: Invalid value: "a b": name part must consist of'),
+    (container(env=[{"name": "A", "valueFrom": {"resourceFieldRef": {}}}]), "spec.containers[0].env[0].valueFrom.resourceFieldRef.resource: Required value"),
+    (container(env=[{"name": "A", "valueFrom": {"configMapKeyRef": {"key": "k"}}}]), "spec.containers[0].env[0].valueFrom.configMapKeyRef.name: Required value"),
+    (container(envFrom=[{"configMapRef": {}, "secretRef": {"name": "s"}}]), 'spec.containers[0].envFrom[0]: Invalid value: "": may not have more than one field specified at a time'),
+    (container(envFrom=[{"configMapRef": {}}]), "spec.containers[0].envFrom[0].configMapRef.name: Required value"),
+    (container(volumeMounts=[{}]), "spec.containers[0].volumeMounts[0].name: Required value"),
+    (container(volumeMounts=[{}]), "spec.containers[0].volumeMounts[0].mountPath: Required value"),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v"}] * 2), 'spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/v": must be unique'),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "/a", "subPathExpr": "b"}]), "subPathExpr and subPath are mutually exclusive"),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "/a"}]), 'spec.containers[0].volumeMounts[0].subPath: Invalid value: "/a": must be a relative path'),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "Up"}]), 'spec.containers[0].volumeMounts[0].mountPropagation: Unsupported value: "Up"'),
+    (container(resources={"limits": {"a b": "1"}}), 'spec.containers[0].resources.limits: Invalid value: "a b": name part must consist of'),
+    (container(resources={"limits": {"nvidia.com/gpu": "500m"}}), 'spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "500m": must be an integer'),
+    (container(resources={"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "1"}}), 'spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2'),
+    (container(resources={"claims": [{"name": "x"}]}), 'spec.containers[0].resources.claims[0]: Not found: "x"'),
+    (container(livenessProbe={"exec": {}}), "spec.containers[0].livenessProbe.exec.command: Required value"),
+    (container(livenessProbe={"grpc": {"port": 0}}), "spec.containers[0].livenessProbe.grpc.port: Invalid value: 0"),
+    (container(livenessProbe={"httpGet": {"port": "-x"}}), 'spec.containers[0].livenessProbe.httpGet.port: Invalid value: "-x": must not begin or end with a hyphen'),
+    (container(livenessProbe={"tcpSocket": {"port": 1}, "periodSeconds": -1}), "spec.containers[0].livenessProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0"),
+    (container(livenessProbe={"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 0}), "spec.containers[0].livenessProbe.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0"),
+    (container(lifecycle={"preStop": {"sleep": {"seconds": -1}}}), "spec.containers[0].lifecycle.preStop.sleep: Invalid value: -1"),
+    (spec(initContainers=[CONTAINER]), 'spec.containers[0].name: Duplicate value: "c"'),
+    (spec(schedulingGates=[{"name": "a"}, {"name": "a"}]), 'spec.schedulingGates[1]: Duplicate value: "a"'),
+    (spec(schedulingGates=[{"name": "a b"}]), 'spec.schedulingGates[0]: Invalid value: "a b"'),
+    (spec(hostAliases=[{"ip": "1.1.1.1", "hostnames": ["A"]}]), 'spec.hostAliases[0].hostnames: Invalid value: "A"'),
+    (spec(dnsPolicy="None", dnsConfig={}), "spec.dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"),
+    (spec(dnsConfig={"nameservers": ["1.1.1.1"] * 4}), "must not have more than 3 nameservers"),
+    (spec(hostNetwork=True, containers=[CONTAINER | {"ports": [{"containerPort": 1, "hostPort": 2}]}]), "spec.containers[0].ports[0].containerPort: Invalid value: 1: must match `hostPort` when `hostNetwork` is true"),
+    (spec(volumes=[{}]), "spec.volumes[0].name: Required value"),
+    (spec(volumes=[{"name": "V"}]), 'spec.volumes[0].name: Invalid value: "V"'),
+    (spec(volumes=[{"name": "v", "hostPath": {"path": "/a/../b", "type": "Pipe"}}]), 'spec.volumes[0].hostPath.type: Unsupported value: "Pipe"'),
+    (spec(volumes=[{"name": "v", "hostPath": {"path": "/a/../b"}}]), "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'"),
+    (spec(volumes=[{"name": "v", "configMap": {"name": "m", "defaultMode": 4096}}]), "spec.volumes[0].configMap.defaultMode: Invalid value: 4096: must be a number between 0 and 0777 (octal), both inclusive"),
+    (spec(volumes=[{"name": "v", "secret": {"secretName": "s", "items": [{}]}}]), "spec.volumes[0].secret.items[0].key: Required value"),
+    (spec(volumes=[{"name": "v", "secret": {"secretName": "s", "items": [{"key": "k"}]}}]), "spec.volumes[0].secret.items[0].path: Required value"),
+    (spec(volumes=[{"name": "v", "ephemeral": {}}]), "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p"}]}}]), "spec.volumes[0].downwardAPI.items[0].fieldRef: Required value: one of fieldRef and resourceFieldRef is required"),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "status.podIP"}}]}}]), 'spec.volumes[0].downwardAPI.items[0].fieldRef.fieldPath: Unsupported value: "status.podIP"'),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p", "resourceFieldRef": {"resource": "limits.cpu"}}]}}]), "spec.volumes[0].downwardAPI.items[0].resourceFieldRef.containerName: Required value"),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}, "resourceFieldRef": {"resource": "limits.cpu"}}]}}]), "fieldRef and resourceFieldRef can not be specified simultaneously"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{}]}}]), "spec.volumes[0].projected.sources[0]: Required value: Projected volume source is required"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"secret": {}, "configMap": {"name": "m"}}]}}]), "may not specify more than 1 volume type per source"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"secret": {}}]}}]), "spec.volumes[0].projected.sources[0].secret.name: Required value"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"serviceAccountToken": {}}]}}]), "spec.volumes[0].projected.sources[0].serviceAccountToken.path: Required value"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": [{}]}}]}}]), "spec.volumes[0].projected.sources[0].downwardAPI.items[0].path: Required value"),
+    (spec(tolerations=[{"key": "a b", "operator": "Exists"}]), 'spec.tolerations[0].key: Invalid value: "a b"'),
+    (spec(tolerations=[{"key": "a", "value": "b c"}]), 'spec.tolerations[0].operator: Invalid value: "b c"'),
+    (spec(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]), "spec.tolerations[0].operator: Invalid value: \"b\": value must be empty when `operator` is 'Exists'"),
+    (spec(tolerations=[{"key": "a", "operator": "Near"}]), 'spec.tolerations[0].operator: Unsupported value: "Near": supported values: "Equal", "Exists"'),
+    (spec(tolerations=[{"key": "a", "effect": "Bad"}]), 'spec.tolerations[0].effect: Unsupported value: "Bad"'),
+    (spec(tolerations=[{"key": "a", "tolerationSeconds": 1}]), "effect must be 'NoExecute' when `tolerationSeconds` is set"),
+    (spec(topologySpreadConstraints=[{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]), "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty"),
+    (spec(topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}] * 2), 'spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate value: "{z, DoNotSchedule}"'),
+    (node_affinity({"key": "a", "operator": "In"}), "[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"),
+    (node_affinity({"key": "a", "operator": "Exists", "values": ["x"]}), "values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+    (node_affinity({"key": "a", "operator": "Gt"}), "values: Required value: must be specified single value when `operator` is 'Lt' or 'Gt'"),
+    (node_affinity({"key": "a b", "operator": "Near"}), 'operator: Invalid value: "Near": not a valid selector operator'),
+    (node_affinity({"key": "a b", "operator": "Exists"}), 'key: Invalid value: "a b"'),
+    (spec(affinity={"nodeAffinity": {PREFERRED: [{"weight": 0, "preference": {}}]}}), f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight: Invalid value: 0: must be in the range 1-100"),
+    (pod_affinity(topologyKey="z", namespaces=["A"]), 'podAffinityTerm.namespace: Invalid value: "A"'),
+    (pod_affinity(topologyKey="a b"), 'podAffinityTerm.topologyKey: Invalid value: "a b"'),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a", "operator": "In"}]}), "labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}), "values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a b", "operator": "Gt", "values": ["x y"]}]}), 'operator: Invalid value: "Gt": not a valid selector operator'),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a b", "operator": "In", "values": ["x y"]}]}), 'matchExpressions[0].key: Invalid value: "a b"'),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a", "operator": "In", "values": ["x y"]}]}), 'matchExpressions[0].values[0]: Invalid value: "x y"'),
+    (spec() | {"metadata": {"name": "", "finalizers": ["a b"]}}, "metadata.name: Required value: name or generateName is required"),
+    (spec() | {"metadata": {"finalizers": ["a b"]}}, 'metadata.finalizers: Invalid value: "a b": name part must consist of'),
+    (spec() | {"metadata": {"labels": {"a b": ""}}}, 'metadata.labels: Invalid value: "a b": name part must consist of'),
+    (spec() | {"metadata": {"annotations": {"a b": ""}}}, 'metadata.annotations: Invalid value: "a b": name part must consist of'),
+    (spec() | {"metadata": {"annotations": {"a": "x" * 262145}}}, "metadata.annotations: Too long: may not be more than 262144 bytes"),
+    (spec() | {"metadata": {"namespace": ""}}, "metadata.namespace: Required value"),
 ]  # fmt: skip
 
 
@@ -211,6 +309,36 @@ def test_little_of_a_running_pod_may_change(api: Make, change: dict[str, Any], t
         merged["containers"] = [stored["spec"]["containers"][0] | change["containers"][0]]
     faults = api("pods").update_faults(stored, {"spec": merged})
     assert [fault[: len(text)] for fault in faults] == ([text] if text else [])
+
+
+def test_a_gated_pod_may_be_told_where_to_run_until_its_gates_are_gone(api: Make) -> None:
+    stored = api("pods").create(spec(schedulingGates=[{"name": "a/b"}], activeDeadlineSeconds=5))
+    freed = {name: value for name, value in stored["spec"].items() if name != "schedulingGates"}
+    assert api("pods").update_faults(stored, {"spec": freed | {"nodeSelector": {"a": "b"}}}) == []
+    open_pod = api("pods").create(spec(activeDeadlineSeconds=5))
+    moved = open_pod["spec"] | {"nodeSelector": {"a": "b"}}
+    assert api("pods").update_faults(open_pod, {"spec": moved})[0].startswith(FROZEN)
+
+
+def test_a_deadline_only_comes_closer(api: Make) -> None:
+    stored = api("pods").create(spec(activeDeadlineSeconds=5))
+    later = {"spec": stored["spec"] | {"activeDeadlineSeconds": 9}}
+    path = "spec.activeDeadlineSeconds: Invalid value"
+    assert api("pods").update_faults(stored, later) == [f"{path}: 9: must be less than or equal to previous value"]
+    gone = {"spec": {name: value for name, value in stored["spec"].items() if name != "activeDeadlineSeconds"}}
+    text = f"{path}: null: must not update from a positive integer to nil value"
+    assert api("pods").update_faults(stored, gone) == [text]
+
+
+def test_a_pod_on_the_hosts_network_takes_its_ports(api: Make) -> None:
+    given = container(ports=[{"containerPort": 80}])
+    given["spec"]["hostNetwork"] = True
+    assert api("pods").create(given)["spec"]["containers"][0]["ports"][0]["hostPort"] == 80
+
+
+def test_either_name_of_the_service_account_sets_both(api: Make) -> None:
+    found = api("pods").create(spec(serviceAccount="robot"))["spec"]
+    assert (found["serviceAccountName"], found["serviceAccount"]) == ("robot", "robot")
 
 
 def test_a_bound_pod_cannot_move(api: Make) -> None:

@@ -211,6 +211,36 @@ def test_entries_may_be_given_up_but_not_applied() -> None:
         ownership.track(CONFIG_MAPS, stored, bad, writer("edit", "Update"))
 
 
+def test_later_updates_of_one_manager_are_one_entry() -> None:
+    stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
+    for second, key in enumerate("bc", 1):
+        changed = stored | {"data": stored["data"] | {key: "1"}}
+        stored = ownership.track(CONFIG_MAPS, stored, changed, writer("edit", "Update", second=second))
+    assert owners(stored)["edit/Update"] == {"f:data": {"f:b": {}, "f:c": {}}}
+    assert stored["metadata"]["managedFields"][1]["time"] == "2026-01-01T00:00:02Z"
+
+
+def test_a_conflict_names_list_items_and_subresources() -> None:
+    stored = apply(SETS, None, template({"name": "a", "image": "1"}, replicas=1), writer("one"))
+    scaled = stored | {"spec": stored["spec"] | {"replicas": 5}}
+    stored = ownership.track(SETS, stored, scaled, writer("hpa", "Update", subresource="scale"))
+    with pytest.raises(Refusal) as caught:
+        apply(SETS, stored, template({"name": "a", "image": "2"}, replicas=1), writer("two"))
+    assert caught.value.details is not None
+    assert [(cause["message"], cause["field"]) for cause in caught.value.details["causes"]] == [
+        ('conflict with "hpa" with subresource "scale" using v1 at 2026-01-01T00:00:00Z', ".spec.replicas"),
+        ('conflict with "one"', '.spec.template.spec.containers[name="a"].image'),
+    ]
+
+
+def test_a_list_that_has_items_twice_is_replaced_as_a_whole() -> None:
+    stored = template({"name": "a", "env": [{"name": "X"}, {"name": "X"}]})
+    found = apply(
+        SETS, stored, template({"name": "a", "env": [{"name": "X", "value": "1"}]}), writer("one"), force=True
+    )
+    assert found["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "X", "value": "1"}]
+
+
 def test_an_item_without_its_key_is_refused() -> None:
     with pytest.raises(Refusal, match='omits key field "name"'):
         apply(SETS, None, template({"image": "x"}), writer("one"))
