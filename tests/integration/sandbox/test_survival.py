@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -86,20 +87,20 @@ def test_nothing_survives_the_cluster_process(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become someone else; the other tests show the same")
 @pytest.mark.sandbox
 @pytest.mark.parametrize("network", ["isolated", "shared"])
-def test_an_unprivileged_user_gets_the_same(tmp_path: Path, network: str) -> None:
+def test_an_unprivileged_user_gets_the_same(network: str) -> None:
     python = _python_for(NOBODY)
     if python is None:
         pytest.skip("no Python >= 3.11 that user nobody may run")
-    for path in (tmp_path, *tmp_path.parents[:3]):
-        path.chmod(path.stat().st_mode | 0o005)
-    os.chown(tmp_path, NOBODY, NOBODY)
-    with cluster_process(tmp_path, network, "namespaces", python=python, user=NOBODY) as (_, facts):
-        assert (facts["namespaces"], facts["network"]) == (True, network), facts["lost"]
-        hosts = "127.0.0.1 localhost"
-        assert [seen.splitlines() for seen in facts["seen"]] == [
-            ["a", str(NOBODY), hosts, "a"],
-            ["b", str(NOBODY), hosts, "a", "b"],
-        ]
+    # a directory of its own: pytest's are closed to others, and stay so
+    with TemporaryDirectory(dir="/tmp", prefix="lws-nobody-") as directory:
+        os.chown(directory, NOBODY, NOBODY)
+        with cluster_process(Path(directory), network, "namespaces", python=python, user=NOBODY) as (_, facts):
+            assert (facts["namespaces"], facts["network"]) == (True, network), facts["lost"]
+            hosts = "127.0.0.1 localhost"
+            assert [seen.splitlines() for seen in facts["seen"]] == [
+                ["a", str(NOBODY), hosts, "a"],
+                ["b", str(NOBODY), hosts, "a", "b"],
+            ]
     assert not Path("/lws-volume").exists()
 
 
