@@ -18,7 +18,6 @@ from leaderworkerset.embedded.apiserver.builtin.values import (
 from leaderworkerset.embedded.apiserver.kind import ScalePaths
 
 MANAGEMENT_POLICIES = ("OrderedReady", "Parallel")
-UPDATE_STRATEGIES = ("OnDelete", "RollingUpdate")
 RETENTION_POLICIES = ("Delete", "Retain")
 CHANGEABLE = (
     "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
@@ -90,8 +89,8 @@ def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
             if "rollingUpdate" in strategy:
                 text = "only allowed for updateStrategy 'RollingUpdate'"
                 yield invalid("spec.updateStrategy.rollingUpdate", strategy["rollingUpdate"], text)
-        case other:
-            yield invalid("spec.updateStrategy", strategy, f"must be 'RollingUpdate' or 'OnDelete', not {other!r}")
+        case _:
+            yield invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:

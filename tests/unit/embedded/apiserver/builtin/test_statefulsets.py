@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from leaderworkerset.embedded.apiserver.patch import ownership
+from leaderworkerset.embedded.apiserver.patch.apply import apply
+from leaderworkerset.embedded.apiserver.patch.ownership import Writer
+
 Api = Any
 Make = Callable[[str], Api]
 
@@ -64,6 +68,9 @@ FAULTS = [
     (statefulset(selector={}), "spec.selector: Invalid value: {}: empty selector is invalid for statefulset"),
     (statefulset(selector={"matchLabels": {"app": "other"}}), 'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`'),
     (statefulset(podManagementPolicy="Chaotic"), 'spec.podManagementPolicy: Unsupported value: "Chaotic": supported values: "OrderedReady", "Parallel"'),
+    (statefulset(updateStrategy={"type": "Never"}), "spec.updateStrategy: Invalid value: {\"type\":\"Never\"}: must be 'RollingUpdate' or 'OnDelete'"),
+    (statefulset(template=TEMPLATE | {"spec": TEMPLATE["spec"] | {"activeDeadlineSeconds": 5}}), "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in StatefulSet is not Supported"),
+    (statefulset(persistentVolumeClaimRetentionPolicy={"whenScaled": "Maybe"}), 'spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "Maybe": supported values: "Delete", "Retain"'),
     (statefulset(updateStrategy={"type": "OnDelete", "rollingUpdate": {}}), "spec.updateStrategy.rollingUpdate: Invalid value: {}: only allowed for updateStrategy 'RollingUpdate'"),
     (statefulset(updateStrategy={"rollingUpdate": {"partition": -1}}), "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0"),
     (statefulset(ordinals={"start": -1}), "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"),
@@ -88,6 +95,18 @@ def test_only_some_fields_may_change(api: Make) -> None:
         " forbidden"
     )
     assert sets.update_faults(stored, {"spec": stored["spec"] | {"serviceName": "other"}}) == [forbidden]
+
+
+def test_applying_the_same_leader_set_again_is_no_write(api: Make) -> None:
+    """R-LSTS-1: the set is applied on every reconcile; only a change may cost a new version."""
+    kind = api(STATEFULSETS).kind
+    rolling = {"partition": 0, "maxUnavailable": 1}
+    applied = statefulset(replicas=2, updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+    applied |= {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web", "namespace": "default"}}
+    first, later = (Writer("lws", "Apply", "apps/v1", f"2026-01-01T00:00:0{second}Z") for second in (0, 1))
+    stored = kind.prepare("create", apply(kind, None, applied, first, force=True), None)
+    again = kind.prepare("update", apply(kind, stored, applied, later, force=True), stored)
+    assert ownership.settle(stored, again) is stored
 
 
 def test_the_generation_counts_changes_of_the_spec(api: Make) -> None:
