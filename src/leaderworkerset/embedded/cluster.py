@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,9 @@ from leaderworkerset.kube.events import EventRecorder
 
 CONTROLLERS: Final = "system:controllers"
 KUBELET: Final = "system:kubelet"
+
+FAREWELL: Final = timedelta(seconds=5)
+"""What pods get between SIGTERM and SIGKILL when the cluster ends; less where their grace period is shorter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,7 @@ class ClusterSettings:
             hold_completed=self.hold_completed,
             host_user=os.getuid(),
             host_environment=self.environment,
+            farewell=FAREWELL,
         )
 
     def controllers(self) -> ControllerSettings:
@@ -133,7 +138,10 @@ async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) ->
 
 @asynccontextmanager
 async def working(cluster: Cluster) -> AsyncIterator[Capabilities]:
-    """Run controllers and pods; yield what this machine granted to pods. At the end every process is gone."""
+    """Run controllers and pods; yield what this machine granted to pods.
+
+    At the end the pods' processes get SIGTERM and a few seconds, and then every process is gone.
+    """
     settings = cluster.settings
     runner = create_runner(network=settings.network, state_directory=settings.directory)
     capabilities = await runner.start()

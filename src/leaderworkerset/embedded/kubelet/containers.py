@@ -8,8 +8,9 @@ import errno
 import signal
 import socket
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -58,6 +59,22 @@ class Containers:
         for run in self._runs.values():
             run.close()
         self._runs.clear()
+
+    async def say_farewell(self, patience: timedelta) -> None:
+        """Ask all processes to end because the cluster ends, and wait until they have, at most so long.
+
+        Nothing is noted of it: the pod is not stopped, it goes on when the cluster starts again.
+        """
+        if not patience:
+            return
+        live = [run for run in self._runs.values() if run.is_launched and run.exit is None]
+        for run in live:
+            await self._runner.signal(run.id, _stop_signal(run.launch.container))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience.total_seconds()):
+                while any(run.exit is None for run in live):
+                    self._cell.changed.clear()
+                    await self._cell.changed.wait()
 
     def start(self, name: str) -> None:
         """Begin to start a container."""
@@ -155,6 +172,7 @@ class Containers:
             log.close_process_ends()
         cell.update(name, partial(state.launched, container_id=run.id, image_id=plan.image_id, now=cell.now()))
         run.is_launched = True
+        cell.emit("Created", f"Created container {name}", name)
         cell.emit("Started", f"Started container {name}", name)
         self._spawn(run, self._accompany(run))
 

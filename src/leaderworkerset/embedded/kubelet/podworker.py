@@ -5,6 +5,7 @@ until the time the decision named. The status is written only when it changed, a
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -41,11 +42,15 @@ class PodWorker:
         self._published: JSONObject = meta.status(cell.pod)
 
     async def run(self) -> None:
-        """Do what is to be done until the pod is finished."""
+        """Do what is to be done until the pod is finished; when cancelled, let its containers end in an orderly way."""
         try:
             while not self.cell.is_finished:
                 self.cell.changed.clear()
                 await self._rest(await self._round())
+        except asyncio.CancelledError:
+            grace = timedelta(seconds=podspec.grace_period(self.cell.pod))
+            await self.containers.say_farewell(min(grace, self._node.settings.farewell))
+            raise
         finally:
             self.containers.close()
 
@@ -131,7 +136,8 @@ class PodWorker:
         cell = self.cell
         is_stale, cell.are_sources_stale = cell.are_sources_stale, False
         if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
-            directories.refresh(await cell.context(), self._volume_directory, self._stamp())
+            with suppress(SpecError):  # a source that cannot be read leaves the files as they are
+                directories.refresh(await cell.context(), self._volume_directory, self._stamp())
 
     @property
     def _volume_directory(self) -> Path:

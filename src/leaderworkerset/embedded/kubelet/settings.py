@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 from leaderworkerset.api.meta import JSON
@@ -16,6 +17,7 @@ class KubeletSettings:
     files. `images` maps images to directories. With `stub` the stub server stands in for what cannot run here; with `hold_completed` containers that end with exit
     code 0 stay ended. `host_environment` is what `environment.PASSED`
     picks from, `host_user` the user that runs all this. `allocatable` answers for limits that containers do not set.
+    When the cluster ends, each container gets its stop signal and its pod's grace period, but at most `farewell`.
     """
 
     node_names: frozenset[str]
@@ -29,6 +31,7 @@ class KubeletSettings:
     host_user: int = 0
     host_environment: Mapping[str, str] = field(default_factory=dict)
     allocatable: Mapping[str, JSON] = field(default_factory=dict)
+    farewell: timedelta = timedelta(0)
 
     def pod_directory(self, uid: str) -> Path:
         """Return where everything of one pod is on disk."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
@@ -132,6 +133,7 @@ class Machine:
     hold_completed: bool = False
     images: dict[str, Path] = field(default_factory=dict)
     store: Store | None = None
+    farewell: float = 0
 
 
 @asynccontextmanager
@@ -151,6 +153,7 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
         stub=machine.stub,
         hold_completed=machine.hold_completed,
         host_environment={"PATH": "/usr/bin:/bin"},
+        farewell=timedelta(seconds=machine.farewell),
     )
     kubelet = Kubelet(client, runner, settings, VirtualClock(), events)
     pods = Informer(client, PODS)
@@ -159,5 +162,6 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
         yield Cluster(client, transport, runner, kubelet, events, pods, machine.directory)
         for task in running:
             task.cancel()
+        await asyncio.wait(running)
         await runner.stop()
     await server.close()

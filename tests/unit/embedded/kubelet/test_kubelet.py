@@ -454,7 +454,7 @@ def test_after_a_restart_of_the_cluster_pods_go_on_with_their_identity(tmp_path:
             assert meta.uid(after) == meta.uid(before)
             assert status_of(after)["restartCount"] == 0
             assert status_of(after)["lastState"]["terminated"]["reason"] == "ClusterRestarted"
-            assert it.events.reasons() == ["ClusterRestarted", "Started"]
+            assert it.events.reasons() == ["ClusterRestarted", "Created", "Started"]
 
     run(scenario())
 
@@ -510,5 +510,35 @@ def test_a_completed_container_stays_ended_and_the_pod_running_when_completion_i
             assert meta.resource_version(await it.get()) == meta.resource_version(found)
             assert meta.status(found)["phase"] == "Running"
             assert status_of(found)["restartCount"] == 0
+
+    run(scenario())
+
+
+def test_when_the_cluster_ends_containers_are_asked_to_end_and_their_pods_left_as_they_are(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        machine = Machine(directory=tmp_path, script=lambda _: Program(term=3), farewell=5)
+        async with cluster(machine) as it:
+            ready = await running_cluster(it)
+            before = it.transport.writes
+            began = seconds()
+        assert [number for _, number in it.runner.signals] == [signal.SIGTERM]
+        assert seconds() - began == pytest.approx(3, abs=0.1)
+        assert it.transport.writes == before
+        assert status_of(ready)["state"]["running"]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("grace", "patience"), [(30, 5), (2, 2), (0, 0)])
+def test_the_end_of_the_cluster_waits_for_the_deaf_as_long_as_their_grace_and_the_farewell_allow(
+    tmp_path: Path, grace: int, patience: int
+) -> None:
+    async def scenario() -> None:
+        machine = Machine(directory=tmp_path, script=lambda _: Program(term=None), farewell=5)
+        async with cluster(machine) as it:
+            await it.create(pod(terminationGracePeriodSeconds=grace))
+            await it.ready()
+            began = seconds()
+        assert seconds() - began == pytest.approx(patience, abs=0.1)
 
     run(scenario())
