@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import re
 import secrets
 import ssl
@@ -46,9 +47,19 @@ MARK = re.compile(rb'"bench/sent":"([0-9.]+)"')
 class Target:
     """Where the server listens and how to speak to it."""
 
+    process: int
     port: int
     token: str
     tls: bool
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the server has used."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory_mib(self) -> int:
+        """Return the memory that the server uses now."""
+        return int(Path(f"/proc/{self.process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a connection."""
@@ -95,7 +106,7 @@ def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
         token = secrets.token_urlsafe(32)
         context = server_context(*build_certificate(datetime.now(UTC))) if tls else None
         server = HttpServer(api, token=token, ssl_context=context)
-        pipe.send(Target(await server.start(), token, tls))
+        pipe.send(Target(os.getpid(), await server.start(), token, tls))
         await asyncio.to_thread(pipe.recv)
         await server.stop()
         await api.close()
@@ -206,9 +217,12 @@ def started(process: Callable[..., None], *arguments: object, **options: object)
 
 def measure(target: Target, name: str, seconds: float, pace: float = 0) -> None:
     """Create pods for a while and report how it went."""
+    before = target.cpu_seconds()
     latencies = asyncio.run(create_many(target, name.replace("_", "-"), seconds, pace))
     report(
         name,
+        server_cpu_us_per_create=round(1e6 * (target.cpu_seconds() - before) / len(latencies)),
+        server_memory_mib=target.memory_mib(),
         creates_per_second=round(len(latencies) / seconds),
         answer_p50_ms=percentile(latencies, 0.5),
         answer_p99_ms=percentile(latencies, 0.99),

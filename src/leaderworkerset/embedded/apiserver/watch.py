@@ -100,20 +100,20 @@ class Watcher:
             slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
             self._chunks = []
             self.end(line("ERROR", msgspec.json.encode(slow.status())))
-        self._notify()
+        self.nudge()
 
     def end(self, last: bytes = b"") -> None:
         """End the stream behind what was pushed and `last`."""
         if not self._ended:
             self._chunks.append(last)
             self._ended = True
-            self._notify()
+            self.nudge()
 
-    async def take(self, timeout: float) -> bytes | None:
-        """Return what was pushed, waiting up to `timeout` seconds for it; None at the end of the stream."""
+    async def take(self) -> bytes | None:
+        """Return what was pushed, waiting for it or for a nudge; None at the end of the stream."""
         if not self._chunks and not self._ended:
             self._wake = asyncio.get_running_loop().create_future()
-            await asyncio.wait((self._wake,), timeout=timeout)
+            await self._wake
             self._wake = None
         if not self._chunks and self._ended:
             return None
@@ -121,7 +121,8 @@ class Watcher:
         self._chunks, self._size = [], 0
         return taken
 
-    def _notify(self) -> None:
+    def nudge(self) -> None:
+        """Let `take` return, with nothing if need be."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -241,12 +242,17 @@ async def follow(
     """Yield the lines of a watcher until `timeout` seconds passed; `progress` is called every so often to push more."""
     loop = asyncio.get_running_loop()
     end, due = loop.time() + timeout, loop.time() + every
-    while (now := loop.time()) < end:
-        chunk = await watcher.take(min(end, due) - now)
-        if chunk is None:
-            return
-        if chunk:
-            yield chunk
-        if loop.time() >= due:
-            due = loop.time() + every
-            progress()
+    timer = loop.call_at(min(end, due), watcher.nudge)
+    try:
+        while loop.time() < end:
+            chunk = await watcher.take()
+            if chunk is None:
+                return
+            if chunk:
+                yield chunk
+            if loop.time() >= due:
+                due = loop.time() + every
+                timer = loop.call_at(min(end, due), watcher.nudge)
+                progress()
+    finally:
+        timer.cancel()

@@ -207,11 +207,11 @@ def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
         watcher.push(b"x" * BUFFER)
         watcher.push(b"y")
         watcher.push(b"never")
-        last = await watcher.take(1)
+        last = await watcher.take()
         assert last is not None
         assert last.startswith(b'{"type":"ERROR"')
         assert b'"code":410' in last
-        assert await watcher.take(1) is None
+        assert await watcher.take() is None
 
     asyncio.run(scenario())
 
