@@ -12,6 +12,7 @@ made anew only for what changed; a file is replaced by rename.
 """
 
 import asyncio
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,7 +124,8 @@ class Hosts:
         """Forget a pod."""
         namespace = self._namespace(meta.namespace(pod))
         namespace.pods.pop(meta.uid(pod), None)
-        namespace.private.pop(meta.uid(pod), None)
+        if namespace.private.pop(meta.uid(pod), None) is not None:
+            shutil.rmtree(self._private(pod), ignore_errors=True)
         if namespace.lines.pop(meta.uid(pod), Lines("", "")).near:
             self._mark(meta.namespace(pod))
 

@@ -98,6 +98,7 @@ class Kubelet:
             return
         cell = self._cells.get(meta.uid(pod))
         if change.new is None:
+            self._node.hosts.remove_pod(pod)
             if cell is not None:
                 cell.vanish()
                 del self._cells[meta.uid(pod)]

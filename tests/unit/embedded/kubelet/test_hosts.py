@@ -115,6 +115,8 @@ def test_a_pod_with_aliases_has_a_file_of_its_own(tmp_path: Path) -> None:
     kept.flush()
     assert read(directory) == ["10.0.0.1 web-0", "10.0.0.2 web-1", "1.2.3.4 db db.local"]
     assert read(kept.directory(member())) == ["10.0.0.1 web-0", "10.0.0.2 web-1"]
+    kept.remove_pod(special)
+    assert not directory.exists()
 
 
 def test_the_writer_writes_what_changed(tmp_path: Path) -> None:
