@@ -10,12 +10,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leaderworkerset.embedded.apiserver.store import Store, StoreError, StoreKey
+from leaderworkerset.embedded.apiserver.database import StoreError
+from leaderworkerset.embedded.apiserver.store import Store, StoreKey
 
 pytestmark = pytest.mark.slow
 
 WRITER = """
 import asyncio, sys
+from leaderworkerset.embedded.apiserver.database import StoreError
 from leaderworkerset.embedded.apiserver.store import Store, StoreKey
 
 async def write(store, number):

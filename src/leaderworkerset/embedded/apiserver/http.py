@@ -17,10 +17,10 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from leaderworkerset.embedded.apiserver import podstreams, refusal, representation, routes
+from leaderworkerset.embedded.apiserver.database import StoreError
 from leaderworkerset.embedded.apiserver.guard import Guard
 from leaderworkerset.embedded.apiserver.refusal import Refusal
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import StoreError
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
 LOOPBACK: Final = "127.0.0.1"

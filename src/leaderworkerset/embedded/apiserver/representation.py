@@ -14,8 +14,8 @@ import yaml
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.body import JSON_TYPE, YAML_TYPE
+from leaderworkerset.embedded.apiserver.database import StoreError
 from leaderworkerset.embedded.apiserver.refusal import Refusal
-from leaderworkerset.embedded.apiserver.store import StoreError
 from leaderworkerset.kube.transport import Response
 
 Shape: TypeAlias = Literal["", "Table", "PartialObjectMetadata"]

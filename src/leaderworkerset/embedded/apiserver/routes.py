@@ -40,7 +40,8 @@ async def route(backend: Backend, call: Call) -> Answer:
     scope: Scope = "object" if call.name else "collection"
     require_served(call)
     handler = HANDLERS.get((call.method, scope, call.subresource))
-    if handler is None:
+    is_unplaced = call.served.resource.namespaced and not call.namespace and call.method != "GET"
+    if handler is None or is_unplaced:
         raise refusal.method_not_allowed()
     if call.subresource not in AS_TEXT:
         representation.negotiate(call.headers.get("accept", ""))  # refuse before anything is written

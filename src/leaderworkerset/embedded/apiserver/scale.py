@@ -1,9 +1,11 @@
 """The `/scale` subresource: the replicas of a kind that has them, as autoscaling/v1 Scale."""
 
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from leaderworkerset.api import meta, selectors
-from leaderworkerset.api.field import FieldError, invalid
+from leaderworkerset.api.field import invalid
 from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.embedded.apiserver import body, options, patch_verb, refusal, update
 from leaderworkerset.embedded.apiserver.backend import Backend
@@ -14,6 +16,27 @@ from leaderworkerset.embedded.apiserver.options import WriteOptions
 from leaderworkerset.embedded.apiserver.update import Edit
 
 KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+class Identity(msgspec.Struct, frozen=True, rename="camel"):
+    """What the metadata of a Scale may say against writing to another object or version."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The spec of a Scale."""
+
+    replicas: int = 0
+
+
+class SentScale(msgspec.Struct, frozen=True):
+    """A Scale as clients send it."""
+
+    kind: Literal["Scale"] = "Scale"
+    metadata: Identity = Identity()
+    spec: Wanted = Wanted()
 
 
 async def get_scale(backend: Backend, call: Call) -> JSONObject:
@@ -36,12 +59,10 @@ async def patch_scale(backend: Backend, call: Call) -> JSONObject:
 
 async def _scale(backend: Backend, call: Call, chosen: WriteOptions, wanted: patch_verb.Patcher) -> JSONObject:
     def apply(old: JSONObject) -> JSONObject:
-        scale = wanted(build_scale(call, old))
-        _require_valid(call, scale)
-        sent = meta.metadata(scale)
-        identity = {name: sent[name] for name in ("uid", "resourceVersion") if sent.get(name)}
-        scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale["spec"].get("replicas", 0))
-        return {**scaled, "metadata": meta.metadata(old) | identity}
+        scale = _read(call, wanted(build_scale(call, old)))
+        sent = {"uid": scale.metadata.uid, "resourceVersion": scale.metadata.resource_version}
+        scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale.spec.replicas)
+        return {**scaled, "metadata": meta.metadata(old) | {name: value for name, value in sent.items() if value}}
 
     return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), chosen))
 
@@ -64,20 +85,16 @@ def build_scale(call: Call, obj: JSONObject) -> JSONObject:
     }
 
 
-def _require_valid(call: Call, scale: JSON) -> None:
-    if not isinstance(scale, dict) or not isinstance(scale.get("spec") or {}, dict):
-        raise refusal.bad_request("the body must be a Scale of autoscaling/v1")
-    if scale.get("kind", "Scale") != "Scale":
-        raise refusal.bad_request(f"the body must be a Scale of autoscaling/v1, not a {scale['kind']}")
-    scale.setdefault("spec", {})
-    replicas = scale["spec"].get("replicas", 0)
-    faults: list[FieldError] = []
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        faults.append(invalid("spec.replicas", replicas, "must be a whole number"))
-    elif replicas < 0:
-        faults.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
-    if faults:
-        raise refusal.invalid("autoscaling", "Scale", call.name, faults)
+def _read(call: Call, content: JSON) -> SentScale:
+    """Read a Scale; refuse what is none, or asks for less than nothing."""
+    try:
+        scale = msgspec.convert(content, SentScale)
+    except msgspec.ValidationError as error:
+        raise refusal.bad_request(f"the body must be a Scale of autoscaling/v1: {error}") from error
+    if scale.spec.replicas < 0:
+        fault = invalid("spec.replicas", scale.spec.replicas, "must be greater than or equal to 0")
+        raise refusal.invalid("autoscaling", "Scale", call.name, [fault])
+    return scale
 
 
 def _paths(call: Call) -> ScalePaths:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 
+import structlog
+
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import NAMESPACES
 from leaderworkerset.embedded.apiserver import admission, information, namespaces, refusal, representation, routes
@@ -15,16 +17,19 @@ from leaderworkerset.embedded.apiserver import call as calls
 from leaderworkerset.embedded.apiserver.admission import Configurations
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.database import StoreError
 from leaderworkerset.embedded.apiserver.definitions import Definitions
 from leaderworkerset.embedded.apiserver.identities import Identities
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
-from leaderworkerset.embedded.apiserver.store import Store, StoreError, StoreKey
+from leaderworkerset.embedded.apiserver.store import Store, StoreKey
 from leaderworkerset.embedded.apiserver.watch import WatchHub
 from leaderworkerset.embedded.apiserver.webhooks import Admission, Target, no_services
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ApiServer:
@@ -82,6 +87,9 @@ class ApiServer:
             return representation.respond_refusal(refused)
         except StoreError as error:
             return representation.respond_fault(error)
+        except Exception as error:  # the edge: one request must not end the server
+            log.exception("request failed", method=request.method, path=request.path)
+            return representation.respond_refusal(refusal.internal_error(f"{type(error).__name__}: {error}"))
 
     def call(self, request: Request, user: str) -> Call:
         """Read what a request asks for."""

@@ -25,47 +25,16 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.lock import FileLock
+from leaderworkerset.embedded.apiserver import database
+from leaderworkerset.embedded.apiserver.database import StoreError
 
 ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 Row: TypeAlias = tuple[Any, ...]
 
 MEMORY: Final = ":memory:"
 
-FORMAT: Final = 1
-"""The layout of the tables, in `PRAGMA user_version`."""
-
 COMPACT_EVERY: Final = 1000
 """Revisions between two clean-ups of the history, so that one clean-up takes about 2 ms."""
-
-BUSY_TIMEOUT: Final = 0.2
-"""Seconds to wait for someone who reads the file with another program; the event loop stands still meanwhile."""
-
-INTACT: Final = "what was stored before is intact"
-ADVICE: Final = {
-    sqlite3.SQLITE_FULL: f"free space on the disk; {INTACT}",
-    sqlite3.SQLITE_IOERR: f"check the disk and its free space; {INTACT}",
-    sqlite3.SQLITE_BUSY: "another program holds the file: close it",
-    sqlite3.SQLITE_LOCKED: "another program holds the file: close it",
-    sqlite3.SQLITE_READONLY: "make the file and its directory writable",
-    sqlite3.SQLITE_CANTOPEN: "make sure that its directory exists and can be written to",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore a copy, or use another file",
-    sqlite3.SQLITE_NOTADB: "this is no file of the embedded cluster: use another, or restore a copy",
-}
-UNKNOWN_FAULT: Final = "use another file if this persists"
-
-SCHEMA: Final = """
-CREATE TABLE objects (
-  resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
-  PRIMARY KEY (resource, namespace, name)
-) WITHOUT ROWID;
-CREATE TABLE history (
-  revision INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-  type TEXT NOT NULL, previous INTEGER NOT NULL, value BLOB NOT NULL
-);
-CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
-"""
 
 
 class StoreKey(NamedTuple):
@@ -86,14 +55,6 @@ class Change:
     object: JSONObject
     value: bytes
     previous: JSONObject | None
-
-
-class StoreError(Exception):
-    """The file cannot be used; the text names it and says what to do. `transient`: trying again may help."""
-
-    def __init__(self, message: str, *, transient: bool = False) -> None:
-        super().__init__(message)
-        self.transient = transient
 
 
 class Compacted(Exception):
@@ -125,9 +86,9 @@ class Store:
         self._subscribers: list[Callable[[Sequence[Change]], None]] = []
         self._pending: list[Change] = []
         self._committed: asyncio.Future[None] | None = None
-        self._lock = None if self.path == MEMORY else _lock(self.path)
+        self._lock = None if self.path == MEMORY else database.lock(self.path)
         try:
-            self._db = self._open()
+            self._db = database.connect(self.path)
             self.revision = self._counter("revision")
             self.compacted = self._counter("compacted")
         except BaseException:
@@ -263,7 +224,7 @@ class Store:
             self.flush()
             self._db.close()
         except sqlite3.Error as error:
-            raise self._explain(error) from error
+            raise database.explain(self.path, error) from error
         finally:
             self._release()
 
@@ -332,22 +293,6 @@ class Store:
             committed.set_exception(error)
             committed.exception()  # the writer that met the fault raises it itself; nobody else may be waiting
 
-    def _open(self) -> sqlite3.Connection:
-        try:
-            db = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT, isolation_level=None)
-            found = db.execute("PRAGMA user_version").fetchone()[0]
-            if found == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-                db.execute("PRAGMA journal_mode = WAL")
-                db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
-            elif found != FORMAT:
-                raise StoreError(
-                    f"{self.path}: not a file of this version (format {found}, wanted {FORMAT}): use another file"
-                )
-            db.execute("PRAGMA synchronous = NORMAL")
-        except sqlite3.Error as error:
-            raise self._explain(error) from error
-        return db
-
     def _counter(self, name: str) -> int:
         row = self._row("SELECT value FROM counters WHERE name = ?", name)
         if row is None:
@@ -361,7 +306,7 @@ class Store:
         try:
             yield from self._execute(statement, *parameters)
         except sqlite3.Error as error:
-            raise self._explain(error) from error
+            raise database.explain(self.path, error) from error
 
     def _execute(self, statement: str, *parameters: str | int | bytes) -> sqlite3.Cursor:
         try:
@@ -369,27 +314,11 @@ class Store:
         except sqlite3.IntegrityError:
             raise  # an object of this key exists
         except sqlite3.Error as error:
-            raise self._explain(error) from error
-
-    def _explain(self, error: sqlite3.Error) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-        return StoreError(f"{self.path}: {error}: {ADVICE.get(code, UNKNOWN_FAULT)}", transient=transient)
+            raise database.explain(self.path, error) from error
 
     def _release(self) -> None:
         if self._lock is not None:
             self._lock.release()
-
-
-def _lock(path: str) -> FileLock:
-    lock = FileLock(Path(f"{path}.lock"))
-    try:
-        acquired = lock.acquire()
-    except OSError as error:
-        raise StoreError(f"{path}.lock: {error.strerror}: use a directory that can be written to") from error
-    if not acquired:
-        raise StoreError(f"{path}: in use by process {lock.holder()}: stop it, or use another file")
-    return lock
 
 
 def _within(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:

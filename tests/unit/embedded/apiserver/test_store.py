@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.store import Change, Compacted, Exists, Stale, Store, StoreError, StoreKey
+from leaderworkerset.embedded.apiserver.database import StoreError
+from leaderworkerset.embedded.apiserver.store import Change, Compacted, Exists, Stale, Store, StoreKey
 
 A = StoreKey("pods", "default", "a")
 B = StoreKey("pods", "other", "b")
