@@ -19,6 +19,7 @@ from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.database import StoreError
 from leaderworkerset.embedded.apiserver.definitions import Definitions
+from leaderworkerset.embedded.apiserver.expiry import Expiry
 from leaderworkerset.embedded.apiserver.identities import Identities
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.node import Node
@@ -61,8 +62,10 @@ class ApiServer:
         )
         self._definitions = Definitions(self.backend)
         self._configurations = Configurations(store, webhooks)
-        for observe in (self.backend.hub.publish, self._definitions.observe, self._configurations.observe):
-            store.subscribe(observe)
+        self._expiry = Expiry(store, clock)
+        store.subscribe(self.backend.hub.publish)
+        for observer in (self._definitions, self._configurations, self._expiry):
+            store.subscribe(observer.observe)
 
     def attach_node(self, node: Node) -> None:
         """Use this node for the logs, commands and ports of pods."""
@@ -72,6 +75,7 @@ class ApiServer:
         """Serve what was defined before, and make what every cluster has."""
         self._definitions.load()
         self._configurations.load()
+        self._expiry.load()
         store = self.backend.store
         for name in namespaces.INITIAL:
             key = StoreKey(NAMESPACES.group_resource, "", name)
