@@ -84,8 +84,10 @@ class Place:
             yield
 
     def remove(self) -> None:
-        """Delete the directory and all data in it."""
+        """Delete the directory and all data in it, and the directory of all clusters if this was the last."""
         shutil.rmtree(self.directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.directory.parent.rmdir()
 
 
 def _try_lock(descriptor: int) -> bool:
