@@ -188,7 +188,7 @@ class WatchHub:
         for change in changes:
             for feed in self._by_resource.get(change.key.resource, ()):
                 feed.take_in(change)
-        if self._timer is None and self._feeds and not self._closed:
+        if changes and self._timer is None and self._feeds and not self._closed:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(max(self._delivered + PACE, loop.time()), self._deliver)
 
