@@ -29,6 +29,7 @@ from leaderworkerset.embedded.kubelet.runner import Exit, StartError
 from leaderworkerset.embedded.kubelet.state import Phase, Waiting
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
+CREATE_ERROR: Final = "CreateContainerError"
 
 
 class Containers:
@@ -129,16 +130,14 @@ class Containers:
         container = podspec.find_container(self._cell.pod, name) or {"name": name}
         try:
             plan = await self._plan(container)
-            conflict = await self._port_conflict(plan.container)
+            await self._check_ports(plan.container)
+            await self._launch(plan)
         except SpecError as error:
             self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
         except Unrunnable as why:
             self._refuse(name, Waiting(why.reason, str(why)))
-        else:
-            if conflict:
-                self._refuse(name, Waiting("PortConflict", conflict))
-            else:
-                await self._launch(plan)
+        except OSError as error:  # no space left, too many open files
+            self._refuse(name, Waiting(CREATE_ERROR, str(error)))
 
     async def _plan(self, container: JSONObject) -> Launch:
         cell = self._cell
@@ -228,6 +227,11 @@ class Containers:
         except HookError as error:
             self._cell.emit("FailedPreStopHook", f"PreStopHook failed: {error}", run.name)
         self._cell.update(run.name, lambda current: replace(current, hook="done"))
+
+    async def _check_ports(self, container: JSONObject) -> None:
+        conflict = await self._port_conflict(container)
+        if conflict:
+            raise Unrunnable("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
         """Say which declared port is taken at the pod's address, where pods share a network; empty where none is."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import structlog
+
 from leaderworkerset.embedded.kubelet.logformat import Framer, Stream
 from leaderworkerset.kube.clock import Clock
 
@@ -19,6 +21,8 @@ SEGMENT_SIZE: Final = 10 * 1024 * 1024
 SEGMENTS_KEPT: Final = 5
 RUNS_KEPT: Final = 2
 READ_SIZE: Final = 64 * 1024
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Segment(NamedTuple):
@@ -78,13 +82,19 @@ class LogWriter:
         self._segment = 0
         self._size = 0
         self._file: int | None = None
+        self._is_losing = False
         self.run = _next_run(directory)
         self._path().touch()
         self.changes = Changes()
         self.is_closed = False
         self._inputs: list[_Input] = []
-        self.stdout = self._open("stdout")
-        self.stderr = self._open("stderr")
+        self.stdout = self.stderr = -1
+        try:
+            self.stdout = self._open("stdout")
+            self.stderr = self._open("stderr")
+        except OSError:
+            self.close()
+            raise
 
     def close_process_ends(self) -> None:
         """Close this program's copies of the process's ends of the pipes."""
@@ -141,8 +151,20 @@ class LogWriter:
         return self._directory / f"{self.run}-{self._segment}.log"
 
     def _append(self, entries: bytes) -> None:
+        """Write entries. What a full disk does not take is lost, and said to be; the process must not block on it."""
         if not entries:
             return
+        try:
+            self._write(entries)
+        except OSError as error:
+            if not self._is_losing:
+                log.warning("log lines of a container are lost", directory=str(self._directory), error=str(error))
+            self._is_losing = True
+        else:
+            self._is_losing = False
+            self.changes.notify()
+
+    def _write(self, entries: bytes) -> None:
         if self._file is not None and self._size >= self._segment_size:
             os.close(self._file)
             self._file = None
@@ -153,7 +175,6 @@ class LogWriter:
             self._size = 0
         _write_all(self._file, entries)
         self._size += len(entries)
-        self.changes.notify()
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

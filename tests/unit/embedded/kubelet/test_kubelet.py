@@ -384,6 +384,23 @@ def test_a_start_that_is_refused_counts_as_a_crash(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_what_the_machine_cannot_give_is_shown_and_tried_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(Machine(directory=tmp_path)) as it:
+            created = await it.create(pod(initContainers=[container("init")]))
+            await it.until(lambda found: "running" in status_of(found, "init")["state"])
+            blocker = tmp_path / "pods" / meta.uid(created) / "logs" / "main"
+            blocker.touch()
+            it.runner.end(next(iter(it.runner.processes)), Exit(0))
+            found = await it.until(waiting_for("CreateContainerError"))
+            assert "File exists" in status_of(found)["state"]["waiting"]["message"]
+            blocker.unlink()
+            await it.ready()
+            assert seconds() == pytest.approx(10, abs=1)
+
+    run(scenario())
+
+
 def test_a_container_that_cannot_run_here_waits_and_says_what_to_do(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with cluster(Machine(directory=tmp_path)) as it:

@@ -138,3 +138,18 @@ def test_the_last_lines_are_bounded_in_number_and_size(tmp_path: Path) -> None:
         assert logreader.last_lines(tmp_path, 0, 3, 4) == b"3\n4\n"
 
     run(scenario())
+
+
+def test_lines_that_cannot_be_written_are_lost_without_holding_up_the_process(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        directory = tmp_path / "logs"
+        writer = written(directory, b"1\n", size=1)
+        directory.rename(tmp_path / "aside")
+        os.write(writer.stdout, b"2\n")
+        writer._read(writer._inputs[0])
+        (tmp_path / "aside").rename(directory)
+        os.write(writer.stdout, b"3\n")
+        writer.close()
+        assert await read(directory) == b"1\n3\n"
+
+    run(scenario())
