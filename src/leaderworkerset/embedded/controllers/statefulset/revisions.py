@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from leaderworkerset.api import meta
+from leaderworkerset.api.gotypes import canonical_json
 from leaderworkerset.api.meta import JSONObject
 
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
@@ -105,9 +104,9 @@ def number_of(revision: JSONObject) -> int:
 
 
 def hash_of(data: JSONObject, collisions: int) -> str:
-    """Hash the data of a revision: FNV-1 of its JSON with sorted keys, in characters that spell no words."""
+    """Hash the data of a revision: FNV-1 of its JSON as Go writes it, in characters that spell no words."""
     digest = FNV_OFFSET
-    for byte in msgspec.json.encode(data, order="sorted") + str(collisions).encode():
+    for byte in canonical_json(data) + str(collisions).encode():
         digest = ((digest * FNV_PRIME) & 0xFFFFFFFF) ^ byte
     return "".join(SAFE_CHARACTERS[ord(digit) % len(SAFE_CHARACTERS)] for digit in str(digest))
 
