@@ -137,13 +137,14 @@ async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) ->
 
 
 @asynccontextmanager
-async def working(cluster: Cluster) -> AsyncIterator[Capabilities]:
+async def working(cluster: Cluster, processes: ProcessRunner | None = None) -> AsyncIterator[Capabilities]:
     """Run controllers and pods; yield what this machine granted to pods.
 
-    At the end the pods' processes get SIGTERM and a few seconds, and then every process is gone.
+    Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
+    few seconds, and then every process is gone.
     """
     settings = cluster.settings
-    runner = create_runner(network=settings.network, state_directory=settings.directory)
+    runner = processes or create_runner(network=settings.network, state_directory=settings.directory)
     capabilities = await runner.start()
     try:
         async with asyncio.TaskGroup() as tasks:

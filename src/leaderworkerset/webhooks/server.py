@@ -93,8 +93,19 @@ class WebhookServer:
             await site.start()
             started.set_result(runner.addresses[0][1])
             await self._stop.wait()
+            await site.stop()
         finally:
-            await runner.cleanup()
+            await _end(runner)
+
+
+async def _end(runner: web.AppRunner) -> None:
+    """Answer what was asked, then drop the connections: a TLS farewell could take longer than this loop lives."""
+    connections = runner.server.connections if runner.server is not None else []
+    transports = [connection.transport for connection in connections]
+    await runner.cleanup()
+    for transport in transports:
+        if transport is not None:
+            transport.abort()
 
 
 def _application() -> web.Application:

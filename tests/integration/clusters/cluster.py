@@ -1,0 +1,94 @@
+"""The seam between the tests and the clusters they run on: one embedded, one of real Kubernetes components.
+
+Both are reached over HTTP by the same client, have the same nodes, and run the same webhooks and controllers.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.cli import lwsmanager
+from leaderworkerset.kube import kubeconfig
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import SystemClock
+from leaderworkerset.kube.http import HTTPTransport
+
+from .keeper import Keeper
+from .recording import RecordingTransport
+
+NODES: Final = 64
+NODES_PER_RACK: Final = 4
+RACKS_PER_ZONE: Final = 4
+RACK: Final = "rack"
+ZONE: Final = "zone"
+CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "pods": "110"}
+
+
+class Cluster(Protocol):
+    """A running cluster, and what only its makers can do to pods."""
+
+    name: str
+    kubeconfig: Path
+
+    async def await_namespace(self, client: Client, name: str) -> None:
+        """Wait until pods may be created in a new namespace."""
+        ...
+
+    async def restart_container(self, client: Client, pod: JSONObject) -> None:
+        """Let the first container of a running pod end and start again."""
+        ...
+
+
+def transport(cluster: Cluster, user_agent: str) -> HTTPTransport:
+    """Open connections of one user to a cluster."""
+    return HTTPTransport(kubeconfig.load({}, kubeconfig=str(cluster.kubeconfig)), user_agent=user_agent)
+
+
+@dataclass
+class Manager:
+    """The controllers of LeaderWorkerSets; they can be stopped, killed and started again, their webhooks stay."""
+
+    recording: RecordingTransport
+    _controllers: Keeper[None]
+
+    async def stop(self) -> None:
+        """Let the controllers end in an orderly way."""
+        await self._controllers.leave()
+
+    async def kill(self) -> None:
+        """End the controllers in the middle of whatever they do."""
+        await self._controllers.kill()
+
+    async def start(self) -> None:
+        """Start the controllers and wait until they know the cluster."""
+        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock()))
+        await self._controllers.value()
+
+    async def restart(self) -> None:
+        """Stop and start."""
+        await self.stop()
+        await self.start()
+
+    def check(self) -> None:
+        """Raise what ended the controllers, if something did."""
+        self._controllers.check()
+
+
+@asynccontextmanager
+async def managed(cluster: Cluster) -> AsyncIterator[Manager]:
+    """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
+    recording = RecordingTransport(transport(cluster, "lws"))
+    client = Client(recording)
+    async with lwsmanager.webhooks(client, SystemClock()):
+        controllers = Keeper(lwsmanager.controllers(client, SystemClock()))
+        await controllers.value()
+        manager = Manager(recording, controllers)
+        try:
+            yield manager
+        finally:
+            await manager.stop()
+            await asyncio.shield(client.close())

@@ -1,0 +1,51 @@
+"""The embedded cluster for tests: everything of `lws up` but the processes of pods, which are modelled."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.embedded import cluster as embedded
+from leaderworkerset.embedded.cluster import ClusterSettings
+from leaderworkerset.embedded.controllers.labeltemplate import parse_label
+from leaderworkerset.embedded.controllers.nodes import NodeSettings
+from leaderworkerset.embedded.kubelet.model import ModelRunner
+from leaderworkerset.embedded.kubelet.runner import Exit
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import SystemClock
+
+from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE
+
+LABELS = (
+    parse_label(f"{RACK}=r{{i//{NODES_PER_RACK}}}"),
+    parse_label(f"{ZONE}=z{{i//{NODES_PER_RACK * RACKS_PER_ZONE}}}"),
+)
+
+
+@dataclass
+class EmbeddedCluster:
+    """Implements `Cluster`."""
+
+    kubeconfig: Path
+    runner: ModelRunner
+    name: str = field(default="embedded", init=False)
+
+    async def await_namespace(self, client: Client, name: str) -> None:
+        """Nothing to wait for."""
+
+    async def restart_container(self, client: Client, pod: JSONObject) -> None:
+        """End the modelled process; the kubelet starts it again."""
+        running = meta.status(pod)["containerStatuses"][0]["containerID"]
+        self.runner.end(running.removeprefix("process://"), Exit(1))
+
+
+@asynccontextmanager
+async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
+    """Run an embedded cluster with modelled processes."""
+    nodes = NodeSettings(count=NODES, labels=LABELS, capacity=CAPACITY)
+    settings = ClusterSettings(name="test", directory=directory, keep=False, nodes=nodes)
+    runner = ModelRunner()
+    async with embedded.serving(settings, SystemClock()) as served, embedded.working(served, runner):
+        yield EmbeddedCluster(settings.kubeconfig, runner)

@@ -1,0 +1,66 @@
+"""A real control plane for tests, with nodes that kwok plays."""
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import NODES as NODE_RESOURCE
+from leaderworkerset.api.resources import PODS, SERVICE_ACCOUNTS
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.informer import Informer
+
+from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE
+
+KWOK = {"kwok.x-k8s.io/node": "fake"}
+
+
+@dataclass
+class KubernetesCluster:
+    """Implements `Cluster`."""
+
+    kubeconfig: Path
+    name: str = field(default="kubernetes", init=False)
+
+    async def await_namespace(self, client: Client, name: str) -> None:
+        """Wait for the service account without which pods are refused."""
+        accounts = Informer(client, SERVICE_ACCOUNTS, namespace=name)
+        there = asyncio.Event()
+        accounts.subscribe(lambda _: there.set())
+        following = asyncio.create_task(accounts.run())
+        async with asyncio.timeout(10):
+            await there.wait()
+        following.cancel()
+        await asyncio.wait([following])
+
+    async def restart_container(self, client: Client, pod: JSONObject) -> None:
+        """Report what a kubelet reports after a restart."""
+        statuses = meta.status(pod)["containerStatuses"]
+        restarted = statuses[0] | {"restartCount": statuses[0]["restartCount"] + 1}
+        patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"containerStatuses": [restarted]}}
+        await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
+
+
+async def create_nodes(client: Client) -> None:
+    """Create the nodes that kwok plays."""
+    for index in range(NODES):
+        await client.create(NODE_RESOURCE, build_node(index))
+
+
+def build_node(index: int) -> JSONObject:
+    """Return a node in its rack and zone."""
+    rack = index // NODES_PER_RACK
+    name = f"node-{index}"
+    labels = {"kubernetes.io/hostname": name, RACK: f"r{rack}", ZONE: f"z{rack // RACKS_PER_ZONE}"}
+    return {
+        "apiVersion": NODE_RESOURCE.api_version,
+        "kind": NODE_RESOURCE.kind,
+        "metadata": {"name": name, "labels": labels, "annotations": KWOK},
+        "status": {"capacity": CAPACITY, "allocatable": CAPACITY},
+    }
+
+
+def node_key(index: int) -> ObjectKey:
+    """Return the key of a node."""
+    return ObjectKey("", f"node-{index}")

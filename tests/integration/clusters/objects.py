@@ -1,0 +1,45 @@
+"""LeaderWorkerSets as a user writes them, with the values that matter to a test given by name."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api.meta import JSONObject
+
+GATE: Final = "tests.example.com/released"
+"""The readiness gate of pods that become ready only when a test says so."""
+
+
+def pod_template(image: str = "app:1", *, name: str = "main", gated: bool = False, **fields: Any) -> JSONObject:
+    """Return a pod template with one container; `fields` go into the pod's spec."""
+    container = {"name": name, "image": image, "command": ["sleep", "infinity"]}
+    gates = {"readinessGates": [{"conditionType": GATE}]} if gated else {}
+    return {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]} | gates | fields}
+
+
+def lws(
+    name: str = "web",
+    *,
+    replicas: int = 2,
+    size: int = 3,
+    image: str = "app:1",
+    gated: bool = False,
+    rollout: Mapping[str, Any] | None = None,
+    template: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> JSONObject:
+    """Return a LeaderWorkerSet; `template` adds to `leaderWorkerTemplate`, further fields to the spec."""
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": dict(rollout)} if rollout is not None else None
+    return {
+        "apiVersion": leaderworkerset.API_VERSION,
+        "kind": leaderworkerset.KIND,
+        "metadata": {"name": name} | ({"annotations": dict(annotations)} if annotations else {}),
+        "spec": {
+            "replicas": replicas,
+            "leaderWorkerTemplate": {"size": size, "workerTemplate": pod_template(image, gated=gated)}
+            | dict(template or {}),
+        }
+        | ({"rolloutStrategy": strategy} if strategy else {})
+        | spec,
+    }

@@ -1,0 +1,227 @@
+"""A namespace of its own for each test: what is done there, what is there, what must come true there."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.plan import Propagation
+from leaderworkerset.api.resources import (
+    CONTROLLER_REVISIONS,
+    EVENTS,
+    LEADERWORKERSETS,
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.informer import Change, Informer
+
+from .cluster import Cluster, Manager
+from .objects import GATE
+from .state import State, assert_settled
+
+LIMIT: Final = 30.0
+"""Seconds in which anything must come true."""
+
+Expectation: TypeAlias = Callable[[State], None]
+
+FOLLOWED: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
+
+
+@dataclass
+class Space:
+    """One namespace. `changes` are all changes of pods since the test began."""
+
+    cluster: Cluster
+    manager: Manager
+    client: Client
+    namespace: str
+    informers: Mapping[Resource, Informer]
+    changes: list[Change] = field(default_factory=list)
+    _invariants: list[Expectation] = field(default_factory=list)
+    _broken: list[str] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def state(self) -> State:
+        """Return what is known of the namespace now."""
+        found = {
+            resource: {meta.name(obj): obj for obj in informer.store.list()}
+            for resource, informer in self.informers.items()
+        }
+        revisions = {
+            name: obj
+            for name, obj in found[CONTROLLER_REVISIONS].items()
+            if (meta.controller_of(obj) or {}).get("kind") == LEADERWORKERSETS.kind
+            and labels.TEMPLATE_REVISION_HASH in meta.labels(obj)
+        }
+        return State(
+            leaderworkersets=found[LEADERWORKERSETS],
+            statefulsets=found[STATEFULSETS],
+            pods=found[PODS],
+            services=found[SERVICES],
+            revisions=revisions,
+            claims=found[PERSISTENT_VOLUME_CLAIMS],
+        )
+
+    async def until(self, expectation: Expectation, *, limit: float = LIMIT) -> State:
+        """Wait until the expectation holds; return the state in which it did."""
+        last: AssertionError | KeyError | None = None
+        try:
+            async with asyncio.timeout(limit):
+                while True:
+                    self._changed.clear()
+                    state = self.state
+                    try:
+                        expectation(state)
+                    except (AssertionError, KeyError) as missing:
+                        last = missing
+                        await self._changed.wait()
+                    else:
+                        break
+        except TimeoutError:
+            self.manager.check()
+            raise AssertionError(f"not within {limit:.0f} s: {last!r}\n{self._overview()}") from last
+        assert self._broken == []
+        return state
+
+    async def settled(self, name: str = "web", *, limit: float = LIMIT) -> State:
+        """Wait until the LeaderWorkerSet is at rest."""
+        return await self.until(lambda state: assert_settled(state, name), limit=limit)
+
+    def always(self, invariant: Expectation) -> None:
+        """Hold an expectation at every change of a pod from now on; `until` fails where it was broken."""
+        self._invariants.append(invariant)
+
+    async def create(self, obj: JSONObject, resource: Resource = LEADERWORKERSETS) -> JSONObject:
+        """Create an object."""
+        return await self.client.create(resource, obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}})
+
+    async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
+        """Change an object by a merge patch."""
+        return await self.client.patch(resource, self.key(name), patch, kind="merge")
+
+    async def edit(self, name: str = "web", **spec: Any) -> JSONObject:
+        """Change fields of the spec of a LeaderWorkerSet."""
+        return await self.patch({"spec": spec}, name)
+
+    async def edit_template(self, name: str = "web", **template: Any) -> JSONObject:
+        """Change fields of the group's template."""
+        return await self.edit(name, leaderWorkerTemplate=template)
+
+    async def scale(self, replicas: int, name: str = "web") -> JSONObject:
+        """Set the number of groups through the scale subresource, as an autoscaler does."""
+        scale = {"spec": {"replicas": replicas}}
+        return await self.client.patch(LEADERWORKERSETS, self.key(name), scale, kind="merge", subresource="scale")
+
+    async def get(self, resource: Resource, name: str, *, subresource: str = "") -> JSONObject:
+        """Read an object."""
+        return await self.client.get(resource, self.key(name), subresource=subresource)
+
+    async def delete(
+        self, name: str, resource: Resource = LEADERWORKERSETS, *, propagation: Propagation | None = None
+    ) -> None:
+        """Delete an object."""
+        await self.client.delete(resource, self.key(name), propagation=propagation)
+
+    async def evict(self, pod: str) -> None:
+        """Evict a pod, as draining a node does."""
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": self.namespace},
+        }
+        evictions = Resource("", "v1", f"pods/{pod}/eviction", "Eviction")
+        await self.client.create(evictions, eviction)
+
+    async def restart_container(self, pod: str) -> None:
+        """Let the first container of a running pod end and start again."""
+        await self.cluster.restart_container(self.client, await self.get(PODS, pod))
+
+    async def release(self, *pods: str) -> None:
+        """Let gated pods become ready."""
+        await self._set_gates(pods, "True")
+
+    async def close(self, *pods: str) -> None:
+        """Let gated pods become unready."""
+        await self._set_gates(pods, "False")
+
+    async def events(self) -> list[JSONObject]:
+        """Read the events of the namespace that concern LeaderWorkerSets."""
+        found = await self.client.list(EVENTS, namespace=self.namespace)
+        return [one for one in found.items if one["regarding"]["kind"] == LEADERWORKERSETS.kind]
+
+    def key(self, name: str) -> ObjectKey:
+        """Return the key of an object of the namespace."""
+        return ObjectKey(self.namespace, name)
+
+    async def _set_gates(self, pods: tuple[str, ...], status: str) -> None:
+        condition = {"type": GATE, "status": status}
+        for pod in pods:
+            patch = {"status": {"conditions": [condition]}}
+            await self.client.patch(PODS, self.key(pod), patch, kind="strategic", subresource="status")
+
+    def note(self, change: Change) -> None:
+        """Take note of any change."""
+        self._changed.set()
+        if change.object["kind"] != PODS.kind:
+            return
+        self.changes.append(change)
+        for invariant in self._invariants:
+            try:
+                invariant(self.state)
+            except AssertionError as broken:
+                self._broken.append(str(broken))
+
+    def _overview(self) -> str:
+        state = self.state
+        lines = [
+            *(
+                f"lws {name}: {obj.get('spec', {}).get('replicas')} {obj.get('status')}"
+                for name, obj in state.leaderworkersets.items()
+            ),
+            *(
+                f"sts {name}: {meta.spec(obj).get('replicas')} {obj.get('status')}"
+                for name, obj in state.statefulsets.items()
+            ),
+            *(f"pod {name}: {_pod_line(obj)}" for name, obj in state.pods.items()),
+        ]
+        return "\n".join(lines)
+
+
+def _pod_line(pod: JSONObject) -> str:
+    conditions = {one["type"]: one["status"] for one in meta.status(pod).get("conditions") or []}
+    deleting = " deleting" if meta.is_deleting(pod) else ""
+    return f"{meta.status(pod).get('phase')}{deleting} on {meta.spec(pod).get('nodeName')} {conditions}"
+
+
+@asynccontextmanager
+async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncIterator[Space]:
+    """Make a namespace, follow it, and remove it at the end."""
+    created = await client.create(
+        NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
+    )
+    namespace = meta.name(created)
+    await cluster.await_namespace(client, namespace)
+    informers = {resource: Informer(client, resource, namespace=namespace) for resource in FOLLOWED}
+    one = Space(cluster, manager, client, namespace, informers)
+    async with asyncio.TaskGroup() as tasks:
+        running = []
+        for informer in informers.values():
+            informer.subscribe(one.note)
+            running.append(tasks.create_task(informer.run()))
+        for informer in informers.values():
+            await informer.wait_synced()
+        try:
+            yield one
+        finally:
+            for task in running:
+                task.cancel()
+            await client.delete(NAMESPACES, ObjectKey("", namespace))

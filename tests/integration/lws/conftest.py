@@ -1,0 +1,100 @@
+"""Both clusters for the session, a namespace for each test, and tests that are coroutines."""
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from tests.controlplane import build
+from tests.controlplane.process import control_plane
+from tests.integration.clusters.cluster import Cluster, Manager, managed, transport
+from tests.integration.clusters.embedded import embedded_cluster
+from tests.integration.clusters.keeper import Keeper
+from tests.integration.clusters.kubernetes import KubernetesCluster, create_nodes
+from tests.integration.clusters.space import Space, space_of
+
+from leaderworkerset.kube.client import Client
+
+T = TypeVar("T")
+
+
+@dataclass
+class Running:
+    """A cluster with LeaderWorkerSets, and a client of its administrator."""
+
+    cluster: Cluster
+    manager: Manager
+    client: Client
+
+
+@pytest.fixture(scope="session")
+def runner() -> Iterator[asyncio.Runner]:
+    """Run everything of the session in one event loop."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="session", params=["embedded", "kubernetes"])
+def running(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """Run one cluster after the other."""
+    directory = tmp_path_factory.mktemp(request.param)
+    start = _kubernetes if request.param == "kubernetes" else _embedded
+    with start(runner, directory, request.config) as cluster, _kept(runner, managed(cluster)) as manager:
+        client = Client(transport(cluster, "tests"))
+        yield Running(cluster, manager, client)
+        runner.run(client.close())
+
+
+@pytest.fixture
+def space(request: pytest.FixtureRequest, runner: asyncio.Runner, running: Running) -> Iterator[Space]:
+    """Return a namespace of its own."""
+    request.node.user_properties.append(("cluster", running.cluster.name))
+    with _kept(runner, space_of(running.cluster, running.manager, running.client)) as one:
+        yield one
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in the session's event loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+    runner = pyfuncitem.funcargs["runner"]
+    assert isinstance(runner, asyncio.Runner)
+    runner.run(pyfuncitem.obj(**arguments))
+    return True
+
+
+@contextmanager
+def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.Config) -> Iterator[Cluster]:
+    with _kept(runner, embedded_cluster(directory)) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _kubernetes(runner: asyncio.Runner, directory: Path, config: pytest.Config) -> Iterator[Cluster]:
+    terminal = config.get_terminal_writer()
+    assets = build.assets(lambda text: terminal.line(f"control plane: {text}"))
+    with control_plane(assets, directory) as plane:
+        cluster = KubernetesCluster(plane.kubeconfig)
+        client = Client(transport(cluster, "setup"))
+        runner.run(create_nodes(client))
+        runner.run(client.close())
+        yield cluster
+
+
+@contextmanager
+def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Enter an async context and leave it at the end, while the loop also runs tests in between."""
+    keeper = runner.run(Keeper.enter(context))
+    try:
+        yield runner.run(keeper.value())
+    finally:
+        runner.run(keeper.leave())
