@@ -54,16 +54,19 @@ class Shard:
         scores = np.where(np.tril(np.ones((positions, positions), bool)), scores, -np.inf)
         shares = np.exp(scores - scores.max(-1, keepdims=True))
         mixed = (shares / shares.sum(-1, keepdims=True)) @ values
-        return mixed.transpose(1, 0, 2).reshape(positions, -1) @ self.outputs[layer]
+        output: Matrix = mixed.transpose(1, 0, 2).reshape(positions, -1) @ self.outputs[layer]
+        return output
 
     def feed_forward(self, layer: int, state: Matrix) -> Matrix:
         """Two matrices with a ReLU between, over this rank's hidden units."""
-        return np.maximum(state @ self.up[layer], 0) @ self.down[layer]
+        output: Matrix = np.maximum(state @ self.up[layer], 0) @ self.down[layer]
+        return output
 
 
 def normalize(state: Matrix) -> Matrix:
     """Scale every position to zero mean and unit variance."""
-    return (state - state.mean(-1, keepdims=True)) / (state.std(-1, keepdims=True) + 1e-6)
+    scaled: Matrix = (state - state.mean(-1, keepdims=True)) / (state.std(-1, keepdims=True) + 1e-6)
+    return scaled
 
 
 def logits(tokens: list[int], compute: Callable[[int, Matrix], Matrix]) -> Matrix:
@@ -72,7 +75,8 @@ def logits(tokens: list[int], compute: Callable[[int, Matrix], Matrix]) -> Matri
     state = embedding[tokens] + parameters("positions", 512, WIDTH)[: len(tokens)]
     for step in range(2 * LAYERS):
         state = state + compute(step, normalize(state))
-    return normalize(state)[-1] @ embedding.T
+    scores: Matrix = normalize(state)[-1] @ embedding.T
+    return scores
 
 
 def generate(prompt: bytes, count: int, compute: Callable[[int, Matrix], Matrix]) -> tuple[list[int], Matrix]:
