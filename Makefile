@@ -31,6 +31,10 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python deploy/generate.py --check
+
+generate: setup ## write the generated manifests below deploy/
+	$(BIN)/python deploy/generate.py
 
 test: setup ## all tests
 	$(BIN)/pytest

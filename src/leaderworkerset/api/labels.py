@@ -31,6 +31,9 @@ RECREATED_LEADER: Final = PREFIX + "recreated-leader"
 RECREATE_AFTER: Final = PREFIX + "recreate-after"
 FAILED_POD: Final = PREFIX + "failed-pod"
 
+# An annotation of the manager's own pods.
+CONFIGURATION_HASH: Final = PREFIX + "configuration-hash"
+
 # Environment variables, in the order of injection (R-ENV-1).
 ENV_LEADER_ADDRESS: Final = "LWS_LEADER_ADDRESS"
 ENV_GROUP_SIZE: Final = "LWS_GROUP_SIZE"

@@ -111,6 +111,7 @@ RULES: dict[tuple[str, str], JSONObject] = {
     ("ConfigMapProjection", "name"): {"default": ""},
     ("ConfigMapVolumeSource", "name"): {"default": ""},
     ("ContainerPort", "protocol"): {"default": "TCP"},
+    ("ContainerRestartRuleOnExitCodes", "values"): {"x-kubernetes-list-type": "set"},
     ("FileKeySelector", "optional"): {"default": False},
     ("GRPCAction", "service"): {"default": ""},
     ("ISCSIVolumeSource", "iscsiInterface"): {"default": "default"},

@@ -1,0 +1,135 @@
+"""The words of the full definition: what `kubectl explain` says of every field (docs/adr/0006-installation.md).
+
+Our own fields are described here. Those of pod templates and claims are described by the API server whose OpenAPI
+document comes in. Shapes never come from there: full and slim flavour differ in descriptions alone.
+"""
+
+from typing import Final
+
+from leaderworkerset.api import gotypes, schema
+from leaderworkerset.api.meta import JSONObject
+
+DOCUMENT_PATH: Final = "/openapi/v3/api/v1"
+"""Where an API server has the document that is asked for here."""
+
+ROOTS: Final = (
+    "io.k8s.api.core.v1.PodTemplateSpec",
+    "io.k8s.api.core.v1.PersistentVolumeClaim",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Condition",
+)
+"""The definitions of the document that everything needed is reached from."""
+
+TEXTS: Final[dict[tuple[str, str], str]] = {
+    ("LeaderWorkerSet", "spec"): "What groups shall run.",
+    ("LeaderWorkerSet", "status"): "What groups run, as last seen by the controller.",
+    ("LeaderWorkerSetSpec", "replicas"): "How many groups of one leader and its workers shall run. Defaults to 1.",
+    ("LeaderWorkerSetSpec", "leaderWorkerTemplate"): "What one group consists of. A change of it is rolled out.",
+    ("LeaderWorkerSetSpec", "rolloutStrategy"): "How a changed template reaches the groups.",
+    ("LeaderWorkerSetSpec", "startupPolicy"): (
+        "When the workers of a group are created: once its leader is created (LeaderCreated, the default), or once it"
+        " is ready (LeaderReady)."
+    ),
+    ("LeaderWorkerSetSpec", "networkConfig"): "How pods find each other by name.",
+    ("LeaderWorkerTemplate", "leaderTemplate"): "The template of leader pods; where absent, workerTemplate is theirs.",
+    ("LeaderWorkerTemplate", "workerTemplate"): "The template of worker pods.",
+    ("LeaderWorkerTemplate", "size"): "How many pods a group has, its leader included. Defaults to 1.",
+    ("LeaderWorkerTemplate", "restartPolicy"): (
+        "What the failure of one pod means for its group: the whole group is recreated (RecreateGroupOnPodRestart, the"
+        " default), likewise but not before all its pods have run (RecreateGroupAfterStart), or nothing (None)."
+        " Default is an old word for None."
+    ),
+    ("LeaderWorkerTemplate", "subGroupPolicy"): (
+        "Parts the pods of a group into subgroups, which can be placed together; it cannot be added or removed later."
+    ),
+    ("LeaderWorkerTemplate", "volumeClaimTemplates"): (
+        "Claims that every pod gets for itself; each must be mounted by a container of the pod templates."
+    ),
+    ("LeaderWorkerTemplate", "persistentVolumeClaimRetentionPolicy"): (
+        "What becomes of the claims made from volumeClaimTemplates when pods are deleted or scaled away."
+    ),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"): (
+        "Retain (the default) keeps the claims when the StatefulSet is deleted, Delete deletes them."
+    ),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenScaled"): (
+        "Retain (the default) keeps the claims of pods that are scaled away, Delete deletes them."
+    ),
+    ("SubGroupPolicy", "subGroupPolicyType"): (
+        "Whether the leader belongs to the first subgroup (LeaderWorker, the default) or to none (LeaderExcluded)."
+    ),
+    ("SubGroupPolicy", "subGroupSize"): (
+        "How many pods a subgroup has. It must divide the size of the group, or the size without the leader, and"
+        " cannot be changed."
+    ),
+    ("RolloutStrategy", "type"): "How groups are replaced; RollingUpdate is the only way.",
+    ("RolloutStrategy", "rollingUpdateConfiguration"): "The bounds of a rolling update.",
+    ("RollingUpdateConfiguration", "partition"): "Groups of a lower index keep the old template. Defaults to 0.",
+    ("RollingUpdateConfiguration", "maxUnavailable"): (
+        "How many groups may be unavailable during a rollout, as a number or a percentage of replicas, rounded down;"
+        " it cannot be 0 while maxSurge is. Defaults to 1."
+    ),
+    ("RollingUpdateConfiguration", "maxSurge"): (
+        "How many groups may run beyond replicas during a rollout, as a number or a percentage of replicas, rounded"
+        " up. Defaults to 0."
+    ),
+    ("NetworkConfig", "subdomainPolicy"): (
+        "Whether all groups share one headless service (Shared, the default) or each group has its own"
+        " (UniquePerReplica)."
+    ),
+    ("LeaderWorkerSetStatus", "conditions"): "What holds of the whole: Available, Progressing, UpdateInProgress.",
+    ("LeaderWorkerSetStatus", "readyReplicas"): "Groups of which all pods are ready, at any revision of the template.",
+    ("LeaderWorkerSetStatus", "updatedReplicas"): "Groups at the newest revision of the template, ready or not.",
+    ("LeaderWorkerSetStatus", "replicas"): "Groups that were created.",
+    ("LeaderWorkerSetStatus", "hpaPodSelector"): (
+        "The selector of the pods that a HorizontalPodAutoscaler measures: the leaders."
+    ),
+    ("LeaderWorkerSetStatus", "observedGeneration"): "The generation of the spec that this status was made from.",
+}
+
+
+def described(crd: JSONObject, document: JSONObject) -> JSONObject:
+    """Return the definition with descriptions; `document` is the OpenAPI v3 document of the core group."""
+    definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
+    (version,) = crd["spec"]["versions"]
+    root = version["schema"]["openAPIV3Schema"]
+    envelope = definitions["PersistentVolumeClaim"]["properties"]
+    properties = {name: _with(child, envelope[name].get("description")) for name, child in root["properties"].items()}
+    for name, struct in (("spec", "LeaderWorkerSetSpec"), ("status", "LeaderWorkerSetStatus")):
+        child = _describe(root["properties"][name], struct, definitions)
+        properties[name] = _with(child, TEXTS["LeaderWorkerSet", name])
+    words = "A LeaderWorkerSet runs groups of pods, each of one leader and its workers, as units."
+    full = version | {"schema": {"openAPIV3Schema": _with(root | {"properties": properties}, words)}}
+    return crd | {"spec": crd["spec"] | {"versions": [full]}}
+
+
+def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONObject:
+    """Describe the fields below a schema that was built from `go_type`."""
+    if go_type in schema.SCALARS or go_type == "ObjectMeta":
+        return shape
+    if go_type.startswith("[]"):
+        item = go_type.removeprefix("[]")
+        words = definitions.get(item, {}).get("description")
+        return shape | {"items": _with(_describe(shape["items"], item, definitions), words)}
+    if go_type.startswith("map["):
+        return shape
+    return shape | {
+        "properties": {
+            name: _with(
+                _describe(shape["properties"][name], declaration.go_type, definitions),
+                _words(go_type, name, definitions),
+            )
+            for name, declaration in gotypes.declarations(go_type).items()
+        }
+    }
+
+
+def _words(struct: str, field: str, definitions: JSONObject) -> str | None:
+    """Return what is said of a field, None where nobody says anything."""
+    own = TEXTS.get((struct, field))
+    if own is not None or struct not in definitions:
+        return own
+    words: str | None = definitions[struct]["properties"][field].get("description")
+    return words
+
+
+def _with(shape: JSONObject, words: str | None) -> JSONObject:
+    return shape | {"description": words} if words else shape

@@ -1,0 +1,36 @@
+"""Names and labels of what is installed (contract 12.3 to 12.6): those of the Go manager, so that it is replaced in place."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import Resource
+
+MANAGER: Final = "lws-controller-manager"
+"""The Deployment, the ServiceAccount and the PodDisruptionBudget."""
+
+CONFIGURATION: Final = "lws-manager-config"
+METRICS_SERVICE: Final = "lws-controller-manager-metrics-service"
+LEASE: Final = "b8b2488c.x-k8s.io"
+
+LABELS: Final[Mapping[str, str]] = {"app.kubernetes.io/name": "lws", "app.kubernetes.io/instance": "lws"}
+SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-manager"}
+
+
+def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) -> JSONObject:
+    """Build an object with our labels; `fields` are what it has beside its metadata."""
+    own: JSONObject = {"name": name, "labels": dict(LABELS)}
+    if namespace:
+        own["namespace"] = namespace
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": own, **fields}
+
+
+def labeled(obj: JSONObject) -> JSONObject:
+    """Return an object that was built elsewhere with our labels."""
+    return obj | {"metadata": meta.metadata(obj) | {"labels": {**meta.labels(obj), **LABELS}}}
+
+
+def is_installed(obj: JSONObject) -> bool:
+    """Tell whether a live object carries our labels, so that it is ours to remove."""
+    return LABELS.items() <= meta.labels(obj).items()

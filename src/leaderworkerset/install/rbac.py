@@ -1,0 +1,71 @@
+"""The manager's identity and what it may do: roles built from what the parts of the manager declare (contract 12.5).
+
+Unlike upstream's, no role reaches secrets beyond the one of the webhooks, writes nodes, or writes the spec of anything
+that the controllers do not make; `docs/adr/0006-installation.md` has the comparison.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.permissions import policy_rules
+from leaderworkerset.api.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    Resource,
+)
+from leaderworkerset.controllers import permissions as controllers
+from leaderworkerset.install.metadata import MANAGER, build
+from leaderworkerset.kube import permissions as kube
+from leaderworkerset.webhooks import permissions as webhooks
+
+READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+
+
+def service_account(namespace: str) -> JSONObject:
+    """Build the identity of the manager."""
+    return build(SERVICE_ACCOUNTS, MANAGER, namespace)
+
+
+def roles(namespace: str) -> list[tuple[Resource, JSONObject]]:
+    """Build every role with its binding to the manager."""
+    return [
+        *_cluster_role("lws-manager-role", policy_rules(controllers.PERMISSIONS + webhooks.CLUSTER), namespace),
+        *_cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
+        *_cluster_role("lws-metrics-reader", [READ_METRICS], namespace),
+        *_role("lws-leader-election-role", policy_rules(kube.LEADER_ELECTION), namespace),
+        *_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace),
+    ]
+
+
+def _cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:
+    return [
+        (CLUSTER_ROLES, build(CLUSTER_ROLES, name, rules=list(rules))),
+        (CLUSTER_ROLE_BINDINGS, build(CLUSTER_ROLE_BINDINGS, _binding(name), **_grant(CLUSTER_ROLES, name, namespace))),
+    ]
+
+
+def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:
+    return [
+        (ROLES, build(ROLES, name, namespace, rules=list(rules))),
+        (ROLE_BINDINGS, build(ROLE_BINDINGS, _binding(name), namespace, **_grant(ROLES, name, namespace))),
+    ]
+
+
+def _binding(role: str) -> str:
+    """Return the name that upstream gives the binding of a role.
+
+    >>> _binding("lws-proxy-role"), _binding("lws-metrics-reader")
+    ('lws-proxy-rolebinding', 'lws-metrics-reader-rolebinding')
+    """
+    return f"{role.removesuffix('-role')}-rolebinding"
+
+
+def _grant(kind: Resource, role: str, namespace: str) -> JSONObject:
+    return {
+        "roleRef": {"apiGroup": kind.group, "kind": kind.kind, "name": role},
+        "subjects": [{"kind": SERVICE_ACCOUNTS.kind, "name": MANAGER, "namespace": namespace}],
+    }

@@ -1,0 +1,143 @@
+"""The running manager: Deployment, services, configuration, secret, and the guards of its availability (contract 12.6).
+
+The pod keeps to Pod Security `restricted`: no root, no capabilities, no privilege escalation, a read-only root file
+system. `/tmp` is memory, since certificate keys pass through it on their way into TLS.
+"""
+
+import hashlib
+from typing import Final
+
+from leaderworkerset.api import labels
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import CONFIG_MAPS, DEPLOYMENTS, POD_DISRUPTION_BUDGETS, SECRETS, SERVICES
+from leaderworkerset.install.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+
+CONFIGURATION_KEY: Final = "controller_manager_config.yaml"
+CONFIGURATION_PATH: Final = f"/{CONFIGURATION_KEY}"
+CERTIFICATES_PATH: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - a mount, and the name is upstream's
+WEBHOOK_PORT: Final = 9443
+METRICS_PORT: Final = 8443
+PROBE_PORT: Final = 8081
+READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON knows no octal numbers
+
+CONTAINER_SECURITY: Final[JSONObject] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+POD_SECURITY: Final[JSONObject] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+MOUNTS: Final[tuple[JSONObject, ...]] = (
+    {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - likewise
+    {"name": "cert", "mountPath": CERTIFICATES_PATH, "readOnly": True},
+    {"name": "manager-config", "mountPath": CONFIGURATION_PATH, "subPath": CONFIGURATION_KEY},
+)
+VOLUMES: Final[tuple[JSONObject, ...]] = (
+    {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+    {"name": "cert", "secret": {"secretName": SECRET_NAME, "defaultMode": READ_WRITE_BY_OWNER}},
+    {"name": "manager-config", "configMap": {"name": CONFIGURATION}},
+)
+
+
+def deployment(settings: Settings) -> JSONObject:
+    """Build the Deployment; its selector is upstream's, since selectors cannot change."""
+    # A file mounted by subPath never changes under a running pod: another configuration has to be another template.
+    digest = hashlib.sha256(settings.configuration.encode()).hexdigest()[:16]
+    return build(
+        DEPLOYMENTS,
+        MANAGER,
+        settings.namespace,
+        spec={
+            "replicas": settings.replicas,
+            "selector": {"matchLabels": dict(SELECTOR)},
+            "template": {
+                "metadata": {
+                    "labels": dict(SELECTOR),
+                    "annotations": {
+                        "kubectl.kubernetes.io/default-container": "manager",
+                        labels.CONFIGURATION_HASH: digest,
+                    },
+                },
+                "spec": _pod(settings),
+            },
+        },
+    )
+
+
+def _pod(settings: Settings) -> JSONObject:
+    pod: JSONObject = {
+        "serviceAccountName": MANAGER,
+        "securityContext": POD_SECURITY,
+        "terminationGracePeriodSeconds": 10,
+        "containers": [_container(settings)],
+        "volumes": list(VOLUMES),
+    }
+    if settings.spread:
+        pod["topologySpreadConstraints"] = [_spread("kubernetes.io/hostname"), _spread("topology.kubernetes.io/zone")]
+    return pod
+
+
+def _container(settings: Settings) -> JSONObject:
+    return {
+        "name": "manager",
+        "image": settings.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/manager"],
+        "args": [f"--config={CONFIGURATION_PATH}", "--zap-log-level=2"],
+        "ports": [_port("webhook-server", WEBHOOK_PORT), _port("metrics", METRICS_PORT)],
+        "livenessProbe": _probe("/healthz", delay=15, period=20),
+        "readinessProbe": _probe("/readyz", delay=5, period=10),
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+        "securityContext": CONTAINER_SECURITY,
+        "volumeMounts": list(MOUNTS),
+    }
+
+
+def _port(name: str, number: int) -> JSONObject:
+    return {"name": name, "containerPort": number, "protocol": "TCP"}
+
+
+def _probe(path: str, *, delay: int, period: int) -> JSONObject:
+    return {"httpGet": {"path": path, "port": PROBE_PORT}, "initialDelaySeconds": delay, "periodSeconds": period}
+
+
+def _spread(topology: str) -> JSONObject:
+    return {
+        "maxSkew": 1,
+        "topologyKey": topology,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": dict(SELECTOR)},
+    }
+
+
+def webhook_service(namespace: str) -> JSONObject:
+    """Build the service that API servers call."""
+    return _service(SERVICE_NAME, namespace, {"port": 443, "targetPort": WEBHOOK_PORT, "protocol": "TCP"})
+
+
+def metrics_service(namespace: str) -> JSONObject:
+    """Build the service that scrapers find."""
+    port = {"name": "https", "port": METRICS_PORT, "targetPort": METRICS_PORT, "protocol": "TCP"}
+    return _service(METRICS_SERVICE, namespace, port)
+
+
+def _service(name: str, namespace: str, port: JSONObject) -> JSONObject:
+    return build(SERVICES, name, namespace, spec={"selector": dict(SELECTOR), "ports": [port]})
+
+
+def configuration(settings: Settings) -> JSONObject:
+    """Build the ConfigMap with the manager's configuration file."""
+    return build(CONFIG_MAPS, CONFIGURATION, settings.namespace, data={CONFIGURATION_KEY: settings.configuration})
+
+
+def certificate_secret(namespace: str) -> JSONObject:
+    """Build the secret that the manager keeps its certificate in; naming no data leaves alone what it has (R-OP-50)."""
+    return build(SECRETS, SECRET_NAME, namespace)
+
+
+def disruption_budget(namespace: str) -> JSONObject:
+    """Build the budget that lets one replica at a time be evicted."""
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": dict(SELECTOR)}}
+    return build(POD_DISRUPTION_BUDGETS, MANAGER, namespace, spec=spec)
