@@ -115,13 +115,21 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
     statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     for container in statuses:
         waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("message"):
+        died = (container.get("lastState") or {}).get("terminated") or {}
+        if waiting.get("reason") == "CrashLoopBackOff" and died:
+            yield f"{container['name']}: {_death(died)}; waits before it is started again"
+        elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"
     for container in statuses:
         ended = (container.get("state") or {}).get("terminated") or {}
         if ended.get("exitCode"):
-            detail = ended.get("message") or ended.get("reason") or "ended"
-            yield f"{container['name']}: {detail} (exit code {ended['exitCode']})"
+            yield f"{container['name']}: {_death(ended)}"
     unready = meta.find_condition(pod, "Ready") or {}
     if unready.get("message"):
         yield str(unready["message"])
+
+
+def _death(ended: JSONObject) -> str:
+    """Say how a container ended: what it said itself, else the reason, and the exit code."""
+    detail = str(ended.get("message") or ended.get("reason") or "ended").strip()
+    return f"{detail} (exit code {ended.get('exitCode')})"

@@ -88,6 +88,15 @@ def test_scheduling_gates_show() -> None:
             pod(conditions=[{"type": "Ready", "status": "False", "message": "containers with unready status: [main]"}]),
             "containers with unready status: [main]",
         ),
+        (
+            pod(
+                containers=[
+                    container(waiting={"reason": "CrashLoopBackOff", "message": "back-off 10s"})
+                    | {"lastState": {"terminated": {"exitCode": 2, "reason": "Error"}}}
+                ]
+            ),
+            "main: Error (exit code 2); waits before it is started again",
+        ),
         (pod("Failed", message="evicted"), "evicted"),
         (pod(), ""),
     ],
