@@ -1,0 +1,30 @@
+"""Durations as Go writes them: `15s`, `1h30m`, `500ms`, `-1.5h`; seconds as a number come out."""
+
+import re
+from typing import Final
+
+UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
+
+
+class Duration(float):
+    """Seconds; a type of its own, so that a decoder knows to read them as text."""
+
+    __slots__ = ()
+
+
+def parse(text: str) -> Duration:
+    """Read a duration; raise `ValueError` in Go's words.
+
+    >>> parse("1m30s"), parse("500ms"), parse("0")
+    (90.0, 0.5, 0.0)
+    """
+    sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text.removeprefix("+"))
+    if rest == "0":
+        return Duration(0.0)
+    parts = _PART.findall(rest)
+    if not parts or "".join(number + unit for number, unit in parts) != rest:
+        missing = "missing unit in" if re.fullmatch(r"\d+\.?\d*", rest) else "invalid"
+        raise ValueError(f'time: {missing} duration "{text}"')
+    return Duration(sign * sum(float(number) * UNITS[unit] for number, unit in parts))

@@ -1,0 +1,87 @@
+"""Flags as Go's `flag` package reads them: one or two dashes, `-f=v` or `-f v`, booleans `-f` or `-f=false`.
+
+Words and a table of flags come in; what was given comes out, so that a caller can tell a given flag from a default.
+Faults have Go's texts. Unlike Go, a word that is no flag is refused: `--leader-elect false` would mean true there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from leaderworkerset.cli.errors import UsageFault
+
+BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
+
+
+class HelpRequested(Exception):
+    """`-h` or `--help` was given and no flag has that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag: `parse` turns its text into a value or raises `ValueError`."""
+
+    name: str
+    parse: Callable[[str], Any]
+    usage: str
+    default: str = ""
+
+    @property
+    def is_boolean(self) -> bool:
+        """Tell whether the flag may stand without a value."""
+        return self.parse is boolean
+
+
+def boolean(text: str) -> bool:
+    """Read a truth value."""
+    if text not in BOOLEANS:
+        raise ValueError("parse error")
+    return BOOLEANS[text]
+
+
+def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
+    """Return the value of every flag that was given; the last of several counts."""
+    table = {flag.name: flag for flag in flags}
+    given: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, text = word.lstrip("-").partition("=")
+        if not word.startswith("-") or word in {"-", "--"}:
+            raise UsageFault(f"unexpected argument {word!r}: values of flags are given as --flag=value")
+        if not name or word.startswith("---"):
+            raise UsageFault(f"bad flag syntax: {word}")
+        flag = table.get(name)
+        if flag is None:
+            if name in {"h", "help"}:
+                raise HelpRequested
+            raise UsageFault(f"flag provided but not defined: -{name}")
+        if not equals:
+            text = "true" if flag.is_boolean else _next(rest, name)
+        given[name] = _parse(flag, text)
+    return given
+
+
+def usage(flags: Sequence[Flag]) -> str:
+    """Return the list of all flags."""
+    return "\n".join(f"  --{flag.name}{_default(flag)}\n        {flag.usage}" for flag in flags)
+
+
+def _default(flag: Flag) -> str:
+    return f" (default {flag.default})" if flag.default else ""
+
+
+def _next(rest: list[str], name: str) -> str:
+    if not rest:
+        raise UsageFault(f"flag needs an argument: -{name}")
+    return rest.pop(0)
+
+
+def _parse(flag: Flag, text: str) -> Any:
+    try:
+        return flag.parse(text)
+    except ValueError as error:
+        kind = "boolean value" if flag.is_boolean else "value"
+        raise UsageFault(f'invalid {kind} "{text}" for flag -{flag.name}: {error}') from error

@@ -1,0 +1,118 @@
+"""Logs of the manager in the forms of the Go manager's: tab-separated lines for people, JSON for programs.
+
+Console: time, level, logger, message, and the rest as JSON, with tabs between. JSON: `level`, `ts`, `logger`, `msg` and
+the rest. So what reads the logs of the one reads those of the other.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TextIO, TypeAlias
+
+import msgspec
+import structlog
+from structlog.typing import EventDict
+
+Encoder: TypeAlias = Literal["console", "json"]
+
+LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "panic": logging.CRITICAL,
+}
+
+TIMES: Final[dict[str, Callable[[float], str | float | int]]] = {
+    "epoch": lambda seconds: seconds,
+    "millis": lambda seconds: seconds * 1e3,
+    "nano": lambda seconds: int(seconds * 1e9),
+    "iso8601": lambda seconds: (
+        _utc(seconds).strftime("%Y-%m-%dT%H:%M:%S.") + f"{_utc(seconds).microsecond // 1000:03}Z"
+    ),
+    "rfc3339": lambda seconds: _utc(seconds).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    "rfc3339nano": lambda seconds: _utc(seconds).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """The form of the logs, the lowest level written, and the level from which errors bring their stack."""
+
+    encoder: Encoder = "console"
+    level: str = "info"
+    stacktrace_level: str = "error"
+    times: str = "rfc3339"
+
+
+def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
+    """Send logs to standard error, or to `stream`."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            _stamp(TIMES[settings.times]),
+            _drop_stack_below(LEVELS[settings.stacktrace_level]),
+            structlog.processors.format_exc_info,
+            render_console if settings.encoder == "console" else render_json,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[settings.level]),
+        logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
+        cache_logger_on_first_use=stream is None,
+    )
+
+
+def render_console(_logger: object, _method: str, event: EventDict) -> str:
+    r"""Render time, level, logger, message and the rest, separated by tabs; a stack follows on lines of its own.
+
+    >>> render_console(None, "", {"ts": "now", "level": "info", "event": "reconciled", "key": "a/b"})
+    'now\tINFO\treconciled\t{"key":"a/b"}'
+    """
+    stack = event.pop("exception", None)
+    head = [event.pop("ts"), event.pop("level").upper(), event.pop("logger", None), event.pop("event")]
+    parts = [str(part) for part in head if part is not None] + ([_json(dict(event))] if event else [])
+    return "\t".join(parts) + (f"\n{stack}" if stack else "")
+
+
+def render_json(_logger: object, _method: str, event: EventDict) -> str:
+    """Render one JSON object with zap's names.
+
+    >>> render_json(None, "", {"ts": 1, "level": "info", "event": "reconciled", "key": "a/b"})
+    '{"level":"info","ts":1,"msg":"reconciled","key":"a/b"}'
+    """
+    head = {"level": event.pop("level"), "ts": event.pop("ts")}
+    name = {"logger": event.pop("logger")} if "logger" in event else {}
+    stack = {"stacktrace": event.pop("exception")} if "exception" in event else {}
+    return _json(head | name | {"msg": event.pop("event")} | dict(event) | stack)
+
+
+def _stamp(encode: Callable[[float], str | float | int]) -> structlog.typing.Processor:
+    def stamp(_logger: object, _method: str, event: EventDict) -> EventDict:
+        event["ts"] = encode(time.time())
+        return event
+
+    return stamp
+
+
+def _drop_stack_below(lowest: int) -> structlog.typing.Processor:
+    """Keep the stack of an error only where its level asks for it; the error itself stays."""
+
+    def drop(_logger: object, _method: str, event: EventDict) -> EventDict:
+        if event.get("exc_info") and LEVELS.get(event["level"], lowest) < lowest:
+            del event["exc_info"]
+            error = sys.exc_info()[1]
+            event.setdefault("error", f"{type(error).__name__}: {error}")
+        return event
+
+    return drop
+
+
+def _json(value: dict[str, Any]) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
