@@ -1,0 +1,38 @@
+"""Print how what our manager leaves differs from what was recorded of the Go manager: `python -m tests.parity`.
+
+Names of clusters (`embedded`, `kubernetes`) may be given; without any it is both. Ends with 1 where anything differs.
+"""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.parity.clusters import CLUSTERS
+from tests.parity.replay import load, replay
+
+from leaderworkerset.cli import logging
+
+
+async def compare(name: str) -> int:
+    """Replay all cases on one cluster and print the differences; return how many there are."""
+    with tempfile.TemporaryDirectory(prefix="lws-parity-") as directory:
+        async with CLUSTERS[name](Path(directory)) as cluster, cluster.manager():
+            cases = load()
+            lines = await replay(cluster.client, cases)
+    objects = sum(len(case["created"]) + len(case["edited"]) for case in cases)
+    for line in lines:
+        sys.stdout.write(f"{name}: {line}\n")
+    sys.stdout.write(f"{name}: {len(cases)} cases, {objects} recorded objects, {len(lines)} differences\n")
+    return len(lines)
+
+
+def main() -> int:
+    """Run the command line."""
+    logging.configure("error")
+    names = sys.argv[1:] or list(CLUSTERS)
+    return 1 if sum([asyncio.run(compare(name)) for name in names]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

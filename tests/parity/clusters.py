@@ -1,0 +1,160 @@
+"""The two clusters that the same tests run on: the embedded one in this process, and real Kubernetes with kwok nodes.
+
+Both have 64 nodes with the labels that the recorded objects were made under, our admission webhooks and the CRD.
+`manager` runs our controllers beside them.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from tests.controlplane import build
+from tests.controlplane.process import control_plane
+from tests.integration.controllers.world import Kubelet
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import NODES, SERVICE_ACCOUNTS
+from leaderworkerset.cli import lwsmanager
+from leaderworkerset.controllers.manager import run_controllers
+from leaderworkerset.embedded.apiserver.builtin import kinds
+from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
+from leaderworkerset.embedded.apiserver.server import ApiServer
+from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.controllers.composition import ControllerSettings
+from leaderworkerset.embedded.controllers.composition import run_controllers as run_embedded_controllers
+from leaderworkerset.embedded.controllers.labeltemplate import LabelTemplate
+from leaderworkerset.embedded.controllers.nodes import NodeSettings
+from leaderworkerset.kube import kubeconfig
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import SystemClock
+from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.http import HTTPTransport
+from leaderworkerset.kube.transport import Request, Response, StreamResponse, Transport
+
+NODE_COUNT: Final = 64
+ZONE: Final = "topology.kubernetes.io/zone"
+START: Final = 60.0
+"""Seconds in which a cluster must come up."""
+
+USER_AGENT: Final = "lws/test"
+"""The API server derives the field manager `lws` from it (R-MGR-7)."""
+
+
+class Agent:
+    """A transport that says who it is, and counts the writes of it that are no events."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.writes: Counter[tuple[str, str]] = Counter()
+
+    async def request(self, request: Request) -> Response:
+        if request.method != "GET" and "/events" not in request.path:
+            self.writes[request.method, request.path] += 1
+        named = replace(request, headers={**request.headers, "user-agent": USER_AGENT})
+        return await self._inner.request(named)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@dataclass
+class Cluster:
+    """What a test sees: a client of its own, and controllers that it starts."""
+
+    client: Client
+    agent: Agent
+    clock: SystemClock = field(default_factory=SystemClock)
+
+    @asynccontextmanager
+    async def manager(self) -> AsyncIterator[None]:
+        """Run our controllers while the context is entered."""
+        synced = asyncio.Event()
+        client = Client(self.agent)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(run_controllers(client, clock=self.clock, instance="test", synced=synced))
+            await synced.wait()
+            yield
+            task.cancel()
+
+
+@asynccontextmanager
+async def embedded(directory: Path) -> AsyncIterator[Cluster]:
+    """Start an API server with its controllers, and a kubelet that says that every pod runs."""
+    clock = SystemClock()
+    server = ApiServer(Store(MEMORY), kinds(), clock)
+    await server.start()
+    labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
+    nodes = NodeSettings(count=NODE_COUNT, labels=labels, capacity={"google.com/tpu": "1000"})
+    settings = ControllerSettings(volumes=directory, nodes=nodes)
+    system = Client(InProcessTransport(server, "system:kube-controller-manager"))
+    client = Client(InProcessTransport(server, "tester"))
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(run_embedded_controllers(system, settings, clock=clock, ready=ready)),
+            group.create_task(Kubelet(system).run()),
+        ]
+        async with asyncio.timeout(START):
+            await ready.wait()
+        async with lwsmanager.webhooks(client, clock):
+            yield Cluster(client, Agent(InProcessTransport(server, "manager")))
+        for task in tasks:
+            task.cancel()
+    await server.close()
+
+
+@asynccontextmanager
+async def kubernetes(directory: Path) -> AsyncIterator[Cluster]:
+    """Start a control plane of Kubernetes; kwok plays nodes and pods."""
+    with control_plane(build.assets(print), directory) as plane:
+        access = kubeconfig.load({}, kubeconfig=str(plane.kubeconfig))
+        client = Client(HTTPTransport(access, user_agent="tester"))
+        agent = Agent(HTTPTransport(access, user_agent=USER_AGENT))
+        clock = SystemClock()
+        try:
+            async with asyncio.timeout(START):
+                for index in range(NODE_COUNT):
+                    await client.create(NODES, build_node(index))
+                await _until_pods_can_be_created(client)
+            async with lwsmanager.webhooks(client, clock):
+                yield Cluster(client, agent)
+        finally:
+            await agent.close()
+            await client.close()
+
+
+CLUSTERS: Final = {"embedded": embedded, "kubernetes": kubernetes}
+
+
+def build_node(index: int) -> JSONObject:
+    """Build a node that kwok plays."""
+    name = f"node-{index}"
+    places = {"rack": f"rack-{index}", ZONE: f"zone-{index % 4}"}
+    own = places | {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    amounts = {"cpu": "1000", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "1000", "google.com/tpu": "1000"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": own, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+async def _until_pods_can_be_created(client: Client) -> None:
+    """Wait for the service account that every pod gets."""
+    while True:
+        try:
+            account = await client.get(SERVICE_ACCOUNTS, ObjectKey("default", "default"))
+        except NotFound:
+            await asyncio.sleep(0.1)
+        else:
+            assert meta.uid(account)
+            return

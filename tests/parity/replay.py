@@ -1,0 +1,194 @@
+"""Post the recorded inputs to a cluster, edit them as recorded, and compare what is left each time.
+
+In: a cluster with our manager. Out: the differences per case and phase; none is what a test wants.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, TypedDict
+
+import jsonpatch
+import msgspec
+from tests.parity.normal import KINDS, differences, is_recorded, normalize
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import EVENTS, LEADERWORKERSETS
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import APIError, Conflict
+from leaderworkerset.kube.informer import Change, Informer
+
+VECTORS: Final = Path(__file__).parents[1] / "vectors" / "live-objects.json"
+NAMESPACE: Final = "default"
+
+QUIET: Final = 0.5
+"""Seconds without a change after which equal objects count as left behind."""
+
+STEPS: Final = ("Updating replica", "groups ready of total", "deleting surge replica", "to recreate group")
+"""Parts of event texts that tell of a moment: which ones are seen varies from run to run.
+
+No pod fails in the recorded histories: where a group was recreated, the Go manager took a worker that its own rollout
+had removed for one that failed. That is a weakness and no promise (R-POD-10).
+"""
+
+PATIENCE: Final = 20.0
+"""Seconds without a change after which different objects count as left behind."""
+
+
+class Case(TypedDict):
+    """One recorded LeaderWorkerSet."""
+
+    input: JSONObject
+    created: list[JSONObject]
+    edit: list[JSONObject]
+    edited: list[JSONObject]
+    refused: dict[str, list[object]]
+    events: list[str]
+
+
+def load() -> list[Case]:
+    """Read the recorded cases."""
+    return msgspec.json.decode(VECTORS.read_bytes(), type=list[Case])
+
+
+class Watched:
+    """All objects of the recorded kinds, as informers see them."""
+
+    def __init__(self, client: Client) -> None:
+        self.changed = asyncio.Event()
+        self.informers = [Informer(client, resource) for resource in KINDS]
+        for informer in self.informers:
+            informer.subscribe(self._note)
+
+    def _note(self, _change: Change) -> None:
+        self.changed.set()
+
+    def objects(self) -> list[JSONObject]:
+        """Return everything, deleting objects too."""
+        return [obj for informer in self.informers for obj in informer.store.list()]
+
+    async def settle(self, is_done: Callable[[], bool]) -> None:
+        """Wait until nothing changes for a moment and `is_done` holds, or until nothing changes for long."""
+        silence = 0.0
+        while silence < PATIENCE:
+            self.changed.clear()
+            try:
+                async with asyncio.timeout(QUIET):
+                    await self.changed.wait()
+            except TimeoutError:
+                silence += QUIET
+                if is_done():
+                    return
+            else:
+                silence = 0.0
+
+
+@asynccontextmanager
+async def watching(client: Client) -> AsyncIterator[Watched]:
+    """Watch while the context is entered."""
+    watched = Watched(client)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(informer.run()) for informer in watched.informers]
+        for informer in watched.informers:
+            await informer.wait_synced()
+        yield watched
+        for task in tasks:
+            task.cancel()
+
+
+async def replay(client: Client, cases: Sequence[Case]) -> list[str]:
+    """Run all cases, many side by side; return the differences, one line each."""
+    async with watching(client) as watched:
+        return [line for batch in batches(cases) for line in await _replay_batch(client, watched, batch)]
+
+
+def batches(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+    """Part the cases: groups that want a rack for themselves find none while others are everywhere."""
+    alone = [case for case in cases if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(case["input"])]
+    return alone, [case for case in cases if case not in alone]
+
+
+async def _replay_batch(client: Client, watched: Watched, cases: Sequence[Case]) -> list[str]:
+    lines: list[str] = []
+    for phase, act in (("created", _post), ("edited", _edit)):
+        for case in cases:
+            lines += await act(client, case)
+        await watched.settle(partial(_is_equal, watched, cases, phase))
+        lines += _differing(watched, cases, phase)
+    lines += await _missing_events(client, cases)
+    for case in cases:
+        await client.delete(LEADERWORKERSETS, _key(case), propagation="Background")
+    await watched.settle(lambda: not any(labels.NAME in meta.labels(obj) for obj in watched.objects()))
+    return lines
+
+
+async def _missing_events(client: Client, cases: Sequence[Case]) -> list[str]:
+    """Return the recorded events that ours lack, leaving out those that tell of steps seen on the way."""
+    events = (await client.list(EVENTS, namespace=NAMESPACE)).items
+    told = {
+        (event["regarding"]["name"], f"{event['type']} {event['reason']} {event['action']}: {event['note']}")
+        for event in events
+        if event["regarding"]["kind"] == LEADERWORKERSETS.kind
+    }
+    return [
+        f"{meta.name(case['input'])}/events: is missing: {text}"
+        for case in cases
+        for text in case["events"]
+        if not any(step in text for step in STEPS) and (meta.name(case["input"]), text) not in told
+    ]
+
+
+def _key(case: Case) -> ObjectKey:
+    return ObjectKey(NAMESPACE, meta.name(case["input"]))
+
+
+def _is_equal(watched: Watched, cases: Sequence[Case], phase: str) -> bool:
+    return not _differing(watched, cases, phase)
+
+
+def _differing(watched: Watched, cases: Sequence[Case], phase: str) -> list[str]:
+    by_name: dict[str, list[JSONObject]] = {}
+    for obj in watched.objects():
+        is_lws = obj["kind"] == LEADERWORKERSETS.kind
+        name = meta.name(obj) if is_lws else meta.labels(obj).get(labels.NAME, "")
+        if is_recorded(obj, name):
+            by_name.setdefault(name, []).append(normalize(obj))
+    lines = []
+    for case in cases:
+        name = case["input"]["metadata"]["name"]
+        expected = case["created" if phase == "created" else "edited"]
+        lines += [f"{name}/{phase}: {line}" for line in differences(expected, by_name.get(name, []))]
+    return lines
+
+
+async def _post(client: Client, case: Case) -> list[str]:
+    metadata = case["input"]["metadata"] | {"namespace": NAMESPACE}
+    name = metadata["name"]
+    try:
+        await client.create(LEADERWORKERSETS, case["input"] | {"metadata": metadata})
+    except APIError as error:
+        return _compare_refusal(case, f"{name}/create", error)
+    return _compare_refusal(case, f"{name}/create", None)
+
+
+async def _edit(client: Client, case: Case) -> list[str]:
+    name = case["input"]["metadata"]["name"]
+    while case["edit"]:
+        live = await client.get(LEADERWORKERSETS, _key(case))
+        try:
+            await client.update(LEADERWORKERSETS, jsonpatch.apply_patch(live, case["edit"]))
+        except Conflict:
+            continue
+        except APIError as error:
+            return _compare_refusal(case, f"{name}/edit", error)
+        return _compare_refusal(case, f"{name}/edit", None)
+    return []
+
+
+def _compare_refusal(case: Case, step: str, error: APIError | None) -> list[str]:
+    expected = case["refused"].get(step)
+    found = None if error is None else [error.code, error.message]
+    return [] if expected == found else [f"{step}: recorded refusal {expected}, found {found}"]
