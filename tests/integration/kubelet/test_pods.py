@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,20 @@ from tests.integration.kubelet.harness import Cluster, cluster, container, is_ov
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import ObjectKey
 from leaderworkerset.api.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
+from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 SERVER = [sys.executable, "-u", "-m", "http.server", "8080"]
+
+
+def launcher() -> int:
+    """Return the PID of the launcher that this process started."""
+    for pid in descendants([os.getpid()], read_parents()):
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "lws-launcher":
+                return pid
+    raise AssertionError("no launcher runs")
 
 
 def never(*containers: Any, **spec: Any) -> Any:
@@ -256,6 +267,23 @@ def test_a_flood_of_output_is_kept_within_bounds(tmp_path: Path) -> None:
             assert len(files) == 5
             assert max(file.stat().st_size for file in files) < 11 * 1024 * 1024
             assert await it.logs(found, tail_lines=1) == f"{699_999:099d}\n"
+
+    asyncio.run(scenario())
+
+
+def test_pods_survive_the_death_of_the_launcher(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path) as it:
+            before = await it.start(pod(hostname="web-0"))
+            os.kill(launcher(), signal.SIGKILL)
+            after = await it.until(
+                lambda found: meta.is_condition_true(found, "Ready") and bool(status_of(found)["lastState"])
+            )
+            assert meta.uid(after) == meta.uid(before)
+            assert status_of(after)["lastState"]["terminated"]["exitCode"] == 137
+            session = await it.kubelet.exec(after, "main", ("hostname",), stdin=False, tty=False)
+            assert await session.stdout.read() == b"web-0\n"
+            assert await session.wait() == 0
 
     asyncio.run(scenario())
 

@@ -57,6 +57,7 @@ class Machine:
     pods: int = 0
     programs: int = 0
     addresses: dict[str, str] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
 
     @property
     def hosts(self) -> Path:
@@ -74,7 +75,7 @@ class Machine:
         directory = self.directory / name
         directory.mkdir()
         spec = SandboxSpec(id=name, hostname=name, directory=directory, hosts_directory=self.hosts, **options)
-        self.addresses[name] = await self.runner.create_sandbox(spec)
+        self.addresses[name] = await self.runner.create_sandbox(spec, lambda: self.lost.append(name))
         return name
 
     async def start(self, pod: str, *argv: str, **options: Any) -> Program:

@@ -16,6 +16,7 @@ import pytest
 from tests.integration.sandbox.harness import eventually, is_alive, machine
 
 from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit, Network, StartError
+from leaderworkerset.embedded.kubelet.sandbox.channel import LauncherEnded
 from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
 from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
@@ -122,23 +123,29 @@ def test_what_a_machine_refuses_is_done_without_and_said(
 
 
 @pytest.mark.parametrize(("network", "isolation"), GROUNDS)
-def test_when_the_launcher_dies_containers_are_reported_and_a_new_start_works(
+def test_a_launcher_that_dies_is_replaced_after_all_that_is_lost_was_told(
     tmp_path: Path, network: Network, isolation: Isolation
 ) -> None:
     async def scenario() -> None:
         async with machine(tmp_path, network=network, isolation=isolation) as made:
             pod = await made.pod("a")
             program = await made.start(pod, "sleep", "1000")
-            launcher = next(pid for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "lws-launcher")
-            os.kill(launcher, signal.SIGKILL)
+            _kill_launcher()
             assert await program.end() == Exit(137, 9)
+            assert made.lost == [pod]
             assert eventually(lambda: not is_alive(program.pid))
-            with pytest.raises(StartError, match="must be started"):
+            with pytest.raises(LauncherEnded):
                 await made.start(pod, "true")
             await made.runner.remove_sandbox(pod)
             await made.runner.signal(program.id, 15)
-            await made.runner.start()
             assert (await made.sh(await made.pod("b"), "exit 4"))[0] == Exit(4)
+            await made.runner.remove_sandbox("b")
+            other = await made.start(await made.pod("c"), "sleep", "1000")
+            _kill_launcher()
+            await other.end()
+            assert made.lost == [pod, "c"]
+            with pytest.raises(StartError, match="ended again; a new one is started after"):
+                await made.pod("d")
 
     asyncio.run(scenario())
 
@@ -174,6 +181,11 @@ def test_an_end_is_reported_after_the_start_and_once(tmp_path: Path) -> None:
             assert told == ["start", "end"] * 20
 
     asyncio.run(scenario())
+
+
+def _kill_launcher() -> None:
+    launcher = next(pid for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "lws-launcher")
+    os.kill(launcher, signal.SIGKILL)
 
 
 def _name(pid: int) -> str:

@@ -245,7 +245,10 @@ class Containers:
         return ""
 
     async def _is_taken(self, port: int) -> bool:
-        sock = await self._runner.open_socket(self._cell.uid)
+        try:
+            sock = await self._runner.open_socket(self._cell.uid)
+        except StartError:
+            return False  # the pod's sandbox is gone; the start will say so
         with sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that linger do not count
             try:

@@ -22,9 +22,10 @@ from leaderworkerset.embedded.kubelet.node import NodeContext
 from leaderworkerset.embedded.kubelet.objects import Objects, claim_names, references
 from leaderworkerset.embedded.kubelet.podcell import PodCell
 from leaderworkerset.embedded.kubelet.podevents import Recorder
-from leaderworkerset.embedded.kubelet.podworker import PodWorker
+from leaderworkerset.embedded.kubelet.podworker import PodWorker, SandboxLost
 from leaderworkerset.embedded.kubelet.runner import ProcessRunner
 from leaderworkerset.embedded.kubelet.settings import KubeletSettings
+from leaderworkerset.embedded.kubelet.state import initial
 from leaderworkerset.embedded.kubelet.trash import Trash
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
@@ -110,11 +111,8 @@ class Kubelet:
         self._node.hosts.set_pod(pod, cell.address)
 
     def _adopt(self, pod: JSONObject) -> PodCell:
-        state = recovery.recover(pod, self._node.clock.now())
-        cell = self._cells[meta.uid(pod)] = PodCell(pod, state, self._node)
-        cut_off = [name for name, container in state.containers.items() if recovery.was_cut_off(container)]
-        if cut_off:
-            cell.emit("ClusterRestarted", f"The cluster was restarted; starting again: {', '.join(cut_off)}")
+        cell = self._cells[meta.uid(pod)] = PodCell(pod, initial(pod, self._node.clock.now()), self._node)
+        cell.recover(recovery.CLUSTER_RESTARTED)
         return cell
 
     async def _look_after(self, cell: PodCell) -> None:
@@ -124,11 +122,14 @@ class Kubelet:
                 async with asyncio.TaskGroup() as tasks:
                     worker = self._workers[cell.uid] = PodWorker(cell, tasks)
                     await worker.run()
+            except* SandboxLost:
+                cell.recover(recovery.NODE_RESTARTED)
+                self._node.hosts.set_pod(cell.pod, cell.address)
             except* Exception as faults:  # noqa: BLE001 - the loop edge of a pod: its fault must not end other pods
                 log.critical("pod worker failed", pod=str(meta.key(cell.pod)), fault=traceback.format_exception(faults))
                 cell.emit("FailedSync", f"internal error, trying again: {faults.exceptions[0]!r}")
                 await self._node.runner.remove_sandbox(cell.uid)
-                cell.state = recovery.recover(cell.pod, cell.now())
+                cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
             finally:
                 self._workers.pop(cell.uid, None)

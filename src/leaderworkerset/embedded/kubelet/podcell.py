@@ -9,9 +9,10 @@ from typing import Final
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
-from leaderworkerset.embedded.kubelet import podevents, restarts
+from leaderworkerset.embedded.kubelet import podevents, recovery, restarts
 from leaderworkerset.embedded.kubelet.environment import Context
 from leaderworkerset.embedded.kubelet.node import NodeContext
+from leaderworkerset.embedded.kubelet.recovery import Interruption
 from leaderworkerset.embedded.kubelet.state import ContainerState, PodState
 
 RETRY: Final = timedelta(seconds=10)
@@ -27,6 +28,7 @@ class PodCell:
         self.state = state
         self.changed = asyncio.Event()
         self.are_sources_stale = False
+        self.is_sandbox_lost = False
         self.is_finished = False
 
     @property
@@ -75,6 +77,19 @@ class PodCell:
     def vanish(self) -> None:
         """Note that the pod's object is no more."""
         self.set(replace(self.state, gone=True))
+
+    def lose(self) -> None:
+        """Note that the machine lost the pod's sandbox, with all that ran in it."""
+        self.is_sandbox_lost = True
+        self.changed.set()
+
+    def recover(self, interruption: Interruption) -> None:
+        """Go on from what the API remembers, and tell what was interrupted."""
+        self.is_sandbox_lost = False
+        self.state = recovery.recover(self.pod, self.now(), interruption)
+        cut_off = recovery.cut_off(self.state, interruption)
+        if cut_off:
+            self.emit(interruption.reason, f"{interruption.sentence}; starting again: {', '.join(cut_off)}")
 
     def set(self, state: PodState) -> None:
         """Replace the state, and let the worker look."""

@@ -23,11 +23,12 @@ ACTIONS: Final = {
     "DeadlineExceeded": "Killing",
     "PortConflict": "Starting",
     "ClusterRestarted": "Restarting",
+    "NodeRestarted": "Restarting",
     "FailedSync": "Syncing",
 }
 """The reasons the kubelet gives, and what it was doing."""
 
-WARNINGS: Final = frozenset(ACTIONS) - {"Created", "Started", "Killing", "ClusterRestarted"}
+WARNINGS: Final = frozenset(ACTIONS) - {"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted"}
 
 
 class Recorder(Protocol):

@@ -32,6 +32,10 @@ API_RETRY: Final = timedelta(seconds=1)
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class SandboxLost(Exception):
+    """The machine lost the pod's sandbox, with all that ran in it."""
+
+
 class PodWorker:
     """Looks after one pod until nothing is left of it."""
 
@@ -42,7 +46,10 @@ class PodWorker:
         self._published: JSONObject = meta.status(cell.pod)
 
     async def run(self) -> None:
-        """Do what is to be done until the pod is finished; when cancelled, let its containers end in an orderly way."""
+        """Do what is to be done until the pod is finished; when cancelled, let its containers end in an orderly way.
+
+        Raise `SandboxLost` as soon as there is nothing left to go on with; none of that is written to the API.
+        """
         try:
             while not self.cell.is_finished:
                 self.cell.changed.clear()
@@ -67,6 +74,7 @@ class PodWorker:
     async def _advance(self) -> datetime | None:
         cell = self.cell
         while True:
+            self._require_sandbox()
             await self.containers.collect()
             await self._refresh_volumes()
             decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
@@ -77,6 +85,10 @@ class PodWorker:
                 await self._perform(step)
             if self.cell.is_finished:
                 return None
+
+    def _require_sandbox(self) -> None:
+        if self.cell.is_sandbox_lost:
+            raise SandboxLost
 
     async def _rest(self, wake_at: datetime | None) -> None:
         if self.cell.is_finished:
@@ -158,7 +170,7 @@ class PodWorker:
             share_process_namespace=bool(meta.spec(cell.pod).get("shareProcessNamespace")),
         )
         try:
-            ip = await self._node.runner.create_sandbox(spec)
+            ip = await self._node.runner.create_sandbox(spec, cell.lose)
         except (StartError, OSError) as error:
             self._put_off("FailedCreatePodSandBox", f"sandbox: {error}")
             return
@@ -180,6 +192,7 @@ class PodWorker:
     async def _publish(self) -> None:
         """Write the status, if the API shows another one."""
         cell = self.cell
+        self._require_sandbox()
         new = status.build(cell.pod, cell.state, cell.now(), self._node.settings.host_ip)
         if cell.state.gone or new in (self._published, meta.status(cell.pod)):
             return

@@ -1,11 +1,11 @@
-"""What a pod's state is after the whole cluster was restarted: from what the API remembers of it. Pure.
+"""What a pod's state is after the cluster or its node was restarted: from what the API remembers of it. Pure.
 
 A pod that was running has no processes any more. Its containers start afresh, with the pod's identity and its
 restart counts unchanged, because a restart of the machine is no failure of a container; `lastState` tells of it.
 What had ended for good stays ended; a container that must never run twice (`restartPolicy: Never`) has failed.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,12 +14,23 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.kubelet import podspec, restarts
 from leaderworkerset.embedded.kubelet.state import ContainerState, Phase, PodState, Termination, Waiting, initial
 
-CLUSTER_RESTARTED: Final = "ClusterRestarted"
 KILLED: Final = 137
 SCHEME: Final = "process://"
 
 
-def recover(pod: JSONObject, now: datetime) -> PodState:
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """What ended all processes: a reason in the API's manner, and a sentence."""
+
+    reason: str
+    sentence: str
+
+
+CLUSTER_RESTARTED: Final = Interruption("ClusterRestarted", "The cluster was restarted")
+NODE_RESTARTED: Final = Interruption("NodeRestarted", "All processes of the node ended, and it was restarted")
+
+
+def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER_RESTARTED) -> PodState:
     """Return the state to go on from; of a pod never seen before, the initial one."""
     status = meta.status(pod)
     state = replace(initial(pod, now), start_time=_moment(status.get("startTime")) or now)
@@ -27,15 +38,20 @@ def recover(pod: JSONObject, now: datetime) -> PodState:
     for container in podspec.all_containers(pod):
         found = _status_of(status, container["name"])
         if found is not None:
-            state = state.with_container(_recover(pod, container, found, now, over=over))
+            ended = _ending(found, now, interruption)
+            state = state.with_container(_recover(pod, container, found, ended, over=over))
     if over and status.get("reason"):
         state = replace(state, failure=Waiting(status["reason"], str(status.get("message") or "")))
     return replace(state, ip=str(status.get("podIP") or "") if over else "")
 
 
-def was_cut_off(container: ContainerState) -> bool:
-    """Tell whether the container was running when the cluster ended, and starts again."""
-    return container.last is not None and container.last.reason == CLUSTER_RESTARTED and not container.termination
+def cut_off(state: PodState, interruption: Interruption) -> list[str]:
+    """Name the containers that were running when all ended, and start again."""
+    return [
+        name
+        for name, container in state.containers.items()
+        if container.last is not None and container.last.reason == interruption.reason and not container.termination
+    ]
 
 
 def _status_of(status: JSONObject, name: str) -> JSONObject | None:
@@ -43,17 +59,23 @@ def _status_of(status: JSONObject, name: str) -> JSONObject | None:
     return next((entry for entry in found if entry["name"] == name), None)
 
 
-def _recover(pod: JSONObject, container: JSONObject, found: JSONObject, now: datetime, *, over: bool) -> ContainerState:
+def _ending(found: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
+    """Return how the container ended, by itself or by the interruption; nothing, if it did not run."""
     state: JSONObject = found.get("state") or {}
+    if state.get("running") is not None:
+        return _cut_off(found, state["running"], now, interruption)
+    return _termination(state.get("terminated"))
+
+
+def _recover(
+    pod: JSONObject, container: JSONObject, found: JSONObject, ended: Termination | None, *, over: bool
+) -> ContainerState:
     blank = ContainerState(
         name=container["name"],
         restarts=int(found.get("restartCount") or 0),
         last=_termination((found.get("lastState") or {}).get("terminated")),
         image_id=str(found.get("imageID") or "") if over else "",
     )
-    ended = _termination(state.get("terminated"))
-    if state.get("running") is not None:
-        ended = _cut_off(found, state["running"], now)
     if ended is None:
         return blank
     is_init = container in podspec.init_containers(pod)
@@ -63,11 +85,11 @@ def _recover(pod: JSONObject, container: JSONObject, found: JSONObject, now: dat
     return replace(blank, last=ended)
 
 
-def _cut_off(found: JSONObject, running: JSONObject, now: datetime) -> Termination:
+def _cut_off(found: JSONObject, running: JSONObject, now: datetime, interruption: Interruption) -> Termination:
     return Termination(
         exit_code=KILLED,
-        reason=CLUSTER_RESTARTED,
-        message="The cluster was restarted; the container starts afresh.",
+        reason=interruption.reason,
+        message=f"{interruption.sentence}; the container starts afresh.",
         started_at=_moment(running.get("startedAt")),
         finished_at=now,
         container_id=str(found.get("containerID") or "").removeprefix(SCHEME),

@@ -92,8 +92,12 @@ class ProcessRunner(Protocol):
         """Prepare the machine (namespaces, bridge); say what was granted."""
         ...
 
-    async def create_sandbox(self, spec: SandboxSpec) -> str:
-        """Make the pod's namespaces and network; return its IP address."""
+    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
+        """Make the pod's namespaces and network; return its IP address.
+
+        `on_lost` is called once, on the event loop, if the sandbox is lost with all that runs in it before it is
+        removed; the ends of its containers are told after that. Whoever still needs the pod makes it a new one.
+        """
         ...
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:

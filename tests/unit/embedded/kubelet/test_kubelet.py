@@ -476,6 +476,25 @@ def test_after_a_restart_of_the_cluster_pods_go_on_with_their_identity(tmp_path:
     run(scenario())
 
 
+def test_when_the_machine_loses_all_processes_pods_go_on_as_after_a_restart(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(Machine(directory=tmp_path)) as it:
+            before = await running_cluster(it)
+            await it.create(pod("web-1", restartPolicy="Never"))
+            await it.ready("web-1")
+            await it.runner.lose_everything()
+            failed = await it.until(lambda found: meta.status(found).get("phase") == "Failed", "web-1")
+            assert status_of(failed)["state"]["terminated"]["exitCode"] == 137
+            lost = await it.until(lambda found: bool(status_of(found)["lastState"]))
+            assert status_of(lost)["lastState"]["terminated"]["reason"] == "NodeRestarted"
+            after = await it.until(lambda found: meta.is_condition_true(found, "Ready") and found != before)
+            assert meta.uid(after) == meta.uid(before)
+            assert status_of(after)["restartCount"] == 0
+            assert "NodeRestarted" in it.events.reasons()
+
+    run(scenario())
+
+
 def test_what_pods_left_that_were_deleted_meanwhile_is_removed(tmp_path: Path) -> None:
     async def scenario() -> None:
         orphan = tmp_path / "pods" / "no-such-uid"

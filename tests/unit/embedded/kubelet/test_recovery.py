@@ -24,11 +24,12 @@ def test_a_pod_never_seen_is_new() -> None:
 
 
 def test_a_running_container_starts_afresh_without_a_restart_being_counted() -> None:
-    main = recover(remembered(pod(), running())).containers["main"]
+    current = recover(remembered(pod(), running()))
+    main = current.containers["main"]
     assert (main.phase, main.restarts) == (Phase.WAITING, 0)
     assert main.last is not None
     assert (main.last.reason, main.last.exit_code) == ("ClusterRestarted", 137)
-    assert recovery.was_cut_off(main)
+    assert recovery.cut_off(current, recovery.CLUSTER_RESTARTED) == ["main"]
     again = state.launched(state.starting(main), "id", "", after(61))
     assert (again.restarts, again.attempts) == (0, 1)
 

@@ -16,7 +16,7 @@ from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Link, LinkClo
 
 
 class LauncherEnded(StartError):
-    """The launcher is gone, and with it every process of every pod; `start` the runner again."""
+    """The launcher is gone, and with it every process of every pod."""
 
 
 class Channel:
@@ -37,7 +37,7 @@ class Channel:
     async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> Received:
         """Send a request; return its answer, whose descriptors the caller owns; raise `StartError` when refused."""
         if self.closed:
-            raise LauncherEnded("the launcher of the pods has ended; the node must be started again")
+            raise LauncherEnded("the launcher of the pods has ended")
         number = next(self._numbers)
         future: asyncio.Future[Received] = self._loop.create_future()
         self._waiting[number] = future

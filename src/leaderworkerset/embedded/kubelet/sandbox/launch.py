@@ -47,13 +47,18 @@ class LaunchOptions:
     state_directory: Path
 
 
+def log_of(state_directory: Path) -> Path:
+    """Return where a launcher writes what nobody expected."""
+    return state_directory / "launcher.log"
+
+
 async def launch(
     options: LaunchOptions, on_event: Callable[[Message], None], on_closed: Callable[[], None]
 ) -> Launcher:
     """Start a launcher and wait until it is ready. It dies with the calling thread, which runs the event loop."""
     run = options.state_directory / "sandbox"
     run.mkdir(parents=True, exist_ok=True)
-    log = options.state_directory / "launcher.log"
+    log = log_of(options.state_directory)
     ours, theirs = socket.socketpair()
     with theirs, log.open("ab") as errors:
         configuration = {

@@ -1,5 +1,8 @@
 """`ProcessRunner` on one machine: asks the launcher, keeps the addresses, tells who wants to know what ended.
 
+A launcher that dies takes all sandboxes with it. The next sandbox that is wanted gets a new launcher on the same kind
+of ground: at once the first time, later and later while launchers go on dying.
+
 It takes the best ground that the machine grants (namespaces with a network per pod, namespaces on the host's network,
 plain processes), and says in `Capabilities.lost` what the machine refused and what follows.
 """
@@ -9,8 +12,11 @@ import itertools
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from leaderworkerset.embedded.kubelet.runner import (
     Capabilities,
@@ -30,7 +36,8 @@ from leaderworkerset.embedded.kubelet.sandbox.addresses import (
     LoopbackBlock,
 )
 from leaderworkerset.embedded.kubelet.sandbox.channel import LauncherEnded
-from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, Refused, launch
+from leaderworkerset.embedded.kubelet.sandbox.deaths import Deaths
+from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, Refused, launch, log_of
 from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Message
 from leaderworkerset.embedded.kubelet.sandbox.way_out import WayOut
 
@@ -41,6 +48,22 @@ NO_NAMESPACES = (
     "host names, the pods' hosts file, volumes, and certain death of daemons: pods are plain processes of this machine"
 )
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
+
+
+class Attempt(NamedTuple):
+    """A kind of ground to try, and what is lost when it is refused (nothing: then there is no other)."""
+
+    isolation: Isolation
+    network: Network
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What the runner keeps of a pod."""
+
+    address: str
+    on_lost: Callable[[], None]
 
 
 class SandboxRunner:
@@ -54,19 +77,23 @@ class SandboxRunner:
         self._way_out: WayOut | None = None
         self._block: LoopbackBlock | None = None
         self._pool: AddressPool | None = None
-        self._isolated = False
-        self._addresses: dict[str, str] = {}
+        self._granted: Attempt | None = None
+        self._healing = asyncio.Lock()
+        self._deaths = Deaths()
+        self._sandboxes: dict[str, Sandbox] = {}
         self._on_exit: dict[str, Callable[[Exit], None]] = {}
         self._numbers = itertools.count(1)
         self._commands: dict[int, str] = {}
 
     async def start(self) -> Capabilities:
-        """Prepare the machine; say what was granted. May be called again after the launcher died."""
+        """Prepare the machine; say what was granted."""
         await self.stop()
+        return await self._start(self._attempts())
+
+    async def _start(self, attempts: Sequence[Attempt]) -> Capabilities:
         lost = [NO_LIMITS]
-        isolation, network = await self._launch(lost)
-        self._isolated = network == "isolated"
-        if self._isolated:
+        isolation, network, _ = self._granted = await self._launch(attempts, lost)
+        if network == "isolated":
             self._pool = AddressPool(POD_NETWORK)
             self._way_out = WayOut(self._state_directory)
             granted = await self._way_out.open(self._require())
@@ -77,8 +104,9 @@ class SandboxRunner:
             self._pool = AddressPool(self._block.network)
         return Capabilities(isolation == "namespaces", network, "host", tuple(lost))
 
-    async def create_sandbox(self, spec: SandboxSpec) -> str:
+    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
         """Make the pod's namespaces and network; return its IP address."""
+        await self._heal()
         launcher = self._require()
         address = self._take_address(spec)
         try:
@@ -86,7 +114,7 @@ class SandboxRunner:
         except BaseException:
             self._release_address(address)
             raise
-        self._addresses[spec.id] = address
+        self._sandboxes[spec.id] = Sandbox(address, on_lost)
         return address
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
@@ -127,12 +155,16 @@ class SandboxRunner:
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End what still runs in it, and release its network and mounts. Gone is not an error."""
         await self._tell("remove", {"pod": sandbox_id})
-        address = self._addresses.pop(sandbox_id, None)
-        if address is not None:
-            self._release_address(address)
+        sandbox = self._sandboxes.pop(sandbox_id, None)
+        if sandbox is not None:
+            self._release_address(sandbox.address)
 
     async def stop(self) -> None:
         """Remove all sandboxes and end the runner."""
+        self._granted = None
+        await self._clear()
+
+    async def _clear(self) -> None:
         launcher, self._launcher = self._launcher, None
         if launcher is not None:
             await launcher.stop()
@@ -142,11 +174,30 @@ class SandboxRunner:
         if self._block is not None:
             self._block.release()
             self._block = None
-        self._addresses.clear()
+        self._sandboxes.clear()
         self._pool = None
 
-    async def _launch(self, lost: list[str]) -> tuple[Isolation, Network]:
-        for isolation, network, without in self._attempts():
+    async def _heal(self) -> None:
+        """Start a new launcher if there was one, and it died; raise `LauncherEnded` if it is too early for that."""
+        async with self._healing:
+            if self._granted is None or self._is_alive():
+                return
+            not_before = self._deaths.not_before
+            if datetime.now(UTC) < not_before:
+                raise LauncherEnded(
+                    f"the launcher of the pods ended again; a new one is started after {not_before:%H:%M:%S} UTC, "
+                    f"see {log_of(self._state_directory)}"
+                )
+            await self._clear()
+            try:
+                await self._start([self._granted])
+            except StartError:
+                self._deaths.note(datetime.now(UTC))
+                raise
+
+    async def _launch(self, attempts: Sequence[Attempt], lost: list[str]) -> Attempt:
+        for attempt in attempts:
+            isolation, network, without = attempt
             options = LaunchOptions(
                 isolation=isolation,
                 gateway=GATEWAY if network == "isolated" else None,
@@ -161,20 +212,23 @@ class SandboxRunner:
             else:
                 if self._isolation == "plain":
                     lost.append(NO_NAMESPACES)
-                return isolation, network
+                return attempt
         raise AssertionError("the last attempt returns or raises")
 
-    def _attempts(self) -> list[tuple[Isolation, Network, str]]:
-        """Return what to try, best first, and what is lost when it is refused."""
-        plain: tuple[Isolation, Network, str] = ("plain", "shared", "")
+    def _attempts(self) -> list[Attempt]:
+        """Return what to try, best first."""
+        plain = Attempt("plain", "shared")
         if self._isolation == "plain":
             return [plain]
-        shared: list[tuple[Isolation, Network, str]] = [("namespaces", "shared", NO_NAMESPACES), plain]
-        return shared if self._network == "shared" else [("namespaces", "isolated", NO_NETWORKS), *shared]
+        shared = [Attempt("namespaces", "shared", NO_NAMESPACES), plain]
+        return shared if self._network == "shared" else [Attempt("namespaces", "isolated", NO_NETWORKS), *shared]
+
+    def _is_alive(self) -> bool:
+        return self._launcher is not None and not self._launcher.channel.closed
 
     def _require(self) -> Launcher:
         if self._launcher is None or self._launcher.channel.closed:
-            raise LauncherEnded("the launcher of the pods does not run; the node must be started (again)")
+            raise LauncherEnded("the launcher of the pods does not run")
         return self._launcher
 
     async def _tell(self, op: str, fields: Message) -> None:
@@ -197,7 +251,7 @@ class SandboxRunner:
     def _take_address(self, spec: SandboxSpec) -> str:
         if self._pool is None:
             return LOOPBACK
-        if spec.host_network and self._isolated:
+        if spec.host_network and self._granted is not None and self._granted.network == "isolated":
             return GATEWAY
         try:
             return self._pool.take()
@@ -214,7 +268,12 @@ class SandboxRunner:
             on_exit(Exit(event["code"], event["signal"]))
 
     def _on_closed(self) -> None:
-        ended, self._on_exit = self._on_exit, {}
         loop = asyncio.get_running_loop()
+        if self._granted is not None:  # nobody asked for the end
+            self._deaths.note(datetime.now(UTC))
+            for sandbox in self._sandboxes.values():
+                loop.call_soon(sandbox.on_lost)
+            self._sandboxes.clear()
+        ended, self._on_exit = self._on_exit, {}
         for on_exit in ended.values():
             loop.call_soon(on_exit, KILLED)

@@ -85,7 +85,7 @@ def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None:
         launcher.close()
         with pytest.raises(LauncherEnded):
             await asking
-        with pytest.raises(LauncherEnded, match="must be started again"):
+        with pytest.raises(LauncherEnded, match="has ended"):
             await channel.request("start", {})
         assert events == ["closed"]
 
