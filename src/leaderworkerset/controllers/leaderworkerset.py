@@ -21,6 +21,7 @@ from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.controller import Controller, Watch
 from leaderworkerset.kube.executor import Executor
 from leaderworkerset.kube.informer import Change
+from leaderworkerset.kube.observer import SILENCE, Observer
 
 NAME = "leaderworkerset"
 
@@ -58,10 +59,14 @@ class Driver:
         )
 
 
-def build_controller(informers: Informers, executor: Executor, clock: Clock) -> Controller:
+def build_controller(
+    informers: Informers, executor: Executor, clock: Clock, observer: Observer = SILENCE
+) -> Controller:
     """Wire the controller."""
     driver = Driver(informers, clock)
-    return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, clock=clock)
+    return Controller(
+        NAME, watches=driver.watches(), plan=driver.plan, executor=executor, clock=clock, observer=observer
+    )
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:

@@ -22,6 +22,7 @@ from leaderworkerset.kube.controller import Controller, Watch
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.executor import Executor
 from leaderworkerset.kube.informer import Change
+from leaderworkerset.kube.observer import SILENCE, Observer
 
 NAME = "pod"
 
@@ -111,10 +112,14 @@ class Driver:
         return [meta.key(leader) for leader in leaders]
 
 
-def build_controller(informers: Informers, client: Client, executor: Executor, clock: Clock) -> Controller:
+def build_controller(
+    informers: Informers, client: Client, executor: Executor, clock: Clock, observer: Observer = SILENCE
+) -> Controller:
     """Wire the controller."""
     driver = Driver(informers, client, clock)
-    return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, clock=clock)
+    return Controller(
+        NAME, watches=driver.watches(), plan=driver.plan, executor=executor, clock=clock, observer=observer
+    )
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

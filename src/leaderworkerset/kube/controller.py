@@ -11,6 +11,7 @@ from leaderworkerset.kube.backoff import Backoff
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.executor import ExecutionError, Executor, Write
 from leaderworkerset.kube.loop import Loop, Watch
+from leaderworkerset.kube.observer import SILENCE, Observer
 from leaderworkerset.kube.workqueue import BACKOFF
 
 __all__ = ["Controller", "Watch"]
@@ -33,13 +34,16 @@ class Controller:
         clock: Clock,
         workers: int = 4,
         backoff: Backoff = BACKOFF,
+        observer: Observer = SILENCE,
     ) -> None:
         self.name = name
         self._plan = plan
         self._executor = executor
         self._clock = clock
         self._log = log.bind(controller=name)
-        self._loop = Loop(name, watches=watches, look=self._reconcile, workers=workers, backoff=backoff)
+        self._loop = Loop(
+            name, watches=watches, look=self._reconcile, workers=workers, backoff=backoff, observer=observer
+        )
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
         """Ask for a look at `key`, for reasons no watch can see."""
@@ -48,6 +52,10 @@ class Controller:
     async def run(self) -> None:
         """Work until cancelled; begin when all watched informers have synced."""
         await self._loop.run()
+
+    async def stop(self) -> None:
+        """Begin with no more keys; return when the reconciliations under way are done. `run` returns then, too."""
+        await self._loop.stop()
 
     async def _reconcile(self, key: ObjectKey, writes: list[Write]) -> float | None:
         started = self._clock.monotonic()

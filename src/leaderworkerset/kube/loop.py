@@ -18,6 +18,7 @@ from leaderworkerset.kube.backoff import Backoff
 from leaderworkerset.kube.barrier import Barrier
 from leaderworkerset.kube.executor import Write
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.observer import SILENCE, Observer
 from leaderworkerset.kube.workers import Workers
 from leaderworkerset.kube.workqueue import BACKOFF, WorkQueue
 
@@ -39,13 +40,22 @@ class Loop:
     """Calls `look` for every key the watches name."""
 
     def __init__(
-        self, name: str, *, watches: Sequence[Watch], look: Look, workers: int = 4, backoff: Backoff = BACKOFF
+        self,
+        name: str,
+        *,
+        watches: Sequence[Watch],
+        look: Look,
+        workers: int = 4,
+        backoff: Backoff = BACKOFF,
+        observer: Observer = SILENCE,
     ) -> None:
         self._watches = watches
         self._look = look
         self._log = log.bind(controller=name)
-        self._queue = WorkQueue[ObjectKey](backoff)
-        self._workers = Workers(name, self._queue, self._attend, count=workers, is_held=self._is_held)
+        self._queue = WorkQueue[ObjectKey](backoff, observer)
+        self._workers = Workers(
+            name, self._queue, self._attend, count=workers, is_held=self._is_held, observer=observer
+        )
         self._waiting: set[ObjectKey] = set()
         self._barrier = Barrier({watch.informer for watch in watches}, self._released)
 
@@ -63,6 +73,11 @@ class Loop:
             await self._workers.run()
         finally:
             self._barrier.close()
+
+    async def stop(self) -> None:
+        """Begin with no more keys; return when those being looked at are done. `run` returns then, too."""
+        self._queue.discard()
+        await self._queue.wait_idle()
 
     def _changed(self, watch: Watch, change: Change) -> None:
         try:

@@ -11,6 +11,7 @@ import structlog
 
 from leaderworkerset.kube.errors import KubeError
 from leaderworkerset.kube.executor import LookAgain
+from leaderworkerset.kube.observer import SILENCE, Observer, Result
 from leaderworkerset.kube.workqueue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
@@ -32,12 +33,14 @@ class Workers(Generic[K]):
         *,
         count: int,
         is_held: Callable[[K], bool] = lambda _: False,
+        observer: Observer = SILENCE,
     ) -> None:
         self._name = name
         self._queue = queue
         self._work = work
         self._count = count
         self._is_held = is_held
+        self._observer = observer
         self._log = log.bind(controller=name)
 
     async def run(self) -> None:
@@ -52,17 +55,18 @@ class Workers(Generic[K]):
     async def _serve(self) -> None:
         while (key := await self._queue.get()) is not None:
             try:
-                if not self._is_held(key):
-                    await self._attend(key)
+                result = Result.REQUEUE if self._is_held(key) else await self._attend(key)
+                self._observer.finished(key, result)
             finally:
                 self._queue.done(key)
 
-    async def _attend(self, key: K) -> None:
+    async def _attend(self, key: K) -> Result:
         try:
             again = await self._work(key)
         except LookAgain as stale:
             delay = self._queue.add_rate_limited(key)
             self._log.debug("looking again", key=str(key), reason=str(stale), retry_in=delay)
+            return Result.REQUEUE
         except KubeError as error:
             delay = self._queue.add_rate_limited(key)
             self._log.warning("reconcile failed", key=str(key), error=str(error), retry_in=delay)
@@ -71,5 +75,8 @@ class Workers(Generic[K]):
             self._log.exception("reconcile broke", key=str(key), retry_in=delay)
         else:
             self._queue.forget(key)
-            if again is not None:
-                self._queue.add_after(key, again)
+            if again is None:
+                return Result.SUCCESS
+            self._queue.add_after(key, again)
+            return Result.REQUEUE_AFTER
+        return Result.ERROR

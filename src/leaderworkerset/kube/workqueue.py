@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 from leaderworkerset.kube.backoff import Backoff
+from leaderworkerset.kube.observer import SILENCE, Observer
 
 K = TypeVar("K", bound=Hashable)
 
@@ -20,14 +21,17 @@ BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
 class WorkQueue(Generic[K]):
     """Keys to work on. `dirty` ones want work; those in `processing` are being worked on."""
 
-    def __init__(self, backoff: Backoff = BACKOFF) -> None:
+    def __init__(self, backoff: Backoff = BACKOFF, observer: Observer = SILENCE) -> None:
         self._backoff = backoff
+        self._observer = observer
         self._ready: asyncio.Queue[K | None] = asyncio.Queue()
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def __len__(self) -> int:
         """Return how many keys want work."""
@@ -38,6 +42,7 @@ class WorkQueue(Generic[K]):
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
+        self._observer.queued(key)
         if key not in self._processing:
             self._ready.put_nowait(key)
 
@@ -59,6 +64,7 @@ class WorkQueue(Generic[K]):
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(self._failures[key])
         self.add_after(key, delay)
+        self._observer.retried(key)
         return delay
 
     def forget(self, key: K) -> None:
@@ -73,6 +79,8 @@ class WorkQueue(Generic[K]):
             return None
         self._dirty.discard(key)
         self._processing.add(key)
+        self._idle.clear()
+        self._observer.taken(key)
         return key
 
     def done(self, key: K) -> None:
@@ -80,6 +88,8 @@ class WorkQueue(Generic[K]):
         self._processing.discard(key)
         if key in self._dirty:
             self._ready.put_nowait(key)
+        if not self._processing:
+            self._idle.set()
 
     def shut_down(self) -> None:
         """Take no more keys and drop delayed ones; workers get what is ready, then None."""
@@ -90,6 +100,19 @@ class WorkQueue(Generic[K]):
             timer.cancel()
         self._timers.clear()
         self._ready.put_nowait(None)
+
+    def discard(self) -> None:
+        """Take no more keys and drop all that wait: workers end once they have done what they are at."""
+        while not self._ready.empty():
+            self._ready.get_nowait()
+        self._dirty.clear()
+        self.shut_down()
+        if self._ready.empty():
+            self._ready.put_nowait(None)  # it was shut down before
+
+    async def wait_idle(self) -> None:
+        """Wait until no key is being worked on."""
+        await self._idle.wait()
 
     def _due(self, key: K) -> None:
         del self._timers[key]

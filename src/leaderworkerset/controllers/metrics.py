@@ -1,0 +1,169 @@
+"""Metrics of LeaderWorkerSets, beside those that every controller has (`kube/metrics.py`).
+
+Most are read from the cache at the moment somebody asks, so they cost nothing in between and cannot drift:
+
+```
+lws_leaderworkersets{condition}                          how many have the condition
+lws_groups{namespace, leaderworkerset, state}            groups: desired, created, ready, updated
+lws_rollout_progress{namespace, leaderworkerset}         updated groups / desired groups, 0 to 1
+```
+
+The others are counted as it happens, at the edges of the controllers: from events, and from changes of the cache.
+
+```
+lws_group_recreations_total{cause}                       container-restarted, pod-deleted
+lws_time_to_ready_seconds                                from created (or last available) to all groups ready
+```
+"""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.plan import Event
+from leaderworkerset.controllers import selection
+from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.core.leaderworkerset import events
+from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
+from leaderworkerset.core.pod.restart import has_failed
+from leaderworkerset.kube.informer import Change, Store
+from leaderworkerset.kube.metrics import Metrics
+from leaderworkerset.kube.observer import Observer
+
+CONDITIONS: Final = (AVAILABLE.type, PROGRESSING.type, UPDATE_IN_PROGRESS.type)
+READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
+
+RESTARTED: Final = "container-restarted"
+DELETED: Final = "pod-deleted"
+
+
+class ControllerInstruments:
+    """Counts what the controllers of LeaderWorkerSets do (see `instruments.Instruments`)."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        registry = CollectorRegistry()
+        self._recreations = Counter(
+            "lws_group_recreations_total", "Groups recreated, by cause.", ("cause",), registry=registry
+        )
+        self._ready = Histogram(
+            "lws_time_to_ready_seconds",
+            "From the creation of a LeaderWorkerSet, or since it was last available, until all its groups are ready.",
+            buckets=READY_SECONDS,
+            registry=registry,
+        )
+        for cause in (RESTARTED, DELETED):
+            self._recreations.labels(cause)
+        metrics.register(registry)
+        self._informers: Informers | None = None
+
+    def controller(self, name: str) -> Observer:
+        """Return the observer of one controller."""
+        return self._metrics.controller(name)
+
+    def recorded(self, event: Event) -> None:
+        """Count a recreation; its cause is what the pods of the group show."""
+        if event.reason == events.RECREATE_GROUP and event.related is not None and self._informers is not None:
+            self._recreations.labels(cause_of(event.related, self._informers.pods.store)).inc()
+
+    @contextmanager
+    def following(self, informers: Informers) -> Iterator[None]:
+        """Show what these informers hold, and count what changes in them."""
+        collector = StatusCollector(informers.leaderworkersets.store)
+        self._informers = informers
+        informers.leaderworkersets.subscribe(self._changed)
+        self._metrics.register(collector)
+        try:
+            yield
+        finally:
+            self._metrics.unregister(collector)
+            self._informers = None
+
+    def _changed(self, change: Change) -> None:
+        seconds = seconds_to_ready(change)
+        if seconds is not None:
+            self._ready.observe(seconds)
+
+
+class StatusCollector(Collector):
+    """Makes the metrics of all LeaderWorkerSets of a cache when asked."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them as they are now."""
+        place = ("namespace", "leaderworkerset")
+        groups = GaugeMetricFamily("lws_groups", "Groups by state.", labels=(*place, "state"))
+        progress = GaugeMetricFamily("lws_rollout_progress", "Updated groups of the desired ones.", labels=place)
+        totals = GaugeMetricFamily("lws_leaderworkersets", "LeaderWorkerSets by condition.", labels=("condition",))
+        tally: Tally[str] = Tally()
+        for lws in self._store.list():
+            key = meta.key(lws)
+            counts = count_groups(lws)
+            for state, count in counts.items():
+                groups.add_metric((*key, state), count)
+            progress.add_metric(key, progress_of(counts))
+            tally.update(condition for condition in CONDITIONS if meta.is_condition_true(lws, condition))
+        for condition in CONDITIONS:
+            totals.add_metric((condition,), tally[condition])
+        return (totals, groups, progress)
+
+
+def count_groups(lws: JSONObject) -> dict[str, int]:
+    """Return how many groups are in which state."""
+    status = meta.status(lws)
+    desired = meta.spec(lws).get("replicas")
+    return {
+        "desired": 1 if desired is None else int(desired),
+        "created": int(status.get("replicas") or 0),
+        "ready": int(status.get("readyReplicas") or 0),
+        "updated": int(status.get("updatedReplicas") or 0),
+    }
+
+
+def progress_of(counts: dict[str, int]) -> float:
+    """Return how far a rollout is, 1 where there is nothing to do.
+
+    >>> progress_of({"desired": 4, "updated": 1}), progress_of({"desired": 0, "updated": 0})
+    (0.25, 1.0)
+    """
+    return min(counts["updated"] / counts["desired"], 1.0) if counts["desired"] else 1.0
+
+
+def seconds_to_ready(change: Change) -> float | None:
+    """Return how long a LeaderWorkerSet took to become available, None where this change is not that moment."""
+    old, new = change.old, change.new
+    if old is None or new is None or meta.is_condition_true(old, AVAILABLE.type):
+        return None
+    if not meta.is_condition_true(new, AVAILABLE.type):
+        return None
+    before, now = meta.find_condition(old, AVAILABLE.type), meta.find_condition(new, AVAILABLE.type)
+    began = (before or {}).get("lastTransitionTime") or meta.metadata(new).get("creationTimestamp")
+    ended = (now or {}).get("lastTransitionTime")
+    if not began or not ended:
+        return None
+    return max((_moment(ended) - _moment(began)).total_seconds(), 0.0)
+
+
+def cause_of(leader: JSONObject, pods: Store) -> str:
+    """Return why the group of this leader (a reference) is recreated: what its pods show."""
+    known = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
+    if known is None:
+        return DELETED
+    group = selection.group_value(selection.lws_key(known), meta.labels(known).get(labels.GROUP_INDEX, ""))
+    members = pods.by_index(selection.BY_GROUP, group)
+    restarted = any(has_failed(pod) and not meta.is_deleting(pod) for pod in members)
+    return RESTARTED if restarted else DELETED
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
