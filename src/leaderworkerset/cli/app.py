@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
+    "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
 

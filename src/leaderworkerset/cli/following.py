@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS, PODS, Resource
 from leaderworkerset.cli.groups import View, view
@@ -51,6 +51,27 @@ async def following(*informers: Informer) -> AsyncIterator[Following]:
 def one_object(client: Client, resource: Resource, key: ObjectKey) -> Informer:
     """Return an informer of a single object."""
     return Informer(client, resource, namespace=key.namespace, field_selector=f"metadata.name={key.name}")
+
+
+class AllSets:
+    """The informers of all LeaderWorkerSets of a namespace (empty: of all namespaces) with these labels, and pods."""
+
+    def __init__(self, client: Client, namespace: str, label_selector: str) -> None:
+        self.sets = Informer(client, LEADERWORKERSETS, namespace=namespace, label_selector=label_selector)
+        self.pods = Informer(client, PODS, namespace=namespace, label_selector=labels.NAME)
+
+    @property
+    def all(self) -> tuple[Informer, ...]:
+        """Return both informers."""
+        return (self.sets, self.pods)
+
+    def views(self) -> list[View]:
+        """Return the current views by namespace and name."""
+        members: dict[ObjectKey, list[JSONObject]] = {}
+        for pod in self.pods.store.list():
+            members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+        found = sorted(self.sets.store.list(), key=meta.key)
+        return [view(lws, members.get(meta.key(lws), ())) for lws in found]
 
 
 class SetInformers:

@@ -24,6 +24,7 @@ class Rank:
     node: str = ""
     address: str = ""
     created: str = ""
+    uid: str = ""
     is_stub: bool = False
     object: JSONObject | None = field(default=None, repr=False)
 
@@ -138,6 +139,7 @@ def rank_of(pod: JSONObject) -> Rank:
         node=meta.spec(pod).get("nodeName", ""),
         address=status.get("podIP", ""),
         created=meta.metadata(pod).get("creationTimestamp", ""),
+        uid=meta.metadata(pod).get("uid", ""),
         is_stub=any(
             container.get("imageID", "").startswith("stub://") for container in status.get("containerStatuses") or []
         ),

@@ -125,6 +125,7 @@ def _group_document(group: Group) -> JSONObject:
             {
                 "rank": rank.index,
                 "pod": rank.pod,
+                "uid": rank.uid,
                 "state": rank.state,
                 "why": rank.why,
                 "ready": rank.is_ready,
@@ -142,6 +143,11 @@ def _group_document(group: Group) -> JSONObject:
 def as_json(value: Any) -> str:
     """Render a value as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def as_json_line(value: Any) -> str:
+    """Render a value as JSON on one line."""
+    return msgspec.json.encode(value).decode()
 
 
 def as_yaml(value: Any) -> str:

@@ -70,7 +70,7 @@ def test_documents_are_stable() -> None:
     (item,) = document["items"]
     assert sorted(item) == ["desired", "groups", "leaderWorkerSet", "ready", "upToDate"]
     assert sorted(item["groups"][0]["ranks"][0]) == sorted(
-        ["rank", "pod", "state", "why", "ready", "restarts", "node", "address", "created", "stub"]
+        ["rank", "pod", "uid", "state", "why", "ready", "restarts", "node", "address", "created", "stub"]
     )
     assert output.sets([view], NOW) == [
         "NAME   READY   DESIRED   UP-TO-DATE   AGE",

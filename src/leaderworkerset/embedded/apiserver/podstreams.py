@@ -117,14 +117,21 @@ async def _forward(socket: web.WebSocketResponse, connections: Sequence[Connecti
                 for index, connection in enumerate(connections)
                 if connection is not None
             ]
+            ending = tasks.create_task(_close_after(copies, socket))
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.BINARY and message.data:
                     await _deliver(connections, message.data[0], message.data[1:])
-            for copy in copies:
-                copy.cancel()
+            for task in (ending, *copies):
+                task.cancel()
     finally:
         for connection in filter(None, connections):
             connection[1].close()
+
+
+async def _close_after(copies: Sequence[asyncio.Task[None]], socket: web.WebSocketResponse) -> None:
+    """Leave the client when the pod has closed all connections: the protocol has no other word for it."""
+    await asyncio.gather(*copies)
+    await socket.close()
 
 
 async def _deliver(connections: Sequence[Connection], channel: int, data: bytes) -> None:

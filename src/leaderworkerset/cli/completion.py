@@ -1,0 +1,17 @@
+"""`lws completion`: print the script that lets a shell complete commands and options."""
+
+import click
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print what makes SHELL complete `lws`; put `source <(lws completion bash)` into ~/.bashrc."""
+    from click import shell_completion
+
+    build = shell_completion.get_completion_class(shell)
+    if build is None:
+        raise click.UsageError(f"click knows no completion for {shell}")
+    root = ctx.find_root()
+    click.echo(build(root.command, {}, "lws", "_LWS_COMPLETE").source())
