@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-import yaml
-
 from leaderworkerset.api import crd, descriptions, meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import (
@@ -30,6 +28,7 @@ from leaderworkerset.api.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from leaderworkerset.install import rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
 
@@ -47,33 +46,16 @@ FILES: dict[str, tuple[Resource, ...]] = {
 """Which kinds stand in which file of the base; all other kinds stand in `manager.yaml`, the definition in `crds/`."""
 
 
-class Dumper(yaml.SafeDumper):
-    """Writes shared parts out in full, since Kubernetes tools read no anchors, and texts of several lines as blocks."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        """Answer that no value is worth an anchor."""
-        del data
-        return True
-
-
-def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Write a text as a block where it is a file of its own."""
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if text.endswith("\n") else None)
-
-
-Dumper.add_representer(str, represent_text)
-
-
 def render(objects: Iterable[JSONObject]) -> str:
-    """Return the YAML of objects, keys sorted."""
-    return HEADER + "".join(f"---\n{yaml.dump(obj, Dumper=Dumper, sort_keys=True, width=120)}" for obj in objects)
+    """Return the text of a generated file."""
+    return HEADER + rendering.documents(objects)
 
 
 def kustomization(kind: str = "Kustomization", **fields: object) -> str:
     """Return the text of a kustomization."""
     version = "v1alpha1" if kind == "Component" else "v1beta1"
     obj = {"apiVersion": f"kustomize.config.k8s.io/{version}", "kind": kind, **fields}
-    return HEADER + yaml.dump(obj, Dumper=Dumper, sort_keys=False, width=120)
+    return HEADER + rendering.document(obj, sort_keys=False)
 
 
 def manifests() -> dict[Path, str]:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import click
 
-from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.cli import manifests
+from leaderworkerset.cli import manifests, serverside
 from leaderworkerset.cli.discovery import Discovery, UnknownKind
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.manifests import Document
@@ -75,14 +74,8 @@ class Applier:
     async def _apply(self, document: Document) -> str:
         resource = await self._discovery.resource_of(document.object)
         obj = self._placed(document.object, namespaced=resource.namespaced)
-        try:
-            before = meta.resource_version(await self._client.get(resource, meta.key(obj)))
-        except NotFound:
-            before = None
-        after = await self._client.apply(resource, obj, manager=MANAGER, force=self._force)
-        if before is None:
-            return f"{document.title} created"
-        return f"{document.title} {'unchanged' if meta.resource_version(after) == before else 'configured'}"
+        applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
+        return f"{document.title} {applied.word}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:

@@ -1,0 +1,132 @@
+"""An installation on a cluster: where it is, what of it is there, and applying what it should be.
+
+In: the objects that `install/` builds. Out: a line for each to `say`, or one error that names what was done before it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from leaderworkerset.api import descriptions, meta
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
+from leaderworkerset.cli import serverside
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.target import Target
+from leaderworkerset.install import metadata, settings
+from leaderworkerset.install.workload import CONFIGURATION_KEY
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import APIError, Invalid, NotFound
+from leaderworkerset.kube.transport import Request
+
+Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
+
+FIELD_MANAGER: Final = "lws-install"
+BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
+"""Tells, in its subject, the namespace of the manager that the objects of the whole cluster belong to."""
+
+
+def place(target: Target) -> str:
+    """Return the namespace of the installation; the embedded cluster has none."""
+    if target.local:
+        raise UsageFault("the embedded cluster runs its own manager; name a cluster with --context or --kubeconfig")
+    return target.namespace or settings.NAMESPACE
+
+
+def title(resource: Resource, name: str) -> str:
+    """Return `kind/name` as messages have it.
+
+    >>> from leaderworkerset.api.resources import SERVICES
+    >>> title(SERVICES, "lws-webhook-service")
+    'service/lws-webhook-service'
+    """
+    return f"{resource.kind.lower()}/{name}"
+
+
+class Installer:
+    """Installs into one namespace, as one field manager."""
+
+    def __init__(self, client: Client, namespace: str, say: Callable[[str], None]) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._say = say
+
+    async def check_place(self) -> None:
+        """Raise where another namespace holds the installation: its roles and webhooks serve the whole cluster."""
+        binding = await self._find(CLUSTER_ROLE_BINDINGS, BINDING)
+        subjects = (binding or {}).get("subjects") or []
+        there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
+        if there and self._namespace not in there:
+            raise CommandError(
+                f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}:"
+                f" repeat with -n {min(there)}, or uninstall it there first"
+            )
+
+    async def configuration(self) -> str | None:
+        """Return the text of the installed configuration, None where there is none."""
+        found = await self._find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
+        text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
+        return text
+
+    async def full_definition(self) -> JSONObject:
+        """Return the definition with descriptions in the words of this cluster."""
+        response = await self._client.send(Request("GET", descriptions.DOCUMENT_PATH))
+        return descriptions.described(leaderworkerset_crd(), msgspec.json.decode(response.body))
+
+    async def without_foreign_namespace(self, objects: Objects) -> Objects:
+        """Leave out the namespace where somebody else made it: it keeps its labels."""
+        live = await self._find(NAMESPACES, ObjectKey("", self._namespace))
+        if live is None or metadata.is_installed(live):
+            return objects
+        self._say(f"{title(NAMESPACES, self._namespace)} left as it is: not made by an installation")
+        return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
+
+    async def apply(self, objects: Objects) -> None:
+        """Apply in order. A fault says that what was reported before it is done, and that trying again is safe."""
+        for resource, obj in objects:
+            try:
+                applied = await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True)
+            except APIError as error:
+                raise CommandError(f"{describe(resource, obj, error)}; fix it and install again") from error
+            self._say(f"{title(resource, meta.name(obj))} {applied.word}")
+
+    async def check(self, objects: Objects) -> list[JSONObject]:
+        """Let the API server check every object, and raise all faults at once; return the objects as it has them.
+
+        What lives in a namespace that is not there yet cannot be checked, and is returned as it was built.
+        """
+        accepted, faults = [], []
+        is_new = await self._find(NAMESPACES, ObjectKey("", self._namespace)) is None
+        for resource, obj in objects:
+            if is_new and resource.namespaced:
+                word, result = "not checked: its namespace is not there yet", obj
+            else:
+                try:
+                    applied = await serverside.apply(
+                        self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=True
+                    )
+                except APIError as error:
+                    faults.append(describe(resource, obj, error))
+                    continue
+                word, result = applied.word, applied.object
+            accepted.append(result)
+            self._say(f"{title(resource, meta.name(obj))} {word} (dry run)")
+        if faults:
+            raise CommandError("\n".join(faults))
+        return accepted
+
+    async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
+        try:
+            return await self._client.get(resource, key)
+        except NotFound:
+            return None
+
+
+def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
+    """Build the message of a refused object: its name, the server's words, and advice where there is some."""
+    advice = ""
+    if resource == DEPLOYMENTS and isinstance(error, Invalid) and "field is immutable" in str(error):
+        advice = f"; another installer made it with other labels: delete deployment {meta.name(obj)} first"
+    return f"{title(resource, meta.name(obj))}: {error}{advice}"

@@ -1,0 +1,24 @@
+"""Whether a configuration of the manager fits what is installed around it: ports, paths and names that objects repeat."""
+
+from leaderworkerset.api.configuration import Configuration
+from leaderworkerset.api.field import FieldError, not_supported
+from leaderworkerset.install.metadata import LEASE
+from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
+from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+
+
+def misfits(configuration: Configuration) -> list[FieldError]:
+    """Return the values under which the installed objects could not reach the manager."""
+    certificates = configuration.internal_cert_management
+    rules = (
+        ("webhook.port", configuration.webhook.port, WEBHOOK_PORT),
+        ("webhook.certDir", configuration.webhook.cert_dir, CERTIFICATES_PATH),
+        ("metrics.bindAddress", configuration.metrics.bind_address, f":{METRICS_PORT}"),
+        ("health.healthProbeBindAddress", configuration.health.health_probe_bind_address, f":{PROBE_PORT}"),
+        ("health.livenessEndpointName", configuration.health.liveness_endpoint_name, "/healthz"),
+        ("health.readinessEndpointName", configuration.health.readiness_endpoint_name, "/readyz"),
+        ("leaderElection.resourceName", configuration.leader_election.resource_name, LEASE),
+        ("internalCertManagement.webhookServiceName", certificates.webhook_service_name, SERVICE_NAME),
+        ("internalCertManagement.webhookSecretName", certificates.webhook_secret_name, SECRET_NAME),
+    )
+    return [not_supported(path, value, [str(wanted)]) for path, value, wanted in rules if value != wanted]

@@ -1,0 +1,33 @@
+"""The text of manifests, as files in `deploy/` and `lws install -o yaml` have it."""
+
+from collections.abc import Iterable
+
+import yaml
+
+from leaderworkerset.api.meta import JSONObject
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes shared parts out in full, since Kubernetes tools need no anchors, and texts of several lines as blocks."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Answer that no value is worth an anchor."""
+        del data
+        return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Write a text as a block where it is a file of its own."""
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if text.endswith("\n") else None)
+
+
+Dumper.add_representer(str, Dumper.represent_text)
+
+
+def document(obj: JSONObject, *, sort_keys: bool = True) -> str:
+    """Return the YAML of one object."""
+    return str(yaml.dump(obj, Dumper=Dumper, sort_keys=sort_keys, width=120, allow_unicode=True))
+
+
+def documents(objects: Iterable[JSONObject]) -> str:
+    """Return the YAML of objects, each a document, keys sorted."""
+    return "".join(f"---\n{document(obj)}" for obj in objects)
