@@ -25,6 +25,8 @@ COMMANDS: Final = {
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
+    "install": "Install the manager on a cluster, or update it in place.",
+    "uninstall": "Remove the manager from a cluster.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
