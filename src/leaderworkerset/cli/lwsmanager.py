@@ -29,7 +29,7 @@ async def webhooks(client: Client, clock: Clock) -> AsyncIterator[None]:
     """Serve admission on a loopback port, and tell the API server of it and of the kind LeaderWorkerSet."""
     authority = certificates.create_authority(clock.now())
     certificate = certificates.issue(authority, [LOOPBACK, "localhost"], clock.now())
-    async with WebhookServer(LOOPBACK, 0, certificate) as server:
+    async with WebhookServer(LOOPBACK, 0, certificate.chain) as server:
         at = configurations.at_url(server.url, authority.certificate)
         for resource, obj in (
             (CUSTOM_RESOURCE_DEFINITIONS, leaderworkerset_crd()),

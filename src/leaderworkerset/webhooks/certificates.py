@@ -1,25 +1,33 @@
 """Certificates of the webhook server: an authority, what it signs, and how long that is good.
 
-PEM bytes come in and go out, so that secrets and files can hold them. Keys are of the curve P-256: made in
-milliseconds, known to every API server. Nothing here reads a clock; `now` comes in.
+PEM bytes come in and go out, so that secrets and files can hold them. Keys are of the curve P-256, made in
+milliseconds and known to every API server, or RSA with 2048 bits in the form that the Go manager reads (R-CERT-1), for
+secrets that both may have to use. Nothing here reads a clock; `now` comes in.
 """
 
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_NAME = "lws-ca"
 ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
+RSA_BITS = 2048
 SKEW = timedelta(minutes=5)
 """How far the clocks of two machines may be apart."""
+
+Algorithm: TypeAlias = Literal["ec", "rsa"]
+PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 
 class CertificateError(ValueError):
@@ -33,10 +41,17 @@ class Certificate:
     certificate: bytes
     key: bytes
 
+    @property
+    def chain(self) -> bytes:
+        """Return both as one PEM text, as a TLS server loads it."""
+        return self.certificate.rstrip() + b"\n" + self.key
 
-def create_authority(now: datetime, *, validity: timedelta = AUTHORITY_VALIDITY) -> Certificate:
+
+def create_authority(
+    now: datetime, *, validity: timedelta = AUTHORITY_VALIDITY, algorithm: Algorithm = "ec"
+) -> Certificate:
     """Create a certificate authority."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = _generate_key(algorithm)
     name = _name(AUTHORITY_NAME)
     builder = _builder(name, name, key.public_key(), now, validity)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -45,12 +60,17 @@ def create_authority(now: datetime, *, validity: timedelta = AUTHORITY_VALIDITY)
 
 
 def issue(
-    authority: Certificate, hosts: Sequence[str], now: datetime, *, validity: timedelta = SERVING_VALIDITY
+    authority: Certificate,
+    hosts: Sequence[str],
+    now: datetime,
+    *,
+    validity: timedelta = SERVING_VALIDITY,
+    algorithm: Algorithm = "ec",
 ) -> Certificate:
     """Issue a serving certificate for host names and addresses; the first one is its common name."""
     signer = _private_key(authority.key)
     issuer = _certificate(authority.certificate)
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = _generate_key(algorithm)
     builder = _builder(_name(hosts[0]), issuer.subject, key.public_key(), now, validity)
     builder = builder.add_extension(
         x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
@@ -66,6 +86,52 @@ def expires_at(certificate: bytes) -> datetime:
     return _certificate(certificate).not_valid_after_utc
 
 
+def begins_at(certificate: bytes) -> datetime:
+    """Return when a PEM certificate begins to be good, in UTC."""
+    return _certificate(certificate).not_valid_before_utc
+
+
+def fits_together(pair: Certificate) -> bool:
+    """Tell whether the key is that of the certificate."""
+    return _private_key(pair.key).public_key() == _certificate(pair.certificate).public_key()
+
+
+def is_authority(certificate: bytes) -> bool:
+    """Tell whether the certificate may sign others."""
+    try:
+        constraints = _certificate(certificate).extensions.get_extension_for_class(x509.BasicConstraints)
+    except x509.ExtensionNotFound:
+        return False
+    return constraints.value.ca
+
+
+def is_issued_by(certificate: bytes, authority: bytes) -> bool:
+    """Tell whether the authority signed the certificate."""
+    try:
+        _certificate(certificate).verify_directly_issued_by(_certificate(authority))
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def hosts_of(certificate: bytes) -> tuple[str, ...]:
+    """Return the host names that the certificate is good for."""
+    try:
+        names = _certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return ()
+    return tuple(names.value.get_values_for_type(x509.DNSName))
+
+
+def split(bundle: bytes) -> tuple[bytes, ...]:
+    """Return the certificates of a bundle, each as PEM, in order; nothing where there is none."""
+    try:
+        found = x509.load_pem_x509_certificates(bundle)
+    except ValueError:
+        return ()
+    return tuple(one.public_bytes(serialization.Encoding.PEM) for one in found)
+
+
 def _name(common_name: str) -> x509.Name:
     return x509.Name(
         [
@@ -76,7 +142,7 @@ def _name(common_name: str) -> x509.Name:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, validity: timedelta
+    subject: x509.Name, issuer: x509.Name, key: PublicKey, now: datetime, validity: timedelta
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -111,15 +177,19 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _sign(
-    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
-) -> Certificate:
+def _sign(builder: x509.CertificateBuilder, key: PrivateKey, signer: PrivateKey) -> Certificate:
+    is_rsa = isinstance(key, rsa.RSAPrivateKey)
+    form = serialization.PrivateFormat.TraditionalOpenSSL if is_rsa else serialization.PrivateFormat.PKCS8
     return Certificate(
         certificate=builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
-        key=key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
+        key=key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()),
     )
+
+
+def _generate_key(algorithm: Algorithm) -> PrivateKey:
+    if algorithm == "rsa":
+        return rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
+    return ec.generate_private_key(ec.SECP256R1())
 
 
 def _certificate(pem: bytes) -> x509.Certificate:
@@ -129,11 +199,11 @@ def _certificate(pem: bytes) -> x509.Certificate:
         raise CertificateError("not a PEM certificate") from error
 
 
-def _private_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
+def _private_key(pem: bytes) -> PrivateKey:
     try:
         key = serialization.load_pem_private_key(pem, password=None)
     except (ValueError, TypeError) as error:
         raise CertificateError("not a PEM private key without password") from error
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise CertificateError("the authority's key must be an elliptic curve key")
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise CertificateError("the key must be an RSA or elliptic curve key")
     return key

@@ -6,25 +6,34 @@ and the certificate.
 """
 
 import asyncio
-import ssl
-import tempfile
 import threading
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self, TypeAlias
 
 import structlog
 from aiohttp import web
 
+from leaderworkerset.kube.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import review
-from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import HANDLERS
 
 LARGEST_BODY = 8 * 1024 * 1024
 """An object and its old version, each of at most 3 MiB, and what is around them."""
 
-SHUTDOWN_SECONDS = 5.0
+SHUTDOWN_SECONDS = 3.0
+
+DEFAULT_TLS: Final = TLSSettings()
+
+Observe: TypeAlias = Callable[[str, int, float], None]
+"""Hears of every request: its path, the status code, the seconds it took; called in the server's thread."""
+
+
+def ignore(_path: str, _code: int, _seconds: float) -> None:
+    """Observe nothing."""
+
 
 log = structlog.get_logger(__name__)
 
@@ -32,13 +41,16 @@ log = structlog.get_logger(__name__)
 class WebhookServer:
     """Serves the admission paths while the context is entered.
 
-    `async with WebhookServer("127.0.0.1", 0, certificate) as server: server.url`
+    `async with WebhookServer("127.0.0.1", 0, certificate.chain) as server: server.url`
     """
 
-    def __init__(self, host: str, port: int, certificate: Certificate) -> None:
+    def __init__(
+        self, host: str, port: int, chain: bytes, *, tls: TLSSettings = DEFAULT_TLS, observe: Observe = ignore
+    ) -> None:
         self._host = host
         self._port = port
-        self._tls = _tls_context(certificate)
+        self._tls = server_context(chain, tls)
+        self._observe = observe
         self._thread: threading.Thread | None = None
         self._stop: asyncio.Event
         self._loop: asyncio.AbstractEventLoop
@@ -55,9 +67,13 @@ class WebhookServer:
         """Tell whether requests are answered."""
         return self._thread is not None and self._thread.is_alive()
 
-    def replace_certificate(self, certificate: Certificate) -> None:
-        """Use another certificate for every connection from now on."""
-        _load(self._tls, certificate)
+    async def replace_certificate(self, chain: bytes) -> None:
+        """Use another certificate and key for every connection from now on; open ones stay as they are."""
+
+        async def replace() -> None:  # in the thread that serves, where no handshake can be half done
+            load_chain(self._tls, chain)
+
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
 
     async def __aenter__(self) -> Self:
         started: Future[int] = Future()
@@ -86,7 +102,7 @@ class WebhookServer:
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        runner = web.AppRunner(_application(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        runner = web.AppRunner(_application(self._observe), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         try:
             site = web.TCPSite(runner, self._host, self._port, ssl_context=self._tls)
@@ -108,8 +124,26 @@ async def _end(runner: web.AppRunner) -> None:
             transport.abort()
 
 
-def _application() -> web.Application:
-    application = web.Application(client_max_size=LARGEST_BODY)
+def _application(observe: Observe) -> web.Application:
+    @web.middleware
+    async def measured(
+        request: web.Request, handler: Callable[..., Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        started = time.monotonic()
+        code = 500
+        try:
+            response = await handler(request)
+            code = response.status
+        except web.HTTPException as refusal:
+            code = refusal.status
+            raise
+        else:
+            return response
+        finally:
+            if request.path in HANDLERS:
+                observe(request.path, code, time.monotonic() - started)
+
+    application = web.Application(client_max_size=LARGEST_BODY, middlewares=[measured])
     application.add_routes([web.post(path, _answer) for path in HANDLERS])
     return application
 
@@ -123,20 +157,3 @@ async def _answer(request: web.Request) -> web.Response:
         log.exception("admission failed", path=request.path)
         answer = review.failed(body, f"internal error: {type(error).__name__}: {error}")
     return web.Response(body=answer, content_type="application/json")
-
-
-def _tls_context(certificate: Certificate) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    _load(context, certificate)
-    return context
-
-
-def _load(context: ssl.SSLContext, certificate: Certificate) -> None:
-    """Load certificate and key; `ssl` reads files only, so they exist in a private directory for a moment."""
-    with tempfile.TemporaryDirectory(prefix="lws-webhooks-") as directory:
-        path = Path(directory) / "tls.pem"
-        path.touch(mode=0o600)
-        path.write_bytes(certificate.certificate + certificate.key)
-        context.load_cert_chain(path)

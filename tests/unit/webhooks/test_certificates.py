@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import CertificateError
@@ -54,7 +54,7 @@ def test_what_is_no_key_is_told() -> None:
 
 
 def test_an_authority_of_another_kind_is_told() -> None:
-    key = rsa.generate_private_key(65537, 2048)
+    key = ed25519.Ed25519PrivateKey.generate()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    with pytest.raises(CertificateError, match="must be an elliptic curve key"):
+    with pytest.raises(CertificateError, match="must be an RSA or elliptic curve key"):
         certificates.issue(certificates.Certificate(AUTHORITY.certificate, pem), ["a"], NOW)

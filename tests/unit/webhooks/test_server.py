@@ -30,7 +30,7 @@ def review(**parts: Any) -> dict[str, Any]:
 
 
 def server() -> WebhookServer:
-    return WebhookServer("127.0.0.1", 0, SERVING)
+    return WebhookServer("127.0.0.1", 0, SERVING.chain)
 
 
 def test_a_review_is_answered_over_https() -> None:
@@ -117,7 +117,7 @@ def test_a_replaced_certificate_serves_new_connections() -> None:
 
     async def scenario() -> None:
         async with server() as running:
-            running.replace_certificate(replacement)
+            await running.replace_certificate(replacement.chain)
             async with aiohttp.ClientSession() as client:
                 async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust(other)) as answer:
                     assert answer.status == 200
@@ -142,7 +142,7 @@ def test_after_the_end_nothing_listens() -> None:
 def test_a_port_in_use_is_an_error_of_the_start() -> None:
     async def scenario(port: int) -> None:
         with pytest.raises(OSError, match="address already in use"):
-            async with WebhookServer("127.0.0.1", port, SERVING):
+            async with WebhookServer("127.0.0.1", port, SERVING.chain):
                 pass
 
     with socket.socket() as taken:
@@ -152,4 +152,4 @@ def test_a_port_in_use_is_an_error_of_the_start() -> None:
 
 
 def test_an_ipv6_address_is_bracketed() -> None:
-    assert WebhookServer("::1", 9443, SERVING).url == "https://[::1]:9443"
+    assert WebhookServer("::1", 9443, SERVING.chain).url == "https://[::1]:9443"
