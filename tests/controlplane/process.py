@@ -18,7 +18,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +59,12 @@ class Plane:
 
 
 @contextmanager
-def control_plane(assets: Path, directory: Path) -> Iterator[Plane]:
-    """Run a control plane until the context is left."""
+def control_plane(assets: Path, directory: Path, prepare: Callable[[Plane], None] | None = None) -> Iterator[Plane]:
+    """Run a control plane until the context is left.
+
+    `prepare` is called when the API server answers and nothing else runs: kinds that are defined then are known to the
+    garbage collector from its start; of later ones it hears only every 30 seconds.
+    """
     processes: dict[str, subprocess.Popen[bytes]] = {}
     ports = free_ports(3)
     token = secrets.token_urlsafe(24)
@@ -73,6 +77,8 @@ def control_plane(assets: Path, directory: Path) -> Iterator[Plane]:
         start(plane, "kube-apiserver", apiserver_flags(directory, ports))
         await_ready(plane)
         write_kubeconfig(plane)
+        if prepare is not None:
+            prepare(plane)
         start(plane, "kube-controller-manager", controller_manager_flags(plane))
         start(plane, "kube-scheduler", client_flags(plane, "kube-scheduler"))
         start(plane, "kwok", kwok_flags(plane))
@@ -148,6 +154,7 @@ def kwok_flags(plane: Plane) -> list[str]:
         f"--kubeconfig={plane.kubeconfig}",
         "--manage-all-nodes=false",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+        "--node-lease-duration-seconds=40",
         f"--config={KWOK_STAGES}",
         "--server-address=",
     ]

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from leaderworkerset.api import meta
+from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import CUSTOM_RESOURCE_DEFINITIONS, LEADERWORKERSETS, PODS, SERVICE_ACCOUNTS
 from leaderworkerset.api.resources import NODES as NODE_RESOURCE
-from leaderworkerset.api.resources import PODS, SERVICE_ACCOUNTS
+from leaderworkerset.cli import lwsmanager
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Informer
 
-from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE
+from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, transport
 
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 
@@ -42,10 +44,18 @@ class KubernetesCluster:
         await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
 
-async def create_nodes(client: Client) -> None:
-    """Create the nodes that kwok plays."""
+async def set_up(cluster: KubernetesCluster) -> None:
+    """Define LeaderWorkerSets and create the nodes that kwok plays."""
+    client = Client(transport(cluster, "setup"))
+    await client.apply(CUSTOM_RESOURCE_DEFINITIONS, leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
     for index in range(NODES):
         await client.create(NODE_RESOURCE, build_node(index))
+    served = Informer(client, LEADERWORKERSETS)
+    following = asyncio.create_task(served.run())
+    await served.wait_synced()
+    following.cancel()
+    await asyncio.wait([following])
+    await client.close()
 
 
 def build_node(index: int) -> JSONObject:

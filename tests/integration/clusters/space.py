@@ -32,6 +32,9 @@ LIMIT: Final = 30.0
 
 Expectation: TypeAlias = Callable[[State], None]
 
+OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
+"""The label of revisions that StatefulSets keep."""
+
 FOLLOWED: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
 
 
@@ -45,6 +48,7 @@ class Space:
     namespace: str
     informers: Mapping[Resource, Informer]
     changes: list[Change] = field(default_factory=list)
+    _generations: dict[str, int] = field(default_factory=dict)
     _invariants: list[Expectation] = field(default_factory=list)
     _broken: list[str] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,8 +63,7 @@ class Space:
         revisions = {
             name: obj
             for name, obj in found[CONTROLLER_REVISIONS].items()
-            if (meta.controller_of(obj) or {}).get("kind") == LEADERWORKERSETS.kind
-            and labels.TEMPLATE_REVISION_HASH in meta.labels(obj)
+            if labels.TEMPLATE_REVISION_HASH in meta.labels(obj) and OF_STATEFULSETS not in meta.labels(obj)
         }
         return State(
             leaderworkersets=found[LEADERWORKERSETS],
@@ -93,8 +96,13 @@ class Space:
         return state
 
     async def settled(self, name: str = "web", *, limit: float = LIMIT) -> State:
-        """Wait until the LeaderWorkerSet is at rest."""
-        return await self.until(lambda state: assert_settled(state, name), limit=limit)
+        """Wait until the LeaderWorkerSet, as it was last written, is at rest."""
+
+        def is_settled(state: State) -> None:
+            assert meta.generation(state.leaderworkersets[name]) >= self._generations.get(name, 0)
+            assert_settled(state, name)
+
+        return await self.until(is_settled, limit=limit)
 
     def always(self, invariant: Expectation) -> None:
         """Hold an expectation at every change of a pod from now on; `until` fails where it was broken."""
@@ -106,7 +114,10 @@ class Space:
 
     async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
         """Change an object by a merge patch."""
-        return await self.client.patch(resource, self.key(name), patch, kind="merge")
+        patched = await self.client.patch(resource, self.key(name), patch, kind="merge")
+        if resource is LEADERWORKERSETS:
+            self._generations[name] = meta.generation(patched)
+        return patched
 
     async def edit(self, name: str = "web", **spec: Any) -> JSONObject:
         """Change fields of the spec of a LeaderWorkerSet."""
@@ -119,7 +130,9 @@ class Space:
     async def scale(self, replicas: int, name: str = "web") -> JSONObject:
         """Set the number of groups through the scale subresource, as an autoscaler does."""
         scale = {"spec": {"replicas": replicas}}
-        return await self.client.patch(LEADERWORKERSETS, self.key(name), scale, kind="merge", subresource="scale")
+        scaled = await self.client.patch(LEADERWORKERSETS, self.key(name), scale, kind="merge", subresource="scale")
+        self._generations[name] = meta.generation(await self.get(LEADERWORKERSETS, name))
+        return scaled
 
     async def get(self, resource: Resource, name: str, *, subresource: str = "") -> JSONObject:
         """Read an object."""
@@ -129,6 +142,7 @@ class Space:
         self, name: str, resource: Resource = LEADERWORKERSETS, *, propagation: Propagation | None = None
     ) -> None:
         """Delete an object."""
+        self._generations.pop(name, None)
         await self.client.delete(resource, self.key(name), propagation=propagation)
 
     async def evict(self, pod: str) -> None:

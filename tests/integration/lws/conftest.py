@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+import structlog
 from tests.controlplane import build
-from tests.controlplane.process import control_plane
+from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.cluster import Cluster, Manager, managed, transport
 from tests.integration.clusters.embedded import embedded_cluster
 from tests.integration.clusters.keeper import Keeper
-from tests.integration.clusters.kubernetes import KubernetesCluster, create_nodes
+from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 from tests.integration.clusters.space import Space, space_of
 
 from leaderworkerset.kube.client import Client
@@ -33,7 +35,8 @@ class Running:
 
 @pytest.fixture(scope="session")
 def runner() -> Iterator[asyncio.Runner]:
-    """Run everything of the session in one event loop."""
+    """Run everything of the session in one event loop; a failed test shows errors, not every step."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with asyncio.Runner() as runner:
         yield runner
 
@@ -82,12 +85,12 @@ def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.Config) -> Iter
 def _kubernetes(runner: asyncio.Runner, directory: Path, config: pytest.Config) -> Iterator[Cluster]:
     terminal = config.get_terminal_writer()
     assets = build.assets(lambda text: terminal.line(f"control plane: {text}"))
-    with control_plane(assets, directory) as plane:
-        cluster = KubernetesCluster(plane.kubeconfig)
-        client = Client(transport(cluster, "setup"))
-        runner.run(create_nodes(client))
-        runner.run(client.close())
-        yield cluster
+
+    def prepare(plane: Plane) -> None:
+        runner.run(set_up(KubernetesCluster(plane.kubeconfig)))
+
+    with control_plane(assets, directory, prepare) as plane:
+        yield KubernetesCluster(plane.kubeconfig)
 
 
 @contextmanager

@@ -1,0 +1,82 @@
+"""What becomes of the parts when the whole is deleted."""
+
+import pytest
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, pod_names
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.plan import Propagation
+from leaderworkerset.api.resources import STATEFULSETS
+
+
+def assert_nothing(state: State) -> None:
+    """Nothing is left."""
+    kinds = (state.leaderworkersets, state.statefulsets, state.pods, state.services, state.revisions)
+    assert [sorted(kind) for kind in kinds] == [[]] * 5
+
+
+@pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
+async def test_everything_goes_with_it(space: Space, propagation: Propagation | None) -> None:
+    """R-ARC-5, R-WSTS-7: no finalizers; owners and the garbage collector do it."""
+    await space.create(lws(replicas=2, size=3))
+    await space.settled()
+    await space.delete("web", propagation=propagation)
+    await space.until(assert_nothing)
+
+
+async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
+    """R-ARC-5: the owner stays, deleting, while any part of it is there."""
+    await space.create(lws(replicas=2, size=3))
+    await space.settled()
+
+    def owner_remains(state: State) -> None:
+        assert state.leaderworkersets or not state.statefulsets
+
+    space.always(owner_remains)
+    await space.delete("web", propagation="Foreground")
+    await space.until(assert_nothing)
+
+
+async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> None:
+    """R-ARC-5, R-LSTS-4, R-REV-10: pods outlive a deletion with orphans; the same set again adopts them untouched."""
+    await space.create(lws(replicas=2, size=2))
+    before = (await space.settled()).uids("web")
+    await space.delete("web", propagation="Orphan")
+
+    def is_orphaned(state: State) -> None:
+        assert not state.leaderworkersets
+        assert "ownerReferences" not in meta.metadata(state.statefulsets["web"])
+
+    state = await space.until(is_orphaned)
+    assert state.uids("web") == before
+    assert state.of("web").keys() == pod_names("web", 2, 2)
+    await space.create(lws(replicas=2, size=2))
+    assert (await space.settled()).uids("web") == before
+
+
+async def test_another_of_the_same_name_starts_anew(space: Space) -> None:
+    """R-REV-15: revisions of a deleted set do not count."""
+    await space.create(lws(replicas=1, size=2))
+    before = (await space.settled()).uids("web")
+    await space.delete("web")
+    await space.until(assert_nothing)
+    await space.create(lws(replicas=1, size=2))
+    after = (await space.settled()).uids("web")
+    assert not set(before.values()) & set(after.values())
+
+
+async def test_a_deleted_worker_statefulset_comes_back_with_its_group(space: Space) -> None:
+    """R-WSTS-5, R-POD-5."""
+    await space.create(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
+    before = await space.settled()
+    await space.delete("web-1", STATEFULSETS)
+
+    def is_another(state: State) -> None:
+        assert meta.uid(state.statefulsets["web-1"]) != meta.uid(before.statefulsets["web-1"])
+
+    await space.until(is_another)
+    after = await space.settled()
+    assert after.uids("web").items() & before.uids("web").items() == {
+        (pod, before.uids("web")[pod]) for pod in ("web-0", "web-0-1", "web-1")
+    }

@@ -1,0 +1,180 @@
+"""What a failure of one pod does to its group (contract 8.2)."""
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, assert_settled, is_ready
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import PODS
+
+GROUPS = 20
+
+
+def created_leaders(space: Space) -> list[str]:
+    """Return the names of the leader pods that were created, once per creation."""
+    return [
+        meta.name(change.object)
+        for change in space.changes
+        if change.old is None and meta.labels(change.object).get(labels.WORKER_INDEX) == "0"
+    ]
+
+
+async def replaced(space: Space, before: State, *names: str) -> State:
+    """Wait until the set is at rest and exactly these pods are others than before; return the state."""
+    old = before.uids("web")
+
+    def are_replaced(state: State) -> None:
+        assert_settled(state, "web")
+        assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
+
+    return await space.until(are_replaced)
+
+
+@pytest.mark.parametrize("pod", ["web-1", "web-1-2"], ids=["leader", "worker"])
+@pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
+async def test_a_restarted_container_recreates_the_group(space: Space, policy: str, pod: str) -> None:
+    """R-POD-3, R-POD-4, R-POD-5, R-POD-9."""
+    await space.create(lws(replicas=3, size=3, template={"restartPolicy": policy}))
+    before = await space.settled()
+    await space.restart_container(pod)
+    await replaced(space, before, "web-1", "web-1-1", "web-1-2")
+
+
+@pytest.mark.parametrize("pod", ["web-1", "web-1-2"], ids=["leader", "worker"])
+async def test_a_deleted_pod_recreates_the_group(space: Space, pod: str) -> None:
+    """R-POD-4, R-POD-10, R-POD-11."""
+    await space.create(lws(replicas=3, size=3))
+    before = await space.settled()
+    await space.delete(pod, PODS)
+    await replaced(space, before, "web-1", "web-1-1", "web-1-2")
+
+
+async def test_an_evicted_pod_recreates_the_group(space: Space) -> None:
+    """R-POD-4: draining a node deletes pods."""
+    await space.create(lws(replicas=2, size=3))
+    before = await space.settled()
+    await space.evict("web-0-1")
+    await replaced(space, before, "web-0", "web-0-1", "web-0-2")
+
+
+async def test_the_event_of_a_recreation(space: Space) -> None:
+    """R-POD-5 step 6, contract 8.3."""
+    await space.create(lws(replicas=2, size=2))
+    before = await space.settled()
+    await space.delete("web-1-1", PODS)
+    await replaced(space, before, "web-1", "web-1-1")
+    (event,) = [one for one in await space.events() if one["reason"] == "RecreateGroup"]
+    assert event["note"] == "Worker pod web-1-1 failed, deleted leader pod web-1 to recreate group 1"
+    assert (event["type"], event["action"]) == ("Normal", "Delete")
+    assert (event["related"]["kind"], event["related"]["name"]) == ("Pod", "web-1")
+    assert event["reportingController"] == "leaderworkerset"
+
+
+async def test_with_none_a_restarted_container_restarts_alone(space: Space) -> None:
+    """R-POD-3."""
+    await space.create(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
+    before = await space.settled()
+    await space.restart_container("web-1-1")
+
+    def has_restarted(state: State) -> None:
+        assert meta.status(state.pods["web-1-1"])["containerStatuses"][0]["restartCount"] == 1
+
+    await space.until(has_restarted)
+    await replaced(space, before)
+
+
+@pytest.mark.parametrize("policy", ["None", "Default"])
+async def test_with_none_a_deleted_worker_comes_back_alone(space: Space, policy: str) -> None:
+    """R-POD-3, R-DEF-1: Default means None."""
+    await space.create(lws(replicas=2, size=3, template={"restartPolicy": policy}))
+    before = await space.settled()
+    await space.delete("web-1-1", PODS)
+    await replaced(space, before, "web-1-1")
+
+
+async def test_with_none_a_deleted_leader_takes_its_workers_along(space: Space) -> None:
+    """R-ARC-4, R-WSTS-7: workers belong to their leader pod."""
+    await space.create(lws(replicas=2, size=3, template={"restartPolicy": "None"}))
+    before = await space.settled()
+    await space.delete("web-1", PODS)
+    await replaced(space, before, "web-1", "web-1-1", "web-1-2")
+
+
+@pytest.mark.parametrize(
+    ("policy", "annotations"),
+    [
+        ("RecreateGroupAfterStart", {}),
+        ("RecreateGroupOnPodRestart", {labels.RECREATE_GROUP_AFTER_START: "false"}),
+    ],
+    ids=["policy", "annotation"],
+)
+async def test_a_pending_group_is_left_alone_after_start(
+    space: Space, policy: str, annotations: dict[str, str]
+) -> None:
+    """R-POD-5 steps 1 and 2, Q-19, Q-31: while a pod is pending, failures do not recreate the group."""
+    await space.create(crowded(policy, annotations))
+    before = await space.until(assert_one_pending)
+    await space.delete(placed_worker(before), PODS)
+
+    def is_replaced(state: State) -> None:
+        assert_one_pending(state)
+        kept = {pod for pod, uid in state.uids("web").items() if before.uids("web")[pod] == uid}
+        assert kept == state.pods.keys() - {placed_worker(before)}
+
+    await space.until(is_replaced)
+    assert not any(meta.is_deleting(change.object) for change in space.changes if meta.name(change.object) == "web-0")
+
+
+async def test_a_pending_group_is_recreated_by_default(space: Space) -> None:
+    """R-POD-5: RecreateGroupOnPodRestart does not ask whether the group is complete."""
+    await space.create(crowded("RecreateGroupOnPodRestart", {}))
+    before = await space.until(assert_one_pending)
+    await space.delete(placed_worker(before), PODS)
+
+    def are_replaced(state: State) -> None:
+        assert_one_pending(state)
+        assert not before.uids("web").items() & state.uids("web").items()
+
+    await space.until(are_replaced)
+
+
+def crowded(policy: str, annotations: dict[str, str]) -> JSONObject:
+    """Return a group of three whose two workers both want the same node for themselves."""
+    hostname = "kubernetes.io/hostname"
+    apart = {"labelSelector": {"matchLabels": {"role": "worker"}}, "topologyKey": hostname}
+    worker = pod_template(
+        nodeSelector={hostname: "node-0"},
+        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
+    )
+    worker["metadata"] = {"labels": {"role": "worker"}}
+    template = {"leaderTemplate": pod_template(), "workerTemplate": worker, "restartPolicy": policy}
+    return lws(replicas=1, size=3, template=template, annotations=annotations)
+
+
+def placed_worker(state: State) -> str:
+    """Return the worker that got the node."""
+    (name,) = [pod for pod in ("web-0-1", "web-0-2") if is_ready(state.pods[pod])]
+    return name
+
+
+def assert_one_pending(state: State) -> None:
+    """All three pods are there, and one worker has no place."""
+    assert state.of("web").keys() == {"web-0", "web-0-1", "web-0-2"}
+    unready = {pod for pod, obj in state.pods.items() if not is_ready(obj)}
+    assert len(unready) == 1
+    assert unready < {"web-0-1", "web-0-2"}
+
+
+async def test_twenty_workers_deleted_at_once_recreate_twenty_groups_once_each(space: Space) -> None:
+    """R-POD-5, R-POD-8, R-POD-10: exactly once, and no other pod is touched."""
+    await space.create(lws(replicas=GROUPS + 5, size=3))
+    before = await space.settled()
+    space.changes.clear()
+    for index in range(GROUPS):
+        await space.delete(f"web-{index}-2", PODS)
+    hit = {name for index in range(GROUPS) for name in (f"web-{index}", f"web-{index}-1", f"web-{index}-2")}
+    await replaced(space, before, *hit)
+    assert sorted(created_leaders(space)) == sorted(f"web-{index}" for index in range(GROUPS))
+    assert len([one for one in await space.events() if one["reason"] == "RecreateGroup"]) == GROUPS
