@@ -13,15 +13,10 @@ from aiohttp import web
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import Resource
+from leaderworkerset.api.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Resource
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.errors import KubeError
-
-TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
-SUBJECT_ACCESS_REVIEWS: Final = Resource(
-    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
-)
 
 ALLOWED_SECONDS: Final = 60.0
 DENIED_SECONDS: Final = 10.0
