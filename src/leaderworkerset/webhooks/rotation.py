@@ -1,0 +1,148 @@
+"""When a certificate is renewed, and with what: decisions on what a secret holds (R-CERT-1).
+
+What the secret holds, the names to be good for and the time come in; what it shall hold comes out. Nothing is refused
+while that happens, because what is trusted changes before what is served:
+
+- The serving certificate is renewed under the same authority, which everybody trusts already.
+- A new authority is put in front of the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica
+  that still shows its old certificate is trusted through the old authority until that ends.
+
+The keys of the secret, and RSA, are those of the Go manager, which can go on with what it finds.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import Certificate, CertificateError
+
+LOOKAHEAD: Final = timedelta(days=90)
+"""How long before its end a certificate is renewed."""
+
+AUTHORITY_CERTIFICATE: Final = "ca.crt"
+AUTHORITY_KEY: Final = "ca.key"
+CERTIFICATE: Final = "tls.crt"
+KEY: Final = "tls.key"
+
+
+class Step(StrEnum):
+    """What is to be done."""
+
+    KEEP = "keep"
+    RENEW_CERTIFICATE = "renew the serving certificate"
+    RENEW_AUTHORITY = "renew the authority"
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a secret holds. The first certificate of `authority` signs; further ones are still trusted."""
+
+    authority: Certificate
+    serving: Certificate
+
+    @property
+    def bundle(self) -> bytes:
+        """Return all authorities to be trusted."""
+        return self.authority.certificate
+
+
+def read(data: Mapping[str, str]) -> Material:
+    """Read the data of a secret; what is missing or no base64 is empty, and will be renewed."""
+    parts = {name: _decode(data.get(name) or "") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)}
+    return Material(
+        Certificate(parts[AUTHORITY_CERTIFICATE], parts[AUTHORITY_KEY]), Certificate(parts[CERTIFICATE], parts[KEY])
+    )
+
+
+def write(material: Material) -> dict[str, str]:
+    """Return the data of a secret."""
+    parts = {
+        AUTHORITY_CERTIFICATE: material.authority.certificate,
+        AUTHORITY_KEY: material.authority.key,
+        CERTIFICATE: material.serving.certificate,
+        KEY: material.serving.key,
+    }
+    return {name: base64.b64encode(value).decode() for name, value in parts.items()}
+
+
+def decide(material: Material, hosts: Sequence[str], now: datetime) -> Step:
+    """Decide what is to be renewed."""
+    try:
+        if not _is_good_authority(material.authority, now):
+            return Step.RENEW_AUTHORITY
+    except CertificateError:
+        return Step.RENEW_AUTHORITY
+    try:
+        is_good = _is_good_serving(material, hosts, now)
+    except CertificateError:
+        return Step.RENEW_CERTIFICATE
+    return Step.KEEP if is_good else Step.RENEW_CERTIFICATE
+
+
+def renew(material: Material, step: Step, hosts: Sequence[str], now: datetime) -> Material:
+    """Return what the secret shall hold after `step`."""
+    if step is Step.KEEP:
+        return material
+    authority = material.authority
+    if step is Step.RENEW_AUTHORITY:
+        created = certificates.create_authority(now, algorithm="rsa")
+        trusted = [one for one in certificates.split(authority.certificate) if _is_trusted(one, now)]
+        authority = Certificate(b"".join((created.certificate, *trusted)), created.key)
+    return Material(authority, certificates.issue(authority, hosts, now, algorithm="rsa"))
+
+
+def due_at(material: Material) -> datetime:
+    """Return when something is to be renewed, of material that is good."""
+    ends = (material.authority.certificate, material.serving.certificate)
+    return min(certificates.expires_at(one) for one in ends) - LOOKAHEAD
+
+
+def with_authority(configuration: JSONObject, bundle: bytes) -> JSONObject:
+    """Return a webhook configuration whose webhooks all trust `bundle`; the same object where they do already."""
+    encoded = base64.b64encode(bundle).decode()
+    webhooks: list[JSONObject] = configuration.get("webhooks") or []
+    if all(webhook.get("clientConfig", {}).get("caBundle") == encoded for webhook in webhooks):
+        return configuration
+    trusting = [
+        webhook | {"clientConfig": (webhook.get("clientConfig") or {}) | {"caBundle": encoded}} for webhook in webhooks
+    ]
+    return configuration | {"webhooks": trusting}
+
+
+def _is_good_authority(authority: Certificate, now: datetime) -> bool:
+    return (
+        certificates.fits_together(authority)
+        and certificates.is_authority(authority.certificate)
+        and _is_in_time(authority.certificate, now)
+    )
+
+
+def _is_good_serving(material: Material, hosts: Sequence[str], now: datetime) -> bool:
+    serving = material.serving
+    return (
+        certificates.fits_together(serving)
+        and certificates.is_issued_by(serving.certificate, material.authority.certificate)
+        and set(hosts) <= set(certificates.hosts_of(serving.certificate))
+        and _is_in_time(serving.certificate, now)
+    )
+
+
+def _is_in_time(certificate: bytes, now: datetime) -> bool:
+    return certificates.begins_at(certificate) <= now < certificates.expires_at(certificate) - LOOKAHEAD
+
+
+def _is_trusted(certificate: bytes, now: datetime) -> bool:
+    return certificates.is_authority(certificate) and certificates.expires_at(certificate) > now
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return b""
