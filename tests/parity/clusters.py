@@ -7,18 +7,19 @@ Both have 64 nodes with the labels that the recorded objects were made under, ou
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from tests.controlplane import build
-from tests.controlplane.process import control_plane
+from tests.controlplane.process import Plane, control_plane
 from tests.integration.controllers.world import Kubelet
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import crd, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import NODES, SERVICE_ACCOUNTS
+from leaderworkerset.api.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
 from leaderworkerset.cli import lwsmanager
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.embedded.apiserver.builtin import kinds
@@ -30,6 +31,7 @@ from leaderworkerset.embedded.controllers.composition import run_controllers as 
 from leaderworkerset.embedded.controllers.labeltemplate import LabelTemplate
 from leaderworkerset.embedded.controllers.nodes import NodeSettings
 from leaderworkerset.kube import kubeconfig
+from leaderworkerset.kube.access import Access
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.errors import NotFound
@@ -114,10 +116,9 @@ async def embedded(directory: Path) -> AsyncIterator[Cluster]:
 @asynccontextmanager
 async def kubernetes(directory: Path) -> AsyncIterator[Cluster]:
     """Start a control plane of Kubernetes; kwok plays nodes and pods."""
-    with control_plane(build.assets(print), directory) as plane:
-        access = kubeconfig.load({}, kubeconfig=str(plane.kubeconfig))
-        client = Client(HTTPTransport(access, user_agent="tester"))
-        agent = Agent(HTTPTransport(access, user_agent=USER_AGENT))
+    with control_plane(build.assets(print), directory, _define_kind) as plane:
+        client = Client(HTTPTransport(_access(plane), user_agent="tester"))
+        agent = Agent(HTTPTransport(_access(plane), user_agent=USER_AGENT))
         clock = SystemClock()
         try:
             async with asyncio.timeout(START):
@@ -129,6 +130,22 @@ async def kubernetes(directory: Path) -> AsyncIterator[Cluster]:
         finally:
             await agent.close()
             await client.close()
+
+
+def _define_kind(plane: Plane) -> None:
+    """Define LeaderWorkerSets before the garbage collector starts, from a thread as this one's loop runs."""
+
+    async def define() -> None:
+        client = Client(HTTPTransport(_access(plane), user_agent="tester"))
+        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, crd.leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
+        await client.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, define()).result()
+
+
+def _access(plane: Plane) -> Access:
+    return kubeconfig.load({}, kubeconfig=str(plane.kubeconfig))
 
 
 CLUSTERS: Final = {"embedded": embedded, "kubernetes": kubernetes}
