@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
+    "manager": "Run the controllers and webhooks for a Kubernetes cluster.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
     "completion": "Print the completion script of a shell.",

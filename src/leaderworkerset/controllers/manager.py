@@ -21,7 +21,7 @@ from leaderworkerset.kube.events import EventRecorder
 from leaderworkerset.kube.executor import Executor
 from leaderworkerset.kube.manager import Manager
 
-FINISH_SECONDS: Final = 3.0
+FINISH_SECONDS: Final = 2.0
 """How long reconciliations under way may take to end, and after them events to be written, when asked to stop."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

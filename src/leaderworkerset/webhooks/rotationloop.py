@@ -62,7 +62,7 @@ def place(namespace: str, service: str, secret: str) -> Place:
 
 
 class Rotation:
-    """Runs until cancelled; `ready` is set once a certificate is served that API servers trust."""
+    """Runs until cancelled; `serve` gets every certificate once API servers trust it."""
 
     def __init__(self, client: Client, place: Place, clock: Clock, serve: Serve) -> None:
         self._client = client
@@ -71,7 +71,6 @@ class Rotation:
         self._serve = serve
         self._served = b""
         self._signer = b""
-        self.ready = asyncio.Event()
         self._secret = Informer(
             client, SECRETS, namespace=place.secret.namespace, field_selector=f"metadata.name={place.secret.name}"
         )
@@ -144,7 +143,6 @@ class Rotation:
             await asyncio.sleep(SETTLE)
         await self._serve(chain)
         self._served, self._signer = chain, signer
-        self.ready.set()
         log.info("certificate served", until=certificates.expires_at(material.serving.certificate).isoformat())
 
 
