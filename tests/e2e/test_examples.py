@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.e2e.conftest import ROOT, Shell
+from tests.e2e.harness import ROOT, Shell
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

@@ -25,7 +25,7 @@ from leaderworkerset.kube.channels import Channels
 PIECE = 32 * 1024
 
 
-@click.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command("exec")
 @click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
 @click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input on.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")

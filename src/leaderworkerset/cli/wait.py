@@ -45,7 +45,8 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
             def is_done() -> bool | None:
                 nonlocal missing
                 missing = check(informers.view()) or ""
-                progress.show(f"{chosen.name}: {missing}")
+                if missing:
+                    progress.show(f"{chosen.name}: {missing}")
                 return True if not missing else None
 
             try:

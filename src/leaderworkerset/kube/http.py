@@ -39,6 +39,13 @@ REQUEST_SECONDS: Final = 65.0
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that vanished without a word is noticed after a minute, also by a stream that has nothing to say."""
 
+UPGRADE: Final[Mapping[str, str]] = {
+    "connection": "Upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+"""Asks for a WebSocket, for the sake of the refusal."""
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -94,7 +101,7 @@ class HTTPTransport:
                 )
         except ConnectionFault as fault:
             if isinstance(fault.__cause__, aiohttp.WSServerHandshakeError):
-                await self._explain_refusal(path, query)
+                await self._explain_refusal(path, query, protocol)
             raise
         async with socket:
             yield Channels(socket)
@@ -142,11 +149,12 @@ class HTTPTransport:
             "proxy": self._proxy,
         }
 
-    async def _explain_refusal(self, path: str, query: Query) -> None:
+    async def _explain_refusal(self, path: str, query: Query, protocol: str) -> None:
         """Raise what the server says of a request that it would not upgrade: the handshake does not keep the text."""
-        response = await self.request(Request("GET", path, query))
-        if response.status >= HTTPStatus.BAD_REQUEST:
-            raise from_response(response.status, response.body)
+        headers = {**UPGRADE, "sec-websocket-protocol": protocol}
+        async with self.stream(Request("GET", path, query, headers)) as answer:
+            if answer.status >= HTTPStatus.BAD_REQUEST:
+                raise from_response(answer.status, b"".join([chunk async for chunk in answer.chunks]))
 
     def _stream_session(self) -> aiohttp.ClientSession:
         if self._streams is None:

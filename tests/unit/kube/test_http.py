@@ -440,7 +440,9 @@ def test_channels_carry_pieces_of_several_streams() -> None:
 
 
 def test_channels_that_are_refused_say_why() -> None:
-    async def handler(_: web.Request) -> web.Response:
+    async def handler(request: web.Request) -> web.Response:
+        if request.headers.get("upgrade") != "websocket":
+            return web.json_response({"kind": "Status", "code": 400, "message": "Upgrade request required"}, status=400)
         status = {"kind": "Status", "code": 404, "reason": "NotFound", "message": 'pods "web" not found'}
         return web.json_response(status, status=404)
 

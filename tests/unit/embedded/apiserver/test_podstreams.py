@@ -205,6 +205,7 @@ def test_a_port_is_forwarded_both_ways() -> None:
                 assert await socket.receive_bytes() == b"\x01\x90\x1f"
                 await socket.send_bytes(b"\x00hello")
                 assert await socket.receive_bytes() == b"\x00HELLO"
+                assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
 
     run(scenario)
 

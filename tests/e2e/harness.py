@@ -1,0 +1,259 @@
+"""The command line as a user types it, the manifests it is given, and what is left of it on the machine."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from leaderworkerset.api.meta import JSONObject
+
+Running: TypeAlias = "subprocess.Popen[str]"
+
+ROOT = Path(__file__).parents[2]
+LWS = [sys.executable, "-m", "leaderworkerset.cli"]
+SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs `lws` and other programs in the repository, with one environment and one place for everything they keep."""
+
+    base: Path
+    environment: Mapping[str, str]
+    directory: Path = ROOT
+
+    @property
+    def state(self) -> Path:
+        """Where clusters live."""
+        return self.base / "state" / "lws"
+
+    def lws(self, *words: str, code: int = 0, text: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run `lws` to its end; it must end with `code`."""
+        return self.run([*LWS, *words], code=code, text=text)
+
+    def run(
+        self, words: Sequence[str], *, code: int = 0, text: str | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a program to its end; it must end with `code`."""
+        result = subprocess.run(
+            words,
+            env=self.environment,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            input=text,
+            check=False,
+        )
+        assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}\n{result.stderr}"
+        return result
+
+    def start(self, *words: str) -> Running:
+        """Start `lws` and return it running."""
+        return subprocess.Popen(
+            [*LWS, *words],
+            env=self.environment,
+            cwd=self.directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    @contextmanager
+    def running(self, *words: str) -> Iterator[Running]:
+        """Run `lws` while the context is entered."""
+        process = self.start(*words)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.communicate(timeout=SECONDS)
+
+    def processes(self, *entries: str) -> dict[int, str]:
+        """Return the command lines of the living processes that were started from this shell, by process ID.
+
+        Each of them has its home in its environment; `entries` of the environment choose among them.
+        """
+        wanted = [f"HOME={self.environment['HOME']}", *entries]
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal() and has_environment(entry, wanted):
+                found[int(entry.name)] = command_line(entry)
+        return found
+
+    def mounts(self) -> list[str]:
+        """Return the mounts of this machine below the shell's place."""
+        return [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.base) in line]
+
+    def assert_nothing_is_left(self) -> None:
+        """Fail if a process, a mount or the state of a run is left, after a moment for the kernel to end them."""
+        until(lambda: not self.processes(), f"the end of {self.processes()}", 5)
+        assert self.mounts() == []
+        kept = [path.name for path in self.state.glob("run-*")]
+        assert kept == []
+
+
+def make_shell(base: Path) -> Shell:
+    """Return the shell of a user who has never used `lws`."""
+    home = base / "home"
+    home.mkdir(parents=True)
+    left_out = {"KUBECONFIG", "LWS_STATE_HOME", "NO_COLOR", "VIRTUAL_ENV"}
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    scripts = sysconfig.get_path("scripts")
+    own = {"HOME": str(home), "XDG_STATE_HOME": str(base / "state"), "TERM": "xterm"}
+    return Shell(base, kept | own | {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"})
+
+
+def clean_up(shell: Shell) -> None:
+    """Stop the clusters that are left running, and delete them."""
+    for place in shell.state.iterdir() if shell.state.exists() else ():
+        shell.lws("down", place.name, "--delete")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """An embedded cluster that runs, and commands that address it."""
+
+    shell: Shell
+    name: str
+
+    def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
+        """Run a command to its end; return what it printed."""
+        return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stdout
+
+    def refused(self, command: str, *words: str, code: int = 1, text: str | None = None) -> str:
+        """Run a command that must fail; return its message."""
+        return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stderr
+
+    def apply(self, *objects: JSONObject) -> None:
+        """Apply objects."""
+        self.lws("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def start(self, obj: JSONObject, wait: str = "ready") -> None:
+        """Apply a LeaderWorkerSet and wait for it."""
+        self.apply(obj)
+        self.lws("wait", obj["metadata"]["name"], f"--for={wait}", "--timeout=30")
+
+    def view(self, name: str) -> JSONObject:
+        """Return what `lws get -o json` says of a LeaderWorkerSet."""
+        found: JSONObject = json.loads(self.lws("get", name, "-o", "json"))["items"][0]
+        return found
+
+    def until(self, name: str, wanted: Callable[[JSONObject], bool], seconds: float = 30) -> JSONObject:
+        """Watch a LeaderWorkerSet until it is as wanted; return its view then."""
+        with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "json") as watch:
+            seen: JSONObject = {}
+            for line in lines_of(watch, seconds):
+                seen = json.loads(line)["items"][0]
+                if wanted(seen):
+                    return seen
+        raise AssertionError(f"{name} is not as wanted after {seconds} s: {json.dumps(ranks(seen), indent=1)}")
+
+
+def lines_of(process: Running, seconds: float) -> Iterator[str]:
+    """Yield the lines that a process prints, for so many seconds at most."""
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    deadline = time.monotonic() + seconds
+    rest = b""
+    while (left := deadline - time.monotonic()) > 0 and select.select([descriptor], [], [], left)[0]:
+        piece = os.read(descriptor, 1 << 16)
+        if not piece:
+            return
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line.decode() for line in lines)
+
+
+def line_with(process: Running, words: str, seconds: float = 30) -> str:
+    """Wait for a line that contains these words, and return it."""
+    seen: list[str] = []
+    for line in lines_of(process, seconds):
+        seen.append(line)
+        if words in line:
+            return line
+    raise AssertionError(f"no line with {words!r} in {seconds} s, but: {seen}")
+
+
+def until(check: Callable[[], Any], what: str, seconds: float = 30) -> None:
+    """Wait for what no event tells of: a look at the machine every twentieth of a second."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
+        select.select([], [], [], 0.05)
+
+
+def ranks(view: JSONObject) -> dict[str, JSONObject]:
+    """Return the ranks of a view by `group/rank`."""
+    return {f"{group['group']}/{rank['rank']}": rank for group in view["groups"] for rank in group["ranks"]}
+
+
+def facts(view: JSONObject, field: str, group: int | None = None) -> dict[str, Any]:
+    """Return one field of every rank (of one group) by `group/rank`."""
+    return {place: rank[field] for place, rank in ranks(view).items() if group in (None, int(place.split("/")[0]))}
+
+
+def is_whole(view: JSONObject) -> bool:
+    """Tell whether every rank of every group is ready."""
+    return bool(view["groups"]) and all(rank["ready"] for rank in ranks(view).values())
+
+
+def lws(name: str, container: JSONObject, *, replicas: int = 1, size: int = 1, **spec: Any) -> JSONObject:
+    """Build a LeaderWorkerSet whose ranks all run the same container."""
+    leader = {"leaderTemplate": template(spec.pop("leader"))} if "leader" in spec else {}
+    restart = {"restartPolicy": spec.pop("restart")} if "restart" in spec else {}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "leaderWorkerTemplate": {"size": size, "workerTemplate": template(container), **leader, **restart},
+            **spec,
+        },
+    }
+
+
+def template(container: JSONObject) -> JSONObject:
+    """Build a pod template of one container; `grace` is its grace period."""
+    own = {key: value for key, value in container.items() if key != "grace"}
+    period = {"terminationGracePeriodSeconds": container["grace"]} if "grace" in container else {}
+    return {"spec": {"containers": [{"name": "rank", "image": "host", **own}], **period}}
+
+
+def python(program: str, **fields: Any) -> JSONObject:
+    """Build a container that runs a Python program."""
+    return {"command": [sys.executable, "-u", "-c", program], **fields}
+
+
+def shell_script(script: str, **fields: Any) -> JSONObject:
+    """Build a container that runs a shell script."""
+    return {"command": ["sh", "-c", script], **fields}
+
+
+SLEEP: JSONObject = {"command": ["sleep", "1000"], "grace": 1}
+
+
+def has_environment(process: Path, entries: Sequence[str]) -> bool:
+    """Tell whether a process was started with all these entries in its environment; one that ended was not."""
+    try:
+        environment = (process / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return {entry.encode() for entry in entries} <= set(environment)
+
+
+def command_line(process: Path) -> str:
+    """Return the words of a process, empty once it has ended."""
+    try:
+        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
