@@ -1,8 +1,6 @@
 """What a cluster does when its machine runs out of files or of space: it says so, stays, and goes on afterwards."""
 
-import shutil
-import subprocess
-from collections.abc import Iterator, Sequence
+import json
 from pathlib import Path
 
 import pytest
@@ -10,9 +8,22 @@ from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, facts, is_whole, lws, 
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
-MOUNT = """
-mount -t tmpfs -o size=12m tmpfs "$1"
-exec sleep 600
+FILL = """
+directory=$1; shift; lws() { "${words[@]}" "$@"; }; words=("$@")
+mount -t tmpfs -o size=12m tmpfs "$directory/state"
+lws up small --detach
+lws apply --local=small -f "$directory/first.json"
+lws wait --local=small first
+! cat /dev/zero > "$directory/state/full"
+! lws apply --local=small -f "$directory/second.json"
+lws get --local=small first
+lws logs --local=small first --tail=1
+rm "$directory/state/full"
+lws apply --local=small -f "$directory/second.json"
+lws wait --local=small second --timeout=30
+before=$(lws logs --local=small first --tail=1)
+until [ "$(lws logs --local=small first --tail=1)" != "$before" ]; do :; done
+lws down small --delete
 """
 
 
@@ -31,14 +42,12 @@ def test_pods_beyond_the_open_files_say_so_and_the_others_run(shell: Shell) -> N
     cluster.until("many", is_whole)
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Sequence[str]]:
-    """The words before a command that see a file system of 12 MiB at the place for clusters' state."""
-    if shutil.which("nsenter") is None:
-        pytest.skip("nsenter is not installed")
-    state = tmp_path / "state"
-    state.mkdir()
-    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", MOUNT, "sh", str(state)]
-    with subprocess.Popen(words) as holder:
-        yield ["nsenter", "--preserve-credentials", "--user", "--mount", f"--target={holder.pid}"]
-        holder.kill()
+def test_a_full_disk_is_told_and_what_runs_goes_on(shell: Shell, tmp_path: Path) -> None:
+    talker = shell_script("while :; do date +%s%N; sleep 0.05; done", grace=1)
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(lws(name, talker)))
+    (tmp_path / "state").mkdir()
+    script = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-euc", FILL, "bash", str(tmp_path), *LWS]
+    told = shell.run(script).stderr
+    assert "second: Internal error occurred" in told
+    assert "database or disk is full: free space on the disk; what was stored before is intact" in told

@@ -2,7 +2,8 @@
 
 import logging
 import sys
-from typing import Final
+from contextlib import suppress
+from typing import Final, TextIO, cast
 
 import structlog
 
@@ -21,6 +22,23 @@ def configure(level: str) -> None:
             structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer(default=str),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lossy(sys.stderr))),
         cache_logger_on_first_use=True,
     )
+
+
+class Lossy:
+    """A stream that drops what it cannot write, as on a full disk: logs must not stop the work that they tell of."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write, or do not."""
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Pass on what was written, as far as that is possible."""
+        with suppress(OSError):
+            self._stream.flush()

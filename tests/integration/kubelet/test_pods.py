@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 from contextlib import suppress
@@ -284,6 +285,22 @@ def test_pods_survive_the_death_of_the_launcher(tmp_path: Path) -> None:
             session = await it.kubelet.exec(after, "main", ("hostname",), stdin=False, tty=False)
             assert await session.stdout.read() == b"web-0\n"
             assert await session.wait() == 0
+
+    asyncio.run(scenario())
+
+
+def test_programs_may_open_as_many_files_as_whoever_started_the_cluster(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        fewer = min(allowed, most) - 1
+        resource.setrlimit(resource.RLIMIT_NOFILE, (fewer, most))
+        try:
+            async with cluster(tmp_path) as it:
+                assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > fewer
+                assert await it.output(never(container("ulimit -n"))) == f"{fewer}\n"
+            assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == fewer
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
     asyncio.run(scenario())
 

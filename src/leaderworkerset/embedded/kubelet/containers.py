@@ -26,10 +26,15 @@ from leaderworkerset.embedded.kubelet.podcell import RETRY, PodCell
 from leaderworkerset.embedded.kubelet.podspec import SpecError
 from leaderworkerset.embedded.kubelet.probes import Kind
 from leaderworkerset.embedded.kubelet.runner import Exit, StartError
+from leaderworkerset.embedded.kubelet.sandbox.launcher.descriptors import require_spare
+from leaderworkerset.embedded.kubelet.sandbox.launcher.refusal import Refused, explain
 from leaderworkerset.embedded.kubelet.state import Phase, Waiting
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 CREATE_ERROR: Final = "CreateContainerError"
+
+SPARE: Final = 64
+"""Descriptors that stay free for the API server's clients when containers take many for their logs."""
 
 
 class Containers:
@@ -136,8 +141,8 @@ class Containers:
             self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
         except Unrunnable as why:
             self._refuse(name, Waiting(why.reason, str(why)))
-        except OSError as error:  # no space left, too many open files
-            self._refuse(name, Waiting(CREATE_ERROR, str(error)))
+        except (OSError, Refused) as error:  # no space left, too many open files
+            self._refuse(name, Waiting(CREATE_ERROR, explain(error)))
 
     async def _plan(self, container: JSONObject) -> Launch:
         cell = self._cell
@@ -155,6 +160,7 @@ class Containers:
     async def _launch(self, plan: Launch) -> None:
         cell = self._cell
         name: str = plan.container["name"]
+        require_spare(SPARE)
         log = LogWriter(cell.log_directory(name), cell.node.clock)
         run = ContainerRun(cell.uid, plan, log, cell.directory / "termination" / name)
         self._runs[name] = run

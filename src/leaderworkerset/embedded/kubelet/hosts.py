@@ -18,9 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
 from leaderworkerset.embedded.kubelet import podspec
+
+RETRY: Final = 10.0
+"""Seconds until files are written again that a full disk did not take."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 HEADER: Final = """\
 # Kept by the cluster: the pods of namespace {namespace} and the names of headless Services.
@@ -141,21 +148,27 @@ class Hosts:
         self._renew(meta.namespace(service))
 
     def flush(self) -> None:
-        """Write the files whose content changed."""
-        stale, self._stale = self._stale, set()
+        """Write the files whose content changed; after an `OSError` the rest is written the next time."""
         self._changed.clear()
-        for name in stale:
+        while self._stale:
+            name = next(iter(self._stale))
             namespace = self._namespaces[name]
             content = self._render(name)
             _write(self._shared(name), content)
             for uid, aliases in namespace.private.items():
                 _write(self._private(namespace.pods[uid][0]), content + aliases)
+            self._stale.discard(name)
 
     async def run(self) -> None:
         """Write files whenever something changed, until cancelled."""
         while True:
             await self._changed.wait()
-            self.flush()
+            try:
+                self.flush()
+            except OSError as error:  # no space left
+                log.warning("hosts files are not up to date, trying again", error=str(error))
+                self._changed.set()
+                await asyncio.sleep(RETRY)
 
     def _namespace(self, name: str) -> _Namespace:
         if name not in self._namespaces:

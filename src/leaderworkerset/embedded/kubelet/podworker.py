@@ -5,7 +5,6 @@ until the time the decision named. The status is written only when it changed, a
 """
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,6 +22,7 @@ from leaderworkerset.embedded.kubelet.lifecycle import Step
 from leaderworkerset.embedded.kubelet.podcell import RETRY, PodCell
 from leaderworkerset.embedded.kubelet.podspec import SpecError
 from leaderworkerset.embedded.kubelet.runner import SandboxSpec, StartError
+from leaderworkerset.embedded.kubelet.sandbox.launcher.refusal import explain
 from leaderworkerset.embedded.kubelet.state import Waiting
 from leaderworkerset.embedded.kubelet.volumes import directories
 from leaderworkerset.kube.errors import Conflict, KubeError, NotFound
@@ -139,7 +139,7 @@ class PodWorker:
             lenient = replace(context, lenient=any(stubs))
             self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
         except (SpecError, OSError) as error:
-            self._put_off("FailedMount", f"volumes: {error}")
+            self._put_off("FailedMount", f"volumes: {explain(error)}")
         else:
             cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
 
@@ -148,8 +148,12 @@ class PodWorker:
         cell = self.cell
         is_stale, cell.are_sources_stale = cell.are_sources_stale, False
         if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
-            with suppress(SpecError):  # a source that cannot be read leaves the files as they are
+            try:
                 directories.refresh(await cell.context(), self._volume_directory, self._stamp())
+            except SpecError:
+                return  # a source that cannot be read leaves the files as they are
+            except OSError as error:
+                cell.emit("FailedMount", f"volumes are not up to date: {explain(error)}")
 
     @property
     def _volume_directory(self) -> Path:
@@ -172,11 +176,14 @@ class PodWorker:
         try:
             ip = await self._node.runner.create_sandbox(spec, cell.lose)
         except (StartError, OSError) as error:
-            self._put_off("FailedCreatePodSandBox", f"sandbox: {error}")
+            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
             return
         cell.set(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
         hosts.set_pod(cell.pod, ip)
-        hosts.flush()
+        try:
+            hosts.flush()
+        except OSError as error:  # tried again by the one who keeps the files
+            cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
 
     def _put_off(self, reason: str, problem: str) -> None:
         """Try the step again later; tell of the problem unless it was told before."""

@@ -130,3 +130,15 @@ def test_the_writer_writes_what_changed(tmp_path: Path) -> None:
         writer.cancel()
 
     asyncio.run(scenario())
+
+
+def test_a_file_that_could_not_be_written_is_written_the_next_time(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path / "root", "cluster.local")
+    kept.set_service(service())
+    kept.set_pod(member(), "10.0.0.1")
+    (tmp_path / "root").write_text("in the way")
+    with pytest.raises(OSError, match="root"):
+        kept.flush()
+    (tmp_path / "root").unlink()
+    kept.flush()
+    assert "10.0.0.1 web-0.web" in (tmp_path / "root/default/hosts").read_text()

@@ -393,7 +393,7 @@ def test_what_the_machine_cannot_give_is_shown_and_tried_again(tmp_path: Path) -
             blocker.touch()
             it.runner.end(next(iter(it.runner.processes)), Exit(0))
             found = await it.until(waiting_for("CreateContainerError"))
-            assert "File exists" in status_of(found)["state"]["waiting"]["message"]
+            assert "file exists" in status_of(found)["state"]["waiting"]["message"]
             blocker.unlink()
             await it.ready()
             assert seconds() == pytest.approx(10, abs=1)

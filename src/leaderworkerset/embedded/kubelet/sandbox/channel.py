@@ -39,9 +39,10 @@ class Channel:
         if self.closed:
             raise LauncherEnded("the launcher of the pods has ended")
         number = next(self._numbers)
+        copies = _duplicate(fds)
         future: asyncio.Future[Received] = self._loop.create_future()
         self._waiting[number] = future
-        self._send(encode({"id": number, "op": op} | fields, len(fds)), fds)
+        self._send(encode({"id": number, "op": op} | fields, len(fds)), copies)
         answer = await future
         if "error" in answer.message:
             raise StartError(answer.message["error"])
@@ -63,8 +64,8 @@ class Channel:
         self._waiting.clear()
         self._on_closed()
 
-    def _send(self, frame: bytes, fds: tuple[int, ...]) -> None:
-        self._outgoing.append((frame, [os.dup(fd) for fd in fds]))
+    def _send(self, frame: bytes, fds: list[int]) -> None:
+        self._outgoing.append((frame, fds))
         if len(self._outgoing) == 1:
             self._write()
 
@@ -108,8 +109,22 @@ class Channel:
         future = self._waiting.pop(number, None)
         if future is None or future.done():  # whoever asked was canceled
             _close_all(received.fds)
+        elif received.lost:
+            future.set_exception(StartError("too many open files: a descriptor from the launcher was lost"))
         else:
             future.set_result(received)
+
+
+def _duplicate(fds: tuple[int, ...]) -> list[int]:
+    """Copy descriptors, for their owner may close them before they are sent; all or none."""
+    copies: list[int] = []
+    try:
+        for fd in fds:
+            copies.append(os.dup(fd))  # noqa: PERF401 - those made before a failure are closed
+    except OSError as error:
+        _close_all(copies)
+        raise StartError(f"cannot pass descriptors to the launcher: {error.strerror}") from error
+    return copies
 
 
 def _close_all(fds: list[int]) -> None:

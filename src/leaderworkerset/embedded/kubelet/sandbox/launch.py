@@ -40,11 +40,15 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """What kind of launcher: isolated how, and with a bridge at which address (None: on the host's network)."""
+    """What kind of launcher: isolated how, and with a bridge at which address (None: on the host's network).
+
+    `files` is how many files the programs of pods may open.
+    """
 
     isolation: Isolation
     gateway: str | None
     state_directory: Path
+    files: int
 
 
 def log_of(state_directory: Path) -> Path:
@@ -67,6 +71,7 @@ async def launch(
             "isolation": options.isolation,
             "gateway": options.gateway,
             "run": str(run.resolve()),
+            "files": options.files,
         }
         process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond, and must be this thread's child
             [sys.executable, "-I", "-S", "-c", _LOADER, json.dumps(configuration), str(DIRECTORY)],
@@ -99,7 +104,7 @@ async def _wait_until_ready(link: Link) -> int:
             await readable.wait()
         finally:
             loop.remove_reader(link.fileno())
-        for message, _ in link.receive():
+        for message in [received.message for received in link.receive()]:
             if "refused" in message:
                 raise Refused(message["refused"])
             return int(message["ready"])

@@ -38,6 +38,7 @@ from leaderworkerset.embedded.kubelet.sandbox.addresses import (
 from leaderworkerset.embedded.kubelet.sandbox.channel import LauncherEnded
 from leaderworkerset.embedded.kubelet.sandbox.deaths import Deaths
 from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, Refused, launch, log_of
+from leaderworkerset.embedded.kubelet.sandbox.launcher.descriptors import raise_limit, restore_limit
 from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Message
 from leaderworkerset.embedded.kubelet.sandbox.way_out import WayOut
 
@@ -80,6 +81,7 @@ class SandboxRunner:
         self._granted: Attempt | None = None
         self._healing = asyncio.Lock()
         self._deaths = Deaths()
+        self._files = 0
         self._sandboxes: dict[str, Sandbox] = {}
         self._on_exit: dict[str, Callable[[Exit], None]] = {}
         self._numbers = itertools.count(1)
@@ -88,6 +90,7 @@ class SandboxRunner:
     async def start(self) -> Capabilities:
         """Prepare the machine; say what was granted."""
         await self.stop()
+        self._files = raise_limit()
         return await self._start(self._attempts())
 
     async def _start(self, attempts: Sequence[Attempt]) -> Capabilities:
@@ -163,6 +166,9 @@ class SandboxRunner:
         """Remove all sandboxes and end the runner."""
         self._granted = None
         await self._clear()
+        if self._files:
+            restore_limit(self._files)
+            self._files = 0
 
     async def _clear(self) -> None:
         launcher, self._launcher = self._launcher, None
@@ -202,6 +208,7 @@ class SandboxRunner:
                 isolation=isolation,
                 gateway=GATEWAY if network == "isolated" else None,
                 state_directory=self._state_directory,
+                files=self._files,
             )
             try:
                 self._launcher = await launch(options, self._on_event, self._on_closed)

@@ -32,10 +32,10 @@ class Birth(NamedTuple):
 class Children:
     """All processes between their fork and their end."""
 
-    def __init__(self, poll: select.poll, host_proc: int | None) -> None:
+    def __init__(self, poll: select.poll, host_proc: int | None, files: int) -> None:
         self._poll = poll
         self._host_proc = host_proc
-        self._nofile = _raise_descriptor_limit()
+        self._files = files
         self._processes: dict[str, Process] = {}
 
     def get(self, key: str) -> Process | None:
@@ -49,10 +49,14 @@ class Children:
     def fork(self, birth: Birth, fork: Callable[[], int], live: Callable[[Link], None]) -> None:
         """Fork a child that lives by `live`, which does not return; what it raises is reported as a refusal."""
         ours, theirs = socket.socketpair()
-        pid = fork()
-        if pid == 0:
-            _live(Link(theirs), live)
-        theirs.close()
+        with theirs:
+            try:
+                pid = fork()
+            except OSError:
+                ours.close()
+                raise
+            if pid == 0:
+                _live(Link(theirs), live)
         process = Process(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply)
         self._processes[process.key] = process
         self._poll.register(process.link, select.POLLIN)
@@ -60,7 +64,7 @@ class Children:
     def run_program(self, link: Link, program: Program, streams: Streams) -> NoReturn:
         """Be the parent of a program, in the child, until it ends."""
         report = self.settle(link, "lws-init", streams)
-        pid = supervise.start(lambda: become(program, streams, self._nofile), report, own=set(streams))
+        pid = supervise.start(lambda: become(program, streams, self._files), report, own=set(streams))
         supervise.watch(pid, link)
 
     def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:
@@ -127,13 +131,6 @@ def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
         link.send({"event": "refused", "text": explain(error)})
     finally:
         os._exit(supervise.FAILED)
-
-
-def _raise_descriptor_limit() -> tuple[int, int]:
-    """Allow the launcher all the descriptors it may have (some per pod); return the limit that programs get."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 1 << 16)), hard))
-    return soft, hard
 
 
 def _wait_for_any() -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ launcher makes a pod's namespaces by entering fresh ones and coming back, so a p
 import os
 import signal
 import socket
+from contextlib import ExitStack, suppress
 from typing import NamedTuple, NoReturn
 
 from . import network, syscalls
@@ -65,12 +66,20 @@ class NamespaceGround:
         return int(os.readlink("self", dir_fd=self.host_proc))
 
     def create(self, pod: Pod) -> None:
-        """Make the pod's namespaces and the files that its containers share."""
-        self._make_files(pod)
-        connected = self._bridge.create(pod.address) if self._bridge and not pod.host_network else None
-        uts, ipc = _make_names(pod.hostname)
-        init = self._fork_pod_init() if pod.share_processes else None
-        self._held[pod.id] = Held(uts, ipc, connected, init)
+        """Make the pod's namespaces and the files that its containers share; all or nothing."""
+        with ExitStack() as undo:
+            undo.callback(self._remove_files, pod)
+            self._make_files(pod)
+            connected = None
+            if self._bridge and not pod.host_network:
+                connected = self._bridge.create(pod.address)
+                undo.callback(self._bridge.remove, connected)
+            uts, ipc = _make_names(pod.hostname)
+            for fd in (uts, ipc):
+                undo.callback(os.close, fd)
+            init = self._fork_pod_init() if pod.share_processes else None
+            self._held[pod.id] = Held(uts, ipc, connected, init)
+            undo.pop_all()
 
     def remove(self, pod: Pod) -> None:
         """Release the pod's namespaces and files."""
@@ -81,12 +90,7 @@ class NamespaceGround:
         os.close(held.ipc)
         if self._bridge and held.network is not None:
             self._bridge.remove(held.network)
-        files = self._files(pod)
-        syscalls.unmount(f"{files}/shm")
-        os.rmdir(f"{files}/shm")
-        for name in os.listdir(files):
-            os.unlink(f"{files}/{name}")
-        os.rmdir(files)
+        self._remove_files(pod)
 
     def fork(self, pod: Pod) -> int:
         """Fork a child that is PID 1 of a namespace of its own, or a process in the pod's."""
@@ -151,6 +155,16 @@ class NamespaceGround:
         _write(f"{files}/hostname", f"{pod.hostname}\n")
         _write(f"{files}/resolv.conf", self._resolver)
 
+    def _remove_files(self, pod: Pod) -> None:
+        files = self._files(pod)
+        with suppress(OSError):  # not mounted, when making the files failed
+            syscalls.unmount(f"{files}/shm")
+        with suppress(FileNotFoundError):
+            os.rmdir(f"{files}/shm")
+        for name in os.listdir(files):
+            os.unlink(f"{files}/{name}")
+        os.rmdir(files)
+
     def _fork_pod_init(self) -> int:
         syscalls.unshare(syscalls.CLONE_NEWPID)
         pid = self._fork_and_return()
@@ -205,8 +219,8 @@ def _make_names(hostname: str) -> tuple[int, int]:
     """Make UTS and IPC namespaces by being in them for a moment."""
     kinds = (("/proc/self/ns/uts", syscalls.CLONE_NEWUTS), ("/proc/self/ns/ipc", syscalls.CLONE_NEWIPC))
     homes = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path, _ in kinds]
-    syscalls.unshare(syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC)
     try:
+        syscalls.unshare(syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC)
         syscalls.set_hostname(hostname)
         uts, ipc = (os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path, _ in kinds)
     finally:

@@ -4,6 +4,7 @@ A frame is a length (4 bytes, big endian) and a JSON object; file descriptors tr
 object's `fds` counts them. Stream sockets keep descriptors in order with the bytes, so counting is enough.
 """
 
+import errno
 import json
 import os
 import socket
@@ -27,10 +28,20 @@ class LinkClosed(Exception):
 
 
 class Received(NamedTuple):
-    """One message and the descriptors that came with it; the receiver owns them."""
+    """One message and the descriptors that came with it; the receiver owns them.
+
+    `lost` tells that descriptors were sent, but did not arrive: this process has too many open files.
+    """
 
     message: Message
     fds: list[int]
+    lost: bool = False
+
+
+def require_all(received: Received) -> None:
+    """Raise `OSError` where descriptors were lost."""
+    if received.lost:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE).lower())
 
 
 def encode(message: Message, fds: int = 0) -> bytes:
@@ -70,6 +81,7 @@ class Link:
         self.sock = sock
         self._decoder = Decoder()
         self._fds: list[int] = []
+        self._is_short = False
 
     def fileno(self) -> int:
         """Return the socket's descriptor, for polling."""
@@ -87,23 +99,35 @@ class Link:
     def receive(self) -> list[Received]:
         """Return what has arrived, perhaps nothing whole yet; wait for bytes where the socket blocks."""
         try:
-            data, ancillary, _, _ = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MOST_FDS * _INT), _CLOSE_ON_EXEC)
+            data, ancillary, flags, _ = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MOST_FDS * _INT), _CLOSE_ON_EXEC)
         except ConnectionResetError as error:
             raise LinkClosed from error
-        self._fds += _descriptors(ancillary)
+        if flags & socket.MSG_CTRUNC:  # the kernel could not give this process all of them: do without any
+            self._is_short = True
+            _close(_descriptors(ancillary))
+        else:
+            self._fds += _descriptors(ancillary)
         if not data:
             raise LinkClosed
-        return [Received(message, self._take(message.pop("fds", 0))) for message in self._decoder.feed(data)]
+        return [self._received(message, message.pop("fds", 0)) for message in self._decoder.feed(data)]
 
     def close(self) -> None:
         """Close this end, and descriptors nobody took."""
-        for fd in self._take(len(self._fds)):
-            os.close(fd)
+        _close(self._fds)
+        self._fds = []
         self.sock.close()
 
-    def _take(self, count: int) -> list[int]:
+    def _received(self, message: Message, count: int) -> Received:
+        if count and self._is_short:
+            self._is_short = False
+            return Received(message, [], lost=True)
         taken, self._fds = self._fds[:count], self._fds[count:]
-        return taken
+        return Received(message, taken)
+
+
+def _close(fds: list[int]) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:

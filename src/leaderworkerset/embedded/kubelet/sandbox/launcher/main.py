@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from . import namespaces, syscalls
+from . import descriptors, namespaces, syscalls
 from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
 from .link import Link
@@ -20,7 +20,7 @@ from .server import Server
 
 
 def main() -> None:
-    """Start as the configuration says: isolation, network, run directory, the cluster process."""
+    """Start as the configuration says: isolation, network, run directory, the cluster process, the programs' limit of files."""
     configuration: dict[str, Any] = json.loads(sys.argv[1])
     link = Link(socket.socket(fileno=configuration["fd"]))
     link.sock.set_inheritable(False)
@@ -37,4 +37,5 @@ def main() -> None:
     link.send({"ready": ground.own_pid()})
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every object
-    Server(link, ground, confined=isolated).run()
+    descriptors.raise_limit()
+    Server(link, ground, confined=isolated, files=configuration["files"]).run()

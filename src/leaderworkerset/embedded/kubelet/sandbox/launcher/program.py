@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from . import syscalls
+from .descriptors import restore_limit
 from .refusal import Refused, explain
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -51,11 +52,11 @@ def find_executable(name: str, path: str) -> str:
     raise Refused(f'exec: "{name}": executable file not found in $PATH')
 
 
-def become(program: Program, streams: tuple[int, int, int], nofile: tuple[int, int]) -> None:
-    """Become the program. Only comes back by raising `Refused`."""
+def become(program: Program, streams: tuple[int, int, int], files: int) -> None:
+    """Become the program, which may open so many files. Only comes back by raising `Refused`."""
     os.setsid()
     _take_streams(streams)
-    _limit(program.limits, nofile)
+    _limit(program.limits, files)
     if program.confined and os.geteuid() == 0:
         _drop_capabilities()
     _take_identity(program.user, program.group)
@@ -85,8 +86,8 @@ def _take_streams(streams: tuple[int, int, int]) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def _limit(limits: Mapping[str, int], nofile: tuple[int, int]) -> None:
-    resource.setrlimit(resource.RLIMIT_NOFILE, nofile)
+def _limit(limits: Mapping[str, int], files: int) -> None:
+    restore_limit(files)
     for name, value in limits.items():
         number = getattr(resource, f"RLIMIT_{name.upper()}", None)
         if number is None:

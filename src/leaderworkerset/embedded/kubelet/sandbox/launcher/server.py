@@ -13,17 +13,21 @@ from typing import NoReturn
 
 from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
+from .descriptors import require_spare
 from .ground import Ground
-from .link import Link, LinkClosed, Message, Received
+from .link import Link, LinkClosed, Message, Received, require_all
 from .pods import Pod, parse_container, parse_pod
 from .process import Process
 from .refusal import Refused, explain
+
+SPARE = 32
+"""Descriptors that stay free for signals, removals and the first moments of a child."""
 
 
 class Server:
     """Answers the cluster process."""
 
-    def __init__(self, link: Link, ground: Ground, *, confined: bool) -> None:
+    def __init__(self, link: Link, ground: Ground, *, confined: bool, files: int) -> None:
         self._link = link
         self._ground = ground
         self._confined = confined
@@ -32,7 +36,7 @@ class Server:
         self._leaving: dict[str, int] = {}
         self._woken = wake_on_children()
         self._poll = select.poll()
-        self._children = Children(self._poll, ground.host_proc)
+        self._children = Children(self._poll, ground.host_proc, files)
         for source in (self._link.fileno(), self._woken):
             self._poll.register(source, select.POLLIN)
 
@@ -59,7 +63,7 @@ class Server:
                 self._finish(process, status)
 
     def _handle(self, received: Received) -> None:
-        request, fds = received
+        request, fds, _ = received
         operations: dict[str, Callable[[Message, list[int]], None]] = {
             "create": self._create,
             "start": self._start,
@@ -70,6 +74,7 @@ class Server:
             "attach": self._attach,
         }
         try:
+            require_all(received)
             operations[request["op"]](request, fds)
         except (OSError, Refused) as error:
             self._link.send({"reply": request["id"], "error": explain(error)})
@@ -81,6 +86,7 @@ class Server:
         self._link.send({"reply": request["id"]}, fds)
 
     def _create(self, request: Message, _: list[int]) -> None:
+        require_spare(SPARE)
         pod = parse_pod(request)
         self._ground.create(pod)
         self._pods[pod.id] = pod
@@ -90,6 +96,7 @@ class Server:
         pod = self._pods.get(request["pod"])
         if pod is None or pod.id in self._leaving:
             raise Refused(f"pod {request['pod']} has no sandbox")
+        require_spare(SPARE)
         container = parse_container(request, confined=self._confined)
         streams: Streams = (self._null, fds[0], fds[1])
 
@@ -108,6 +115,7 @@ class Server:
         process = self._children.get(request["container"])
         if process is None or not process.running:
             raise Refused("the container is not running")
+        require_spare(SPARE)
         env = dict(process.container.program.env)
         if os.isatty(fds[0]):
             env.setdefault("TERM", "xterm")

@@ -1,6 +1,7 @@
 """The line between the processes: frames, and descriptors beside them."""
 
 import os
+import resource
 import socket
 from collections.abc import Iterator
 
@@ -8,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderworkerset.embedded.kubelet.sandbox.launcher.link import LONGEST, Decoder, Link, LinkClosed, encode
+from leaderworkerset.embedded.kubelet.sandbox.launcher.link import (
+    LONGEST,
+    Decoder,
+    Link,
+    LinkClosed,
+    encode,
+    require_all,
+)
 
 MESSAGES = st.lists(st.dictionaries(st.text(max_size=8), st.integers() | st.text() | st.none(), max_size=4), max_size=5)
 
@@ -79,3 +87,26 @@ def test_descriptors_nobody_took_are_closed() -> None:
     one.close()
     assert os.read(reading, 1) == b""
     os.close(reading)
+
+
+def test_descriptors_that_find_no_room_are_told_and_those_after_them_arrive(ends: tuple[Link, Link]) -> None:
+    one, other = ends
+    reading, writing = os.pipe()
+    one.send({"n": 1}, (reading, writing))
+    one.send({"n": 2}, (reading,))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (writing + 1, hard))
+    try:
+        received = other.receive()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    while len(received) < 2:
+        received += other.receive()
+    assert [(item.message, len(item.fds), item.lost) for item in received] == [
+        ({"n": 1}, 0, True),
+        ({"n": 2}, 1, False),
+    ]
+    with pytest.raises(OSError, match="too many open files"):
+        require_all(received[0])
+    for fd in (reading, writing, *received[1].fds):
+        os.close(fd)

@@ -1,0 +1,44 @@
+"""The limit of open files: raised for those who look after pods, kept as it was for programs, and told of in words.
+
+Programs that use select() break above 1024, so the limit that a user has is the one that programs get.
+"""
+
+import errno
+import os
+import resource
+import sys
+
+from .refusal import Refused
+
+_MOST = 1 << 16
+_OPEN = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+
+
+def raise_limit() -> int:
+    """Allow this process as many open files as it may have; return how many it was allowed before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+    if soft != resource.RLIM_INFINITY and wanted > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return soft
+
+
+def restore_limit(soft: int) -> None:
+    """Allow this process what it was allowed before."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def require_spare(count: int) -> None:
+    """Raise `Refused` unless this process may open so many more files, which keeps it answering when they get few."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        taken = len(os.listdir(_OPEN))
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        taken = allowed
+    if allowed != resource.RLIM_INFINITY and taken + count > allowed:
+        raise Refused(
+            f"too many open files: fewer than {count} of {allowed} are left; start the cluster again with a higher hard "
+            f"limit (see `ulimit -Hn`), or run fewer pods"
+        )
