@@ -63,6 +63,11 @@ class Watched:
         for informer in self.informers:
             informer.subscribe(self._note)
 
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Call back after each change."""
+        for informer in self.informers:
+            informer.subscribe(lambda _: call())
+
     def _note(self, _change: Change) -> None:
         self.changed.set()
 

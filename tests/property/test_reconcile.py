@@ -169,3 +169,33 @@ def test_a_group_that_crashes_all_the_time_is_recreated_ever_later() -> None:
         if plan.requeue_after is None:
             world.settle()
     assert 10 <= len(world.deleted_leaders) <= 20
+
+
+@pytest.mark.slow
+@given(st.integers(1, 9), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2))
+@settings(max_examples=60, deadline=None)
+def test_a_rollout_keeps_enough_groups_available_and_replaces_each_once(
+    replicas: int, size: int, unavailable: int, surge: int
+) -> None:
+    """R-ROLL-1, R-ROLL-7, R-POD-10: also where StatefulSets know no maxUnavailable, groups go in waves."""
+    spec: dict[str, Any] = {
+        "replicas": replicas,
+        "size": size,
+        "rollout": {"maxUnavailable": unavailable, "maxSurge": surge},
+    }
+    world = created(spec)
+    world.settle()
+    before = {meta.uid(pod) for pod in world.all(PODS)}
+    world.edit(**spec, image="app:2")
+    leaders: dict[str, set[str]] = {}
+    for act in ROUND * 60:
+        act(world)
+        assert world.available(size) >= replicas - unavailable
+        for pod in world.all(PODS, worker_index="0"):
+            leaders.setdefault(meta.name(pod), set()).add(meta.uid(pod))
+    assert before.isdisjoint(meta.uid(pod) for pod in world.all(PODS))
+    assert {len(leaders[f"web-{index}"]) for index in range(replicas)} == {2}
+    world.settle()
+
+
+ROUND = [World.reconcile, World.collect_garbage, World.run_statefulsets, World.start_pods, World.report_statefulsets]

@@ -35,7 +35,10 @@ class Crashed(Exception):
 
 @dataclass
 class World:
-    """All objects by resource and key. `writes_left` is how many writes the manager lives to see."""
+    """All objects by resource and key. `writes_left` is how many writes the manager lives to see.
+
+    Its API server drops `maxUnavailable`, as the feature is off by default; its StatefulSets roll one pod at a time.
+    """
 
     objects: dict[tuple[Resource, ObjectKey], JSONObject] = field(default_factory=dict)
     now: datetime = builders.NOW
@@ -92,7 +95,7 @@ class World:
             self.writes_left = None if self.writes_left is None else self.writes_left - 1
             match action:
                 case Apply(resource=resource, object=obj):
-                    self.put(resource, self._merged(resource, builders.as_applied(obj)))
+                    self.put(resource, self._merged(resource, builders.as_applied(_without_max_unavailable(obj))))
                 case Create(resource=resource, object=obj):
                     assert self.get(resource, meta.name(obj)) is None, f"{meta.name(obj)} exists"
                     self.put(resource, self._new(obj))
@@ -141,7 +144,14 @@ class World:
         for statefulset in self.all(STATEFULSETS):
             pods = self._pods_of(statefulset)
             ready = sum(groups.is_pod_ready(pod) for pod in pods.values())
-            status = {"replicas": len(pods), "availableReplicas": ready, "currentRevision": "r", "updateRevision": "r"}
+            revision = _revision(statefulset["spec"]["template"])
+            status = {
+                "observedGeneration": meta.generation(statefulset),
+                "replicas": len(pods),
+                "availableReplicas": ready,
+                "currentRevision": revision,
+                "updateRevision": revision,
+            }
             if meta.status(statefulset) != status:
                 self.put(STATEFULSETS, statefulset | {"status": status})
 
@@ -180,12 +190,19 @@ class World:
         for leader in self.all(PODS, worker_index="0"):
             self.perform(self.plan_group(leader))
 
+    def available(self, size: int) -> int:
+        """Count the groups that are ready as a whole."""
+        leaders = self.all(PODS, worker_index="0")
+        found = [groups.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
+        return sum(group.is_ready(size) for group in found)
+
     def _merged(self, resource: Resource, applied: JSONObject) -> JSONObject:
         before = self.objects.get((resource, meta.key(applied)))
         if before is None:
             return self._new(applied)
+        generation = meta.generation(before) + (applied.get("spec") != before.get("spec"))
         return applied | {
-            "metadata": applied["metadata"] | {"uid": meta.uid(before)},
+            "metadata": applied["metadata"] | {"uid": meta.uid(before), "generation": generation},
             "status": meta.status(before),
         }
 
@@ -234,8 +251,10 @@ class World:
         return templates[0] if len(templates) > 1 else None
 
     def _new_pod(self, statefulset: JSONObject, name: str, template: JSONObject) -> JSONObject:
+        own = meta.labels(template) | {labels.STATEFULSET_REVISION: _revision(template)}
         metadata = template["metadata"] | {
             "name": name,
+            "labels": own,
             "namespace": builders.NAMESPACE,
             "ownerReferences": [meta.controller_reference(statefulset)],
         }
@@ -253,6 +272,15 @@ class World:
                 return
             if not groups.is_pod_ready(pod):
                 return
+
+
+def _without_max_unavailable(obj: JSONObject) -> JSONObject:
+    spec = obj.get("spec") or {}
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate")
+    if rolling is None:
+        return obj
+    kept = {field: value for field, value in rolling.items() if field != "maxUnavailable"}
+    return obj | {"spec": spec | {"updateStrategy": spec["updateStrategy"] | {"rollingUpdate": kept}}}
 
 
 def _revision(obj: JSONObject) -> str:

@@ -13,6 +13,9 @@ GROUP_KEY: Final = PREFIX + "group-key"
 SUBGROUP_INDEX: Final = PREFIX + "subgroup-index"
 SUBGROUP_KEY: Final = PREFIX + "subgroup-key"
 
+# A label of Kubernetes: the revision of a StatefulSet that a pod was made from.
+STATEFULSET_REVISION: Final = "controller-revision-hash"
+
 # Annotations.
 SIZE: Final = PREFIX + "size"
 REPLICAS: Final = PREFIX + "replicas"

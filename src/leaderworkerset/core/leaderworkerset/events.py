@@ -45,6 +45,11 @@ def updating(obj: JSONObject, note: str) -> Event:
     return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
 
 
+def replacing_group(obj: JSONObject, note: str) -> Event:
+    """Tell that a leader was deleted for its group to be updated (docs/adr/0004-max-unavailable.md)."""
+    return Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
+
+
 def failed_create(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
     """Tell that something could not be created."""
     return Event("Warning", FAILED_CREATE, "Create", note, reference(obj), related and reference(related))

@@ -8,7 +8,7 @@ thousand groups a pass over a thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-S
 from dataclasses import dataclass
 
 from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.meta import UID, JSONObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Group:
     """One leader pod and its workers, if their StatefulSet is there.
 
     `group_index` is the leader's label, verbatim; `index` the same as a number, None where it is none.
+    `statefulset_revision` is the revision of the leader StatefulSet that the leader was made from.
     """
 
     leader: str
@@ -33,6 +34,9 @@ class Group:
     is_leader_ready: bool
     revision: str
     workers: Workers | None
+    uid: UID = UID("")
+    is_deleting: bool = False
+    statefulset_revision: str = ""
 
     def is_whole(self, size: int) -> bool:
         """Tell whether everything that a group of this size is made of exists."""
@@ -59,6 +63,9 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         is_leader_ready=is_pod_ready(leader),
         revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
+        uid=meta.uid(leader),
+        is_deleting=meta.is_deleting(leader),
+        statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
     )
 
 

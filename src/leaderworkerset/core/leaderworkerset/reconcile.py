@@ -1,7 +1,8 @@
 """What to do about a LeaderWorkerSet now (contract 2.1).
 
 In: `Observed`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the contract: record a
-revision, move the leader StatefulSet, make the shared service, write the status, delete revisions no group needs.
+revision, move the leader StatefulSet (or, where it stands, replace outdated leaders), make the shared service, write the
+status, delete revisions no group needs.
 
 Nothing here waits for the outcome of a write of the same plan: the status counts what was seen before it, and the next
 look, which sees the write, counts again. What would change nothing is not sent, so a plan that was performed and seen
@@ -15,10 +16,10 @@ from typing import Final
 
 from leaderworkerset.api import labels, leaderworkerset, meta
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
-from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, SERVICES, STATEFULSETS
-from leaderworkerset.core.leaderworkerset import events, revisions, rollout, services, statefulsets, status
+from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.core.leaderworkerset import events, replacement, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
@@ -61,7 +62,8 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
     try:
         lws = leaderworkerset.decode(obj)
         facts = _Facts(observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions))
-        actions = [*_record_revision(facts), *_move_statefulset(facts), *_make_service(facts)]
+        rolling = _move_statefulset(facts) or _replace_leaders(facts)
+        actions = [*_record_revision(facts), *rolling, *_make_service(facts)]
     except ValueError as error:
         return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
     return _report(facts, actions, now)
@@ -138,6 +140,34 @@ def _failure_event(facts: _Facts) -> Event:
     if facts.observed.leader_statefulset is None:
         return events.failed_create(facts.obj, f"Failed to create {note}")
     return events.failed_update(facts.obj, f"Failed to update {note}")
+
+
+def _replace_leaders(facts: _Facts) -> list[Action]:
+    """Delete outdated leaders where the StatefulSet controller would take one at a time (docs/adr/0004)."""
+    statefulset = facts.observed.leader_statefulset
+    current = statefulsets.current(statefulset)
+    if statefulset is None or current is None:
+        return []
+    chosen = replacement.choose(
+        statefulset,
+        facts.observed.groups,
+        current=current,
+        limits=rollout.budget(facts.lws.spec),
+        size=facts.lws.size,
+        key=facts.revision.key,
+    )
+    return [_replace_leader(facts, group) for group in chosen]
+
+
+def _replace_leader(facts: _Facts, group: Group) -> Delete:
+    note = f"Deleted leader pod {group.leader} to update group {group.group_index}"
+    return Delete(
+        resource=PODS,
+        key=ObjectKey(facts.lws.namespace, group.leader),
+        propagation="Foreground",
+        uid=group.uid,
+        on_success=(events.replacing_group(facts.obj, note),),
+    )
 
 
 def _make_service(facts: _Facts) -> list[Action]:

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests import builders
 
+from leaderworkerset.api import labels
+from leaderworkerset.api.meta import UID
 from leaderworkerset.core.leaderworkerset import groups
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 
@@ -13,7 +15,7 @@ LWS = builders.leaderworkerset_object()
 
 def test_a_group_is_described_by_its_leader_and_the_workers_set() -> None:
     """R-STAT-5, R-STAT-6."""
-    leader = builders.leader_pod(LWS, 1, key="k")
+    leader = builders.leader_pod(LWS, 1, key="k", extra_labels={labels.STATEFULSET_REVISION: "web-5"})
 
     assert groups.describe(leader, builders.worker_statefulset(leader)) == Group(
         leader="web-1",
@@ -22,6 +24,9 @@ def test_a_group_is_described_by_its_leader_and_the_workers_set() -> None:
         is_leader_ready=True,
         revision="k",
         workers=Workers(is_ready=True, revision="k", group_index="1"),
+        uid=UID("uid-of-web-1"),
+        is_deleting=False,
+        statefulset_revision="web-5",
     )
     assert groups.describe(leader, None).workers is None
 

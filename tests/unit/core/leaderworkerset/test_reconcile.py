@@ -6,8 +6,9 @@ import pytest
 from tests import builders
 
 from leaderworkerset.api import labels, leaderworkerset, meta
+from leaderworkerset.api.meta import UID, ObjectKey
 from leaderworkerset.api.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
-from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, SERVICES, STATEFULSETS
+from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
@@ -346,3 +347,68 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
 
     assert kinds(plan) == [Apply]
     assert plan.error is not None
+
+
+def rolling(groups_: list[Group], **status_: Any) -> Observed:
+    """Return four groups in mid-rollout from `older` to LWS at partition 2, on a cluster that drops maxUnavailable."""
+    obj = builders.leaderworkerset_object(replicas=4, rollout={"maxUnavailable": 2})
+    built = desired(obj, partition=2, replicas=4)
+    built["spec"]["updateStrategy"]["rollingUpdate"].pop("maxUnavailable")
+    seen = {"replicas": 4, "observedGeneration": 0, "updateRevision": "web-new"} | status_
+    observed = Observed(
+        leaderworkerset=obj,
+        leader_statefulset=builders.as_applied(built, status=seen),
+        revisions=[builders.revision(obj)],
+        has_shared_service=True,
+        groups=groups_,
+    )
+    return replace(observed, leaderworkerset=settled(obj, observed))
+
+
+def test_outdated_leaders_are_deleted_within_the_budget() -> None:
+    """R-ROLL-1, docs/adr/0004-max-unavailable.md: in the foreground, by UID, with a word."""
+    plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
+
+    assert plan == Plan(
+        tuple(
+            Delete(
+                resource=PODS,
+                key=ObjectKey("default", f"web-{index}"),
+                propagation="Foreground",
+                uid=UID(f"uid-of-web-{index}"),
+                on_success=(
+                    Event(
+                        "Normal",
+                        "GroupsUpdating",
+                        "Delete",
+                        f"Deleted leader pod web-{index} to update group {index}",
+                        {
+                            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+                            "kind": "LeaderWorkerSet",
+                            "namespace": "default",
+                            "name": "web",
+                            "uid": "uid-of-web",
+                            "resourceVersion": "1",
+                        },
+                    ),
+                ),
+            )
+            for index in (3, 2)
+        )
+    )
+
+
+def test_no_leader_is_deleted_in_the_look_that_moves_the_partition() -> None:
+    """R-ARC-4: the StatefulSet controller has not seen the new partition then."""
+    observed = rolling(ready_groups(LWS, 4, key="older"))
+    assert observed.leader_statefulset is not None
+    observed.leader_statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 4
+
+    assert kinds(reconcile(observed, builders.NOW)) == [Apply]
+
+
+def test_leaders_wait_for_a_statefulset_controller() -> None:
+    """Docs/adr/0004-max-unavailable.md: what nobody would bring back is not deleted."""
+    observed = rolling(ready_groups(LWS, 4, key="older"), observedGeneration=7)
+
+    assert reconcile(observed, builders.NOW) == Plan()

@@ -1,0 +1,105 @@
+"""A fleet rolls in waves on both clusters, though neither StatefulSet controller knows maxUnavailable."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.parity.clusters import CLUSTERS
+from tests.parity.replay import Watched, watching
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS, PODS, STATEFULSETS
+from leaderworkerset.core.leaderworkerset import groups
+
+GROUPS = 100
+SIZE = 4
+UNAVAILABLE = 25
+KEY = ObjectKey(builders.NAMESPACE, "web")
+
+
+@dataclass
+class Witness:
+    """Looks at the fleet whenever something changes, and remembers the worst."""
+
+    watched: Watched
+    fewest: int = GROUPS
+    leaders: dict[str, set[str]] = field(default_factory=dict)
+    mixed: set[str] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Count the available groups; note each leader by UID, and groups that are ready with pods of two revisions."""
+        objects = {(obj["kind"], meta.name(obj)): obj for obj in self.watched.objects()}
+        ready = [leader for leader in self._leaders(objects) if _is_ready(leader, objects)]
+        self.fewest = min(self.fewest, len(ready))
+        for leader in self._leaders(objects):
+            self.leaders.setdefault(meta.name(leader), set()).add(meta.uid(leader))
+        for leader in ready:
+            if len({_key(pod) for pod in _pods(leader, objects)}) != 1:
+                self.mixed.add(meta.name(leader))
+
+    def _leaders(self, objects: dict[tuple[str, str], JSONObject]) -> Iterator[JSONObject]:
+        for index in range(GROUPS):
+            leader = objects.get((PODS.kind, f"web-{index}"))
+            if leader is not None:
+                yield leader
+
+
+def _is_ready(leader: JSONObject, objects: dict[tuple[str, str], JSONObject]) -> bool:
+    workers = objects.get((STATEFULSETS.kind, meta.name(leader)))
+    return not meta.is_deleting(leader) and groups.describe(leader, workers).is_ready(SIZE)
+
+
+def _pods(leader: JSONObject, objects: dict[tuple[str, str], JSONObject]) -> list[JSONObject]:
+    workers = [objects.get((PODS.kind, f"{meta.name(leader)}-{index}")) for index in range(1, SIZE)]
+    return [leader, *(pod for pod in workers if pod is not None)]
+
+
+def _key(obj: JSONObject) -> str:
+    return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
+def _is_available(watched: Watched, generation: int) -> bool:
+    lws = next((obj for obj in watched.objects() if obj["kind"] == LEADERWORKERSETS.kind), {})
+    status = meta.status(lws)
+    is_seen = status.get("observedGeneration") == generation
+    return is_seen and meta.is_condition_true(lws, "Available") and status.get("updatedReplicas") == GROUPS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_quarter_of_a_fleet_rolls_at_a_time(cluster: str, tmp_path: Path) -> None:
+    """R-ROLL-1, R-ROLL-7, R-ARC-4, R-POD-10: 100 groups of 4, `maxUnavailable: 25%`: 25 at most are away, every group
+    is replaced once, in a handful of waves, and is of one revision whenever it is ready.
+    """
+
+    async def scenario() -> tuple[Witness, int]:
+        async with CLUSTERS[cluster](tmp_path) as one, watching(one.client) as watched, one.manager():
+            fleet = builders.leaderworkerset_object(replicas=GROUPS, size=SIZE, rollout={"maxUnavailable": "25%"})
+            filled = {"uid", "resourceVersion", "generation"}
+            metadata = {name: value for name, value in fleet["metadata"].items() if name not in filled}
+            await one.client.create(LEADERWORKERSETS, fleet | {"metadata": metadata})
+            await watched.settle(lambda: _is_available(watched, 1))
+            assert _is_available(watched, 1)
+            witness = Witness(watched)
+            watched.on_change(witness.look)
+            one.agent.writes.clear()
+            spec = builders.leaderworkerset_object(size=SIZE, image="app:2")["spec"]
+            patch = {"spec": {"leaderWorkerTemplate": spec["leaderWorkerTemplate"]}}
+            await one.client.patch(LEADERWORKERSETS, KEY, patch, kind="merge")
+            await watched.settle(lambda: _is_available(watched, 2))
+            assert _is_available(watched, 2)
+            path = STATEFULSETS.path(KEY.namespace, KEY.name)
+            return witness, one.agent.writes["PATCH", path]
+
+    witness, applies = asyncio.run(scenario())
+    assert witness.fewest >= GROUPS - UNAVAILABLE
+    assert witness.fewest <= GROUPS - UNAVAILABLE + 5, "the budget is used"
+    assert witness.mixed == set()
+    assert {len(uids) for uids in witness.leaders.values()} == {2}
+    assert len(witness.leaders) == GROUPS
+    assert applies >= math.ceil(GROUPS / UNAVAILABLE)

@@ -1,0 +1,95 @@
+"""Replacing outdated leaders never breaks the bound of unavailable groups, and touches none it need not."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderworkerset.api.meta import UID, JSONObject
+from leaderworkerset.core.leaderworkerset import replacement
+from leaderworkerset.core.leaderworkerset.groups import Group, Workers
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Current
+
+STATEFULSET: JSONObject = {
+    "metadata": {"generation": 1},
+    "spec": {},
+    "status": {"observedGeneration": 1, "updateRevision": "s-new"},
+}
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> list[Group]:
+    """Return groups in any state, some of them missing."""
+    indexes = draw(st.lists(st.integers(0, 12), unique=True, max_size=12))
+    return [draw(a_group(index)) for index in indexes]
+
+
+@st.composite
+def a_group(draw: st.DrawFn, index: int) -> Group:
+    is_new = draw(st.booleans())
+    workers = Workers(is_ready=draw(st.booleans()), revision="new" if is_new else "old", group_index=str(index))
+    return Group(
+        leader=f"web-{index}",
+        group_index=str(index),
+        index=index,
+        is_leader_ready=draw(st.booleans()),
+        revision="new" if is_new else "old",
+        workers=draw(st.none() | st.just(workers)),
+        uid=UID(f"uid-{index}"),
+        is_deleting=draw(st.booleans()),
+        statefulset_revision=draw(st.sampled_from(["s-new", "s-old"])),
+    )
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> Budget:
+    replicas = draw(st.integers(0, 12))
+    return Budget(
+        replicas=replicas, partition=0, unavailable=draw(st.integers(0, 12)), surge=draw(st.integers(0, replicas))
+    )
+
+
+def is_available(group: Group, current: Current, size: int) -> bool:
+    index = group.index
+    return index is not None and index < current.replicas and not group.is_deleting and group.is_ready(size)
+
+
+@given(fleets(), budgets(), st.integers(0, 13), st.integers(0, 13), st.sampled_from([1, 2]))
+def test_the_bound_holds_whatever_is_there(
+    groups: list[Group], limits: Budget, replicas: int, partition: int, size: int
+) -> None:
+    """R-ROLL-1: after the deletions at least `replicas - maxUnavailable` groups are available, or none was touched."""
+    current = Current(replicas, partition, "")
+    chosen = replacement.choose(STATEFULSET, groups, current=current, limits=limits, size=size, key="new")
+
+    before = [one for one in groups if is_available(one, current, size)]
+    after = [one for one in before if one not in chosen]
+    assert len(after) >= min(len(before), limits.replicas - limits.unavailable)
+    assert len({one.uid for one in chosen}) == len(chosen)
+    for one in chosen:
+        assert one.revision == "old"
+        assert one.statefulset_revision == "s-old"
+        assert not one.is_deleting
+        assert one.index is not None
+        assert partition <= one.index < replicas
+    ready = [one.is_ready(size) for one in chosen]
+    assert ready == sorted(ready), "broken groups come first"
+
+
+@given(st.lists(st.booleans(), max_size=20), st.integers(1, 8))
+def test_a_fleet_whose_groups_come_back_is_new_after_the_fewest_waves(is_new: list[bool], unavailable: int) -> None:
+    """R-ROLL-10: each wave takes all that the bound allows."""
+    limits = Budget(replicas=len(is_new), partition=0, unavailable=unavailable, surge=0)
+    fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
+    current, waves = Current(len(fleet), 0, ""), 0
+    while chosen := replacement.choose(STATEFULSET, fleet, current=current, limits=limits, size=2, key="new"):
+        fleet = [ready(index, "new") if one in chosen else one for index, one in enumerate(fleet)]
+        waves += 1
+    assert all(one.revision == "new" for one in fleet)
+    assert waves == math.ceil(is_new.count(False) / unavailable)
+
+
+def ready(index: int, revision: str) -> Group:
+    """Return a group of a revision that is ready."""
+    workers = Workers(is_ready=True, revision=revision, group_index=str(index))
+    return Group(f"web-{index}", str(index), index, True, revision, workers, UID(""), False, f"s-{revision}")
