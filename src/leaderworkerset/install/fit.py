@@ -9,16 +9,16 @@ from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 def misfits(configuration: Configuration) -> list[FieldError]:
     """Return the values under which the installed objects could not reach the manager."""
-    certificates = configuration.internal_cert_management
-    rules = (
-        ("webhook.port", configuration.webhook.port, WEBHOOK_PORT),
-        ("webhook.certDir", configuration.webhook.cert_dir, CERTIFICATES_PATH),
-        ("metrics.bindAddress", configuration.metrics.bind_address, f":{METRICS_PORT}"),
-        ("health.healthProbeBindAddress", configuration.health.health_probe_bind_address, f":{PROBE_PORT}"),
-        ("health.livenessEndpointName", configuration.health.liveness_endpoint_name, "/healthz"),
-        ("health.readinessEndpointName", configuration.health.readiness_endpoint_name, "/readyz"),
-        ("leaderElection.resourceName", configuration.leader_election.resource_name, LEASE),
-        ("internalCertManagement.webhookServiceName", certificates.webhook_service_name, SERVICE_NAME),
-        ("internalCertManagement.webhookSecretName", certificates.webhook_secret_name, SECRET_NAME),
+    certificates, health = configuration.internal_cert_management, configuration.health
+    rules: tuple[tuple[str, str | int, tuple[str | int, ...]], ...] = (
+        ("webhook.port", configuration.webhook.port, (WEBHOOK_PORT,)),
+        ("webhook.certDir", configuration.webhook.cert_dir, (CERTIFICATES_PATH,)),
+        ("metrics.bindAddress", configuration.metrics.bind_address, (f":{METRICS_PORT}", "0")),
+        ("health.healthProbeBindAddress", health.health_probe_bind_address, (f":{PROBE_PORT}",)),
+        ("health.livenessEndpointName", health.liveness_endpoint_name, ("/healthz",)),
+        ("health.readinessEndpointName", health.readiness_endpoint_name, ("/readyz",)),
+        ("leaderElection.resourceName", configuration.leader_election.resource_name, (LEASE,)),
+        ("internalCertManagement.webhookServiceName", certificates.webhook_service_name, (SERVICE_NAME,)),
+        ("internalCertManagement.webhookSecretName", certificates.webhook_secret_name, (SECRET_NAME,)),
     )
-    return [not_supported(path, value, [str(wanted)]) for path, value, wanted in rules if value != wanted]
+    return [not_supported(path, value, map(str, fitting)) for path, value, fitting in rules if value not in fitting]
