@@ -1,0 +1,90 @@
+"""The manager's image, read without an engine: where it comes from, what is copied, as whom it runs."""
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "deploy/Containerfile").read_text()
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Return the instructions with continued lines joined and comments dropped."""
+    lines = [line for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
+    joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
+
+
+STEPS = instructions()
+
+
+def of(word: str) -> list[str]:
+    return [rest for name, rest in STEPS if name == word]
+
+
+def test_all_instructions_are_known() -> None:
+    assert {word for word, _ in STEPS} <= {"FROM", "ARG", "ENV", "LABEL", "COPY", "RUN", "USER", "ENTRYPOINT"}
+
+
+def test_bases_are_short_names_with_a_tag() -> None:
+    """No registry host: whoever builds decides where images come from."""
+    for base in of("FROM"):
+        image = base.split(" AS ")[0]
+        assert re.fullmatch(r"[a-z]+:[0-9]+\.[0-9]+-slim", image), image
+
+
+def test_stages_have_the_same_base() -> None:
+    """The virtual environment of the first runs in the second."""
+    assert len({base.split(" AS ")[0] for base in of("FROM")}) == 1
+    assert len(of("FROM")) == 2
+
+
+def test_no_index_or_other_host_is_named() -> None:
+    assert not re.search(r"https?://|index-url|trusted-host|find-links", TEXT)
+
+
+def test_dependencies_come_from_the_lock_with_hashes() -> None:
+    (install,) = [run for run in of("RUN") if "pip" in run and "install" in run]
+    assert "--require-hashes" in install
+    assert "-r /build/runtime.lock" in install
+    lock = (ROOT / "requirements/runtime.lock").read_text()
+    pins = re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)
+    assert pins
+    assert lock.count("--hash=sha256:") >= len(pins)
+
+
+@pytest.mark.parametrize("copy", of("COPY"))
+def test_what_is_copied_exists_and_is_sent(copy: str) -> None:
+    """`.containerignore` hides all but what is copied from the repository."""
+    words = [word for word in shlex.split(copy) if not word.startswith("--chmod")]
+    if words[0].startswith("--from="):
+        assert words[0] == "--from=build"
+        return
+    sent = {line[1:] for line in (ROOT / ".containerignore").read_text().splitlines() if line.startswith("!")}
+    for source in words[:-1]:
+        assert (ROOT / source).exists()
+        assert source in sent
+
+
+def test_it_runs_as_a_user_without_rights() -> None:
+    """R-MGR-8; the Deployment asks for `runAsNonRoot`, which needs a number here."""
+    assert of("USER") == ["65532:65532"]
+    last_stage = [word for word, _ in STEPS[[word for word, _ in STEPS].index("FROM", 1) :]]
+    assert last_stage.index("USER") > last_stage.index("RUN")
+
+
+def test_its_entry_is_the_manager() -> None:
+    """R-MGR-8."""
+    assert of("ENTRYPOINT") == ['["/manager"]']
+    assert any(run == "ln -s /opt/lws/bin/manager /manager" for run in of("RUN"))
+
+
+def test_the_entry_is_a_program_of_the_environment() -> None:
+    script = ROOT / "deploy/manager"
+    text = script.read_text()
+    assert text.startswith("#!/opt/lws/bin/python -IBu\n")
+    assert script.stat().st_mode & 0o111
+    ast.parse(text)
