@@ -74,7 +74,7 @@ def control_plane(assets: Path, directory: Path, prepare: Callable[[Plane], None
     plane = Plane(directory, assets, f"https://{LOOPBACK}:{ports[2]}", token, pki / "apiserver.crt", processes)
     try:
         start(plane, "etcd", etcd_flags(directory, ports))
-        start(plane, "kube-apiserver", apiserver_flags(directory, ports))
+        start(plane, "kube-apiserver", [*apiserver_flags(directory, ports), *flags])
         await_ready(plane)
         write_kubeconfig(plane)
         if prepare is not None:

@@ -13,10 +13,10 @@ from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NA
 SECRET_NAME: Final = "lws-webhook-server-cert"  # noqa: S105 - the name of an object
 SERVICE_NAME: Final = "lws-webhook-service"
 
-KEEP: Final = ("get", "list", "update", "watch")
+FOLLOW: Final = ("list", "update", "watch")
 
 CLUSTER: Final = (
-    Permission(MUTATING_WEBHOOK_CONFIGURATIONS, KEEP, names=(MUTATING_NAME,)),
-    Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, KEEP, names=(VALIDATING_NAME,)),
+    Permission(MUTATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(MUTATING_NAME,)),
+    Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(VALIDATING_NAME,)),
 )
-NAMESPACE: Final = (Permission(SECRETS, KEEP, names=(SECRET_NAME,)),)
+NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)),)
