@@ -18,7 +18,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +59,10 @@ class Plane:
 
 
 @contextmanager
-def control_plane(assets: Path, directory: Path, prepare: Callable[[Plane], None] | None = None) -> Iterator[Plane]:
-    """Run a control plane until the context is left.
+def control_plane(
+    assets: Path, directory: Path, prepare: Callable[[Plane], None] | None = None, flags: Sequence[str] = ()
+) -> Iterator[Plane]:
+    """Run a control plane until the context is left; `flags` are further ones of the API server.
 
     `prepare` is called when the API server answers and nothing else runs: kinds that are defined then are known to the
     garbage collector from its start; of later ones it hears only every 30 seconds.
