@@ -1,0 +1,103 @@
+"""What `lws install` puts into a cluster, but the Deployment: managers run as processes, with the rights of their account.
+
+The webhook service is an ExternalName for this machine, and the configurations name the port of a balancer.
+"""
+
+import base64
+import json
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import (
+    DEPLOYMENTS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import NAMESPACE, Settings
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.transport import Request
+from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+
+CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
+SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
+
+
+async def install(client: Client, port: int) -> None:
+    """Apply everything; API servers find the webhooks at `port` of this machine."""
+    await _remove(client, SECRETS, SECRET)
+    for resource, obj in build_all(Settings()):
+        if resource != DEPLOYMENTS:
+            await client.apply(resource, _adapted(resource, obj, port), manager="tests")
+
+
+async def uninstall_webhooks(client: Client) -> None:
+    """Remove the webhook configurations, so that the next test begins without."""
+    for resource, obj in build_all(Settings()):
+        if resource in CONFIGURATIONS:
+            await _remove(client, resource, meta.key(obj))
+
+
+async def write_kubeconfig(client: Client, admin: Path, target: Path, *, seconds: int = 3600) -> None:
+    """Write a kubeconfig with a token of the manager's account."""
+    config = json.loads(admin.read_text())
+    config["users"] = [{"name": "admin", "user": {"tokenFile": str(target.with_suffix(".token"))}}]
+    await write_token(client, MANAGER, target.with_suffix(".token"), seconds=seconds)
+    target.write_text(json.dumps(config))
+
+
+async def write_token(client: Client, account: str, target: Path, *, seconds: int = 3600) -> None:
+    """Write a fresh token of an account, in one move."""
+    fresh = target.with_suffix(".new")
+    fresh.write_text(await token_of(client, account, seconds=seconds))
+    fresh.replace(target)
+
+
+async def token_of(client: Client, account: str, *, seconds: int = 3600) -> str:
+    """Return a fresh token of an account of the manager's namespace."""
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": max(seconds, 600)},
+    }
+    path = SERVICE_ACCOUNTS.path(NAMESPACE, account, "token")
+    headers = {"content-type": "application/json"}
+    answer = await client.send(Request("POST", path, (), headers, msgspec.json.encode(body)))
+    return str(msgspec.json.decode(answer.body)["status"]["token"])
+
+
+def secret_with(data: dict[str, bytes]) -> JSONObject:
+    """Return the webhooks' secret with these contents."""
+    encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+    metadata = {"name": SECRET.name, "namespace": SECRET.namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}
+
+
+def _adapted(resource: Resource, obj: JSONObject, port: int) -> JSONObject:
+    if resource == SERVICES and meta.name(obj) == SERVICE_NAME:
+        return obj | {"spec": {"type": "ExternalName", "externalName": "localhost"}}
+    if resource in CONFIGURATIONS:
+        return obj | {"webhooks": [_at_port(webhook, port) for webhook in obj["webhooks"]]}
+    return obj
+
+
+def _at_port(webhook: JSONObject, port: int) -> JSONObject:
+    config = webhook["clientConfig"]
+    return webhook | {"clientConfig": config | {"service": config["service"] | {"port": port}}}
+
+
+async def _remove(client: Client, resource: Resource, key: ObjectKey) -> None:
+    try:
+        await client.delete(resource, key)
+    except NotFound:
+        return

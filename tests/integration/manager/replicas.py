@@ -1,0 +1,150 @@
+"""Managers as processes: start, ask, stop, kill."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import aiohttp
+from tests.controlplane.process import free_ports
+
+T = TypeVar("T")
+
+LIMIT: Final = 40.0
+"""Seconds in which anything must come true."""
+
+POLL: Final = 0.05
+"""Seconds between two looks at another process."""
+
+LEASE_SECONDS: Final = 3.0
+
+
+@dataclass
+class Replica:
+    """One manager process, with ports of its own."""
+
+    directory: Path
+    name: str
+    kubeconfig: Path
+    configuration: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.webhooks, self.probes, self.metrics = free_ports(3)
+        self.log = self.directory / f"{self.name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process."""
+        file = self.directory / f"{self.name}.yaml"
+        file.write_text(json.dumps(self._configuration()))
+        words = ["manager", f"--config={file}", f"--kubeconfig={self.kubeconfig}", "--zap-log-level=info"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "leaderworkerset.cli", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=os.environ | {"HOME": str(self.directory)},
+            )
+
+    @property
+    def process(self) -> "subprocess.Popen[bytes]":
+        """Return the process that was started."""
+        assert self._process is not None
+        return self._process
+
+    async def await_ready(self) -> None:
+        """Wait until it says that it is ready."""
+        await until(self._is_ready, self)
+
+    async def stop(self) -> float:
+        """Ask it to end; return how long that took."""
+        begun = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        await until(self._has_ended, self)
+        assert self.process.returncode == 0, self.tail()
+        return time.monotonic() - begun
+
+    def kill(self) -> None:
+        """End it by force."""
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        """Let it stand still."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        """Make sure that it has ended."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def resident_mebibytes(self) -> float:
+        """Return how much memory it holds."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
+
+    async def metrics_with(self, token: str) -> tuple[int, str]:
+        """Ask for the metrics."""
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"https://127.0.0.1:{self.metrics}/metrics", headers=headers, ssl=False) as answer,
+        ):
+            assert answer.version == aiohttp.HttpVersion11
+            return answer.status, await answer.text()
+
+    def tail(self) -> str:
+        """Return the end of its log."""
+        return self.log.read_text(errors="replace")[-4000:]
+
+    async def _is_ready(self) -> bool:
+        assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
+        try:
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"http://127.0.0.1:{self.probes}/readyz") as answer,
+            ):
+                return answer.status == 200
+        except aiohttp.ClientError:
+            return False
+
+    async def _has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def _configuration(self) -> dict[str, Any]:
+        return {
+            "apiVersion": "config.lws.x-k8s.io/v1alpha1",
+            "kind": "Configuration",
+            "webhook": {"port": self.webhooks, "host": "127.0.0.1"},
+            "health": {"healthProbeBindAddress": f"127.0.0.1:{self.probes}"},
+            "metrics": {"bindAddress": f"127.0.0.1:{self.metrics}"},
+            "leaderElection": {
+                "leaseDuration": f"{LEASE_SECONDS:g}s",
+                "renewDeadline": "2s",
+                "retryPeriod": "500ms",
+            },
+        } | self.configuration
+
+
+async def until(holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT) -> T:
+    """Ask again until the answer is true; return it. What the replicas logged tells why it never was."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not (answer := await holds()):
+                await asyncio.sleep(POLL)
+            return answer
+    except TimeoutError as error:
+        logs = "\n".join(f"--- {replica.name}\n{replica.tail()}" for replica in replicas)
+        raise AssertionError(f"not within {seconds:.0f} s: {holds}\n{logs}") from error

@@ -1,0 +1,110 @@
+"""Two managers, one lease: who leads, and what becomes of the work when the leader goes (R-MGR-3, R-ARC-1)."""
+
+import asyncio
+import time
+
+import pytest
+from tests.integration.manager.conftest import World, Worlds
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import LEASE_SECONDS, until
+
+from leaderworkerset.api.resources import STATEFULSETS
+
+pytestmark = pytest.mark.slow
+
+SIZE = 4
+
+
+async def await_other_holder(world: World, before: str) -> float:
+    """Wait until somebody else holds the lease; return how long that took."""
+    begun = time.monotonic()
+
+    async def changed() -> bool:
+        return await world.holder() not in {before, ""}
+
+    await until(changed, *world.replicas)
+    return time.monotonic() - begun
+
+
+def test_a_stopped_leader_hands_over_at_once(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            first = await world.start("a")
+            await world.await_master(first)
+            second = await world.start("b")
+            assert [await world.is_master(one) for one in (first, second)] == [True, False]
+            space = Space(world.client, "stopped-leader")
+            await space.open()
+            await space.create("web", replicas=2, size=SIZE)
+            await space.await_ready("web", 2)
+            before = await world.holder()
+            world.balancer.backends.remove(first.webhooks)
+            stopping = asyncio.create_task(first.stop())
+            waited = await await_other_holder(world, before)
+            assert waited < LEASE_SECONDS / 2, f"handed over after {waited:.2f} s"
+            assert await stopping < 10
+            await space.scale("web", 3)
+            await space.await_ready("web", 3)
+            await space.assert_whole("web", replicas=3, size=SIZE)
+            assert await world.is_master(second)
+
+    asyncio.run(scenario())
+
+
+def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_doubled_and_nothing_missing(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            first = await world.start("a")
+            await world.await_master(first)
+            await world.start("b")
+            space = Space(world.client, "killed-leader")
+            await space.open()
+            await space.create("web", replicas=3, size=SIZE)
+            await space.await_ready("web", 3)
+            before = await world.holder()
+            await space.scale("web", 20)
+
+            async def has_begun() -> bool:
+                return len(await space.names(STATEFULSETS)) > 6
+
+            await until(has_begun, *world.replicas)
+            first.kill()
+            world.balancer.backends.remove(first.webhooks)
+            assert await space.ready_groups("web") < 20
+            waited = await await_other_holder(world, before)
+            assert waited < LEASE_SECONDS + 2, f"handed over after {waited:.2f} s"
+            await space.await_ready("web", 20)
+            await space.assert_whole("web", replicas=20, size=SIZE)
+
+    asyncio.run(scenario())
+
+
+def test_a_leader_that_was_frozen_does_not_write_when_it_wakes(worlds: Worlds) -> None:
+    """It believes for a moment that it leads; its writes are fenced, and it waits for the lease like any other."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            first = await world.start("a")
+            await world.await_master(first)
+            second = await world.start("b")
+            space = Space(world.client, "frozen-leader")
+            await space.open()
+            await space.create("web", replicas=2, size=2)
+            await space.await_ready("web", 2)
+            before = await world.holder()
+            first.freeze()
+            world.balancer.backends.remove(first.webhooks)
+            await await_other_holder(world, before)
+            await space.scale("web", 4)
+            await space.await_ready("web", 4)
+            first.thaw()
+
+            async def has_noticed() -> bool:
+                return "leadership lost" in first.log.read_text()
+
+            await until(has_noticed, first)
+            await first.await_ready()
+            assert [await world.is_master(one) for one in (first, second)] == [False, True]
+            await space.assert_whole("web", replicas=4, size=2)
+
+    asyncio.run(scenario())

@@ -1,0 +1,44 @@
+"""Metrics: what they tell, and to whom (R-MGR-5, R-MGR-6)."""
+
+import asyncio
+
+import pytest
+from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.installation import token_of
+
+from leaderworkerset.api.resources import SERVICE_ACCOUNTS
+from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.install.settings import NAMESPACE
+
+pytestmark = pytest.mark.slow
+
+
+def test_metrics_are_for_those_who_may_read_them(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start("a")
+            await world.await_master(replica)
+            stranger = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
+            await world.client.apply(
+                SERVICE_ACCOUNTS,
+                stranger | {"metadata": {"name": "nobody", "namespace": NAMESPACE}},
+                manager="tests",
+            )
+            assert (await replica.metrics_with(""))[0] == 401
+            assert (await replica.metrics_with("invented"))[0] == 401
+            assert (await replica.metrics_with(await token_of(world.client, "nobody")))[0] == 403
+            status, text = await replica.metrics_with(await token_of(world.client, MANAGER))
+            assert status == 200
+            for name in (
+                "controller_runtime_webhook_requests_total",
+                'controller_runtime_reconcile_total{controller="leaderworkerset"',
+                'workqueue_depth{controller="pod",name="pod"}',
+                "rest_client_requests_total",
+                'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0',
+                "lws_group_recreations_total",
+                "lws_api_requests_total",
+            ):
+                assert name in text, name
+            assert "controller-runtime.metrics\tServing metrics server" in replica.log.read_text()
+
+    asyncio.run(scenario())
