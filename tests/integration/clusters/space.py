@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -21,7 +21,9 @@ from leaderworkerset.api.resources import (
     Resource,
 )
 from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.requests import PatchKind
 
 from .cluster import Cluster, Manager
 from .objects import GATE
@@ -35,7 +37,15 @@ Expectation: TypeAlias = Callable[[State], None]
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """The label of revisions that StatefulSets keep."""
 
-FOLLOWED: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
+FOLLOWED: Final = (
+    LEADERWORKERSETS,
+    STATEFULSETS,
+    PODS,
+    SERVICES,
+    CONTROLLER_REVISIONS,
+    PERSISTENT_VOLUME_CLAIMS,
+    EVENTS,
+)
 
 
 @dataclass
@@ -72,6 +82,7 @@ class Space:
             services=found[SERVICES],
             revisions=revisions,
             claims=found[PERSISTENT_VOLUME_CLAIMS],
+            events=found[EVENTS],
         )
 
     async def until(self, expectation: Expectation, *, limit: float = LIMIT) -> State:
@@ -92,7 +103,8 @@ class Space:
         except TimeoutError:
             self.manager.check()
             raise AssertionError(f"not within {limit:.0f} s: {last!r}\n{self._overview()}") from last
-        assert self._broken == []
+        if self._broken:
+            raise AssertionError("\n".join(self._broken))
         return state
 
     async def settled(self, name: str = "web", *, limit: float = LIMIT) -> State:
@@ -113,8 +125,9 @@ class Space:
         return await self.client.create(resource, obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}})
 
     async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
-        """Change an object by a merge patch."""
-        patched = await self.client.patch(resource, self.key(name), patch, kind="merge")
+        """Change an object by a merge patch, or by a JSON patch where a list is given."""
+        kind: PatchKind = "json" if isinstance(patch, list) else "merge"
+        patched = await self.client.patch(resource, self.key(name), patch, kind=kind)
         if resource is LEADERWORKERSETS:
             self._generations[name] = meta.generation(patched)
         return patched
@@ -126,6 +139,11 @@ class Space:
     async def edit_template(self, name: str = "web", **template: Any) -> JSONObject:
         """Change fields of the group's template."""
         return await self.edit(name, leaderWorkerTemplate=template)
+
+    async def replace_worker_template(self, template: JSONObject, name: str = "web") -> JSONObject:
+        """Replace the template of workers as a whole."""
+        path = "/spec/leaderWorkerTemplate/workerTemplate"
+        return await self.patch([{"op": "replace", "path": path, "value": template}], name)
 
     async def scale(self, replicas: int, name: str = "web") -> JSONObject:
         """Set the number of groups through the scale subresource, as an autoscaler does."""
@@ -163,14 +181,35 @@ class Space:
         """Let gated pods become ready."""
         await self._set_gates(pods, "True")
 
+    @asynccontextmanager
+    async def releasing(self) -> AsyncIterator[None]:
+        """Let every gated pod become ready as soon as it runs."""
+        waiting: asyncio.Queue[JSONObject] = asyncio.Queue()
+
+        def note(change: Change) -> None:
+            if (
+                change.new is not None
+                and meta.status(change.new).get("phase") == "Running"
+                and not _is_open(change.new)
+            ):
+                waiting.put_nowait(change.new)
+
+        async def release() -> None:
+            while True:
+                with suppress(NotFound):
+                    await self.release(meta.name(await waiting.get()))
+
+        self.informers[PODS].subscribe(note)
+        task = asyncio.create_task(release())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
     async def close(self, *pods: str) -> None:
         """Let gated pods become unready."""
         await self._set_gates(pods, "False")
-
-    async def events(self) -> list[JSONObject]:
-        """Read the events of the namespace that concern LeaderWorkerSets."""
-        found = await self.client.list(EVENTS, namespace=self.namespace)
-        return [one for one in found.items if one["regarding"]["kind"] == LEADERWORKERSETS.kind]
 
     def key(self, name: str) -> ObjectKey:
         """Return the key of an object of the namespace."""
@@ -208,6 +247,11 @@ class Space:
             *(f"pod {name}: {_pod_line(obj)}" for name, obj in state.pods.items()),
         ]
         return "\n".join(lines)
+
+
+def _is_open(pod: JSONObject) -> bool:
+    gated = any(gate["conditionType"] == GATE for gate in meta.spec(pod).get("readinessGates") or [])
+    return not gated or meta.is_condition_true(pod, GATE)
 
 
 def _pod_line(pod: JSONObject) -> str:

@@ -23,6 +23,7 @@ class State:
     services: Objects
     revisions: Objects
     claims: Objects
+    events: Objects
 
     def group(self, name: str, index: int) -> dict[str, JSONObject]:
         """Return the pods of one group by name."""
@@ -36,6 +37,16 @@ class State:
     def uids(self, name: str) -> dict[str, str]:
         """Return the UIDs of the pods of one LeaderWorkerSet by pod name."""
         return {pod: meta.uid(obj) for pod, obj in self.of(name).items()}
+
+    def notes(self, reason: str, name: str = "web") -> list[str]:
+        """Return the notes of the events about a LeaderWorkerSet that have this reason, a line for each occurrence."""
+        found = [
+            event
+            for event in self.events.values()
+            if event["reason"] == reason
+            and (event["regarding"]["kind"], event["regarding"]["name"]) == ("LeaderWorkerSet", name)
+        ]
+        return [event["note"] for event in found for _ in range((event.get("series") or {}).get("count", 1))]
 
 
 def pod_names(name: str, replicas: int, size: int) -> set[str]:

@@ -65,8 +65,9 @@ async def test_the_event_of_a_recreation(space: Space) -> None:
     before = await space.settled()
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1", "web-1-1")
-    (event,) = [one for one in await space.events() if one["reason"] == "RecreateGroup"]
-    assert event["note"] == "Worker pod web-1-1 failed, deleted leader pod web-1 to recreate group 1"
+    note = "Worker pod web-1-1 failed, deleted leader pod web-1 to recreate group 1"
+    state = await space.until(lambda state: assert_notes(state, [note]))
+    (event,) = [one for one in state.events.values() if one["reason"] == "RecreateGroup"]
     assert (event["type"], event["action"]) == ("Normal", "Delete")
     assert (event["related"]["kind"], event["related"]["name"]) == ("Pod", "web-1")
     assert event["reportingController"] == "leaderworkerset"
@@ -177,4 +178,11 @@ async def test_twenty_workers_deleted_at_once_recreate_twenty_groups_once_each(s
     hit = {name for index in range(GROUPS) for name in (f"web-{index}", f"web-{index}-1", f"web-{index}-2")}
     await replaced(space, before, *hit)
     assert sorted(created_leaders(space)) == sorted(f"web-{index}" for index in range(GROUPS))
-    assert len([one for one in await space.events() if one["reason"] == "RecreateGroup"]) == GROUPS
+    text = "Worker pod web-{0}-2 failed, deleted leader pod web-{0} to recreate group {0}"
+    notes = [text.format(index) for index in range(GROUPS)]
+    await space.until(lambda state: assert_notes(state, notes))
+
+
+def assert_notes(state: State, notes: list[str]) -> None:
+    """These recreations were told, each once."""
+    assert sorted(state.notes("RecreateGroup")) == sorted(notes)
