@@ -124,10 +124,15 @@ async def _replay_batch(client: Client, watched: Watched, cases: Sequence[Case])
         await watched.settle(partial(_is_equal, watched, cases, phase))
         lines += _differing(watched, cases, phase)
     lines += await _missing_events(client, cases)
+    await clear(client, watched, cases)
+    return lines
+
+
+async def clear(client: Client, watched: Watched, cases: Sequence[Case]) -> None:
+    """Delete the LeaderWorkerSets and wait until all that they owned is gone."""
     for case in cases:
         await client.delete(LEADERWORKERSETS, _key(case), propagation="Background")
     await watched.settle(lambda: not any(labels.NAME in meta.labels(obj) for obj in watched.objects()))
-    return lines
 
 
 async def _missing_events(client: Client, cases: Sequence[Case]) -> list[str]:

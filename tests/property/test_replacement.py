@@ -27,7 +27,7 @@ def fleets(draw: st.DrawFn) -> list[Group]:
 @st.composite
 def a_group(draw: st.DrawFn, index: int) -> Group:
     is_new = draw(st.booleans())
-    workers = Workers(is_ready=draw(st.booleans()), revision="new" if is_new else "old", group_index=str(index))
+    workers = Workers(draw(st.booleans()), draw(st.sampled_from(["new", "old"])), str(index))
     return Group(
         leader=f"web-{index}",
         group_index=str(index),
@@ -51,7 +51,9 @@ def budgets(draw: st.DrawFn) -> Budget:
 
 def is_available(group: Group, current: Current, size: int) -> bool:
     index = group.index
-    return index is not None and index < current.replicas and not group.is_deleting and group.is_ready(size)
+    is_there = index is not None and index < current.replicas and not group.is_deleting
+    is_mixed = size > 1 and group.workers is not None and group.workers.revision != group.revision
+    return is_there and group.is_ready(size) and not is_mixed
 
 
 @given(fleets(), budgets(), st.integers(0, 13), st.integers(0, 13), st.sampled_from([1, 2]))
@@ -72,7 +74,7 @@ def test_the_bound_holds_whatever_is_there(
         assert not one.is_deleting
         assert one.index is not None
         assert partition <= one.index < replicas
-    ready = [one.is_ready(size) for one in chosen]
+    ready = [is_available(one, current, size) for one in chosen]
     assert ready == sorted(ready), "broken groups come first"
 
 

@@ -6,9 +6,12 @@ thousand groups a pass over a thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-S
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import UID, JSONObject
+
+UNKNOWN: Final = UID("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Group:
     is_leader_ready: bool
     revision: str
     workers: Workers | None
-    uid: UID = UID("")
+    uid: UID = UNKNOWN
     is_deleting: bool = False
     statefulset_revision: str = ""
 

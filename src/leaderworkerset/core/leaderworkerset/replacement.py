@@ -8,7 +8,7 @@ In: the leader StatefulSet as it lives, the groups, the budget and the key of th
 leaders to delete, the worst first. Bounds, whatever the partition says:
 
 - a group that is available is only touched while more than `replicas - unavailable` are; groups being deleted are not
-  available, nor are those that are not ready, surge groups are if they are ready;
+  available, nor are those that are not ready or between two revisions; surge groups are if they are ready;
 - only groups at or above the partition, whose leader is neither of the revision nor of the StatefulSet's update
   revision: what is deleted twice would come back the same;
 - only once the StatefulSet controller has looked at the very StatefulSet that lives; one that is down brings nothing back.
@@ -32,12 +32,13 @@ def choose(
         return []
     by_index = {one.index: one for one in groups if one.index is not None and not one.is_deleting}
     living = {index: by_index[index] for index in sorted(by_index, reverse=True) if index < current.replicas}
-    available = sum(one.is_ready(size) for one in living.values())
+    available = sum(_is_available(one, size) for one in living.values())
     spare = max(available - (limits.replicas - limits.unavailable), 0)
     update = meta.status(statefulset)["updateRevision"]
     rolled = [one for index, one in living.items() if index >= current.partition]
     outdated = [one for one in rolled if one.revision != key and one.statefulset_revision != update]
-    return [one for one in outdated if not one.is_ready(size)] + [one for one in outdated if one.is_ready(size)][:spare]
+    broken = [one for one in outdated if not _is_available(one, size)]
+    return broken + [one for one in outdated if _is_available(one, size)][:spare]
 
 
 def needs_help(statefulset: JSONObject) -> bool:
@@ -46,3 +47,9 @@ def needs_help(statefulset: JSONObject) -> bool:
     rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
     has_looked = status.get("observedGeneration") == meta.generation(statefulset) and bool(status.get("updateRevision"))
     return has_looked and "maxUnavailable" not in rolling
+
+
+def _is_available(group: Group, size: int) -> bool:
+    """Tell whether the group is ready, and not by the workers of the leader before."""
+    is_of_one_revision = group.workers is None or group.workers.revision == group.revision
+    return group.is_ready(size) and (size == 1 or is_of_one_revision)

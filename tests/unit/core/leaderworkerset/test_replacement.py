@@ -1,5 +1,6 @@
 """Which outdated leaders are deleted so that maxUnavailable holds on every cluster."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,6 +132,16 @@ def test_a_leader_without_an_index_is_left_alone() -> None:
         replacement.choose(statefulset(), [odd], current=Current(1, 0, "1"), limits=limits(1, 1), size=1, key="new")
         == []
     )
+
+
+def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> None:
+    """R-STAT-6 counts it as ready; the bound does not."""
+    between = replace(group(0, "N"), workers=group(0, "O").workers)
+    found = replacement.choose(
+        statefulset(), [between, group(1, "O")], current=Current(2, 0, "2"), limits=limits(2, 1), size=2, key="new"
+    )
+
+    assert found == []
 
 
 def test_percentages_that_leave_nothing_replace_one_group() -> None:

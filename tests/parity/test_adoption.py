@@ -1,0 +1,110 @@
+"""A fleet changes hands between the Go controller and ours with no pod restarted, in both directions."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.parity.clusters import CLUSTERS, Cluster
+from tests.parity.handover import Stage, at_rest
+from tests.parity.replay import Case, Watched, batches, clear, load, watching
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.gotypes import canonical_json
+from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, STATEFULSETS
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.transport import Request
+
+MANAGED = (LEADERWORKERSETS.kind, PODS.kind, STATEFULSETS.kind, CONTROLLER_REVISIONS.kind)
+
+
+def marks(watched: Watched) -> dict[tuple[str, str], tuple[str, int]]:
+    """Return UID and generation of every object that a pod's life hangs on."""
+    return {
+        (obj["kind"], meta.name(obj)): (meta.uid(obj), meta.generation(obj))
+        for obj in watched.objects()
+        if obj["kind"] in MANAGED
+    }
+
+
+async def play(client: Client, watched: Watched, cases: Sequence[Case]) -> list[Stage]:
+    """Make the recorded objects live."""
+    stages = [Stage(client, watched, case) for case in cases]
+    for stage in stages:
+        await stage.create()
+    await watched.settle(lambda: all(stage.leaders_are_there() for stage in stages))
+    for stage in stages:
+        await stage.follow()
+    await watched.settle(lambda: all(stage.is_up() for stage in stages))
+    assert [stage.name for stage in stages if not stage.is_up()] == []
+    for stage in stages:
+        await stage.report()
+    return stages
+
+
+async def take_over(cluster: Cluster, watched: Watched, cases: Sequence[Case]) -> None:
+    go = Client(cluster.agent)
+    await play(go, watched, cases)
+    await watched.settle(lambda: True)
+    before = marks(watched)
+    cluster.agent.writes.clear()
+    async with cluster.manager():
+        await watched.settle(lambda: True)
+    assert marks(watched) == before
+    assert cluster.agent.writes == {}
+    await clear(cluster.client, watched, cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_fleet_of_the_go_controller_is_taken_over_without_a_write(cluster: str, tmp_path: Path) -> None:
+    """R-REV-17, R-REV-10, R-REV-11, R-LSTS-1: no pod, no spec, no revision changes; in fact nothing is written."""
+
+    async def scenario() -> None:
+        async with CLUSTERS[cluster](tmp_path) as one, watching(one.client) as watched:
+            for batch in batches(at_rest(load())):
+                await take_over(one, watched, batch)
+
+    asyncio.run(scenario())
+
+
+async def hand_back(cluster: Cluster, watched: Watched, cases: Sequence[Case]) -> None:
+    stages = [Stage(Client(cluster.agent), watched, case) for case in cases]
+    async with cluster.manager():
+        for stage in stages:
+            await stage.create_spec()
+        await watched.settle(lambda: all(stage.is_up() for stage in stages))
+        await watched.settle(lambda: True)
+    before = marks(watched)
+    for stage in stages:
+        live = await cluster.client.get(LEADERWORKERSETS, stage.key)
+        sets = await cluster.client.get(STATEFULSETS, stage.key)
+        applied = await stage.apply_leader_set(live)
+        assert meta.resource_version(applied) == meta.resource_version(sets), stage.name
+        body = await raw_revisions(cluster.client, stage.name)
+        for revision in stage.revisions():
+            assert b'"data":' + canonical_json(revision["data"]) in body, stage.name
+    await watched.settle(lambda: True)
+    assert marks(watched) == before
+    await clear(cluster.client, watched, cases)
+
+
+async def raw_revisions(client: Client, name: str) -> bytes:
+    query = (("labelSelector", f"leaderworkerset.sigs.k8s.io/name={name}"),)
+    answer = await client.send(
+        Request("GET", CONTROLLER_REVISIONS.path("default"), query, {"accept": "application/json"})
+    )
+    return answer.body
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_what_the_go_controller_would_apply_changes_nothing_of_ours(cluster: str, tmp_path: Path) -> None:
+    """R-LSTS-1, R-LSTS-2, R-REV-6, R-REV-7: its server-side apply is a no-op, its revisions are there byte for byte."""
+
+    async def scenario() -> None:
+        async with CLUSTERS[cluster](tmp_path) as one, watching(one.client) as watched:
+            for batch in batches(at_rest(load())):
+                await hand_back(one, watched, batch)
+
+    asyncio.run(scenario())
