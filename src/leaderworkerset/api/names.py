@@ -51,7 +51,8 @@ def dns_1123_label(text: str) -> list[str]:
 
 def dns_1123_subdomain(text: str) -> list[str]:
     """Check a name such as a pod's: labels joined by dots."""
-    return _check(text, SUBDOMAIN_MAX, _SUBDOMAIN, _SUBDOMAIN_TEXT)
+    faults = [] if len(text) <= SUBDOMAIN_MAX else [f"must be no more than {SUBDOMAIN_MAX} characters"]
+    return faults if re.fullmatch(_SUBDOMAIN, text) else [*faults, _SUBDOMAIN_TEXT]
 
 
 def dns_1035_label(text: str) -> list[str]:
@@ -59,13 +60,16 @@ def dns_1035_label(text: str) -> list[str]:
     return _check(text, LABEL_MAX, _DNS_1035, _DNS_1035_TEXT)
 
 
-def qualified_name(text: str) -> list[str]:
-    """Check a label or annotation key: `name` or `domain/name`."""
+def label_key(text: str) -> list[str]:
+    """Check a label key: `name` or `domain/name`."""
+    return qualified_name(text, "a valid label key")
+
+
+def qualified_name(text: str, what: str = "a qualified name") -> list[str]:
+    """Check an annotation key or the name of a resource: `name` or `domain/name`."""
     *prefixes, name = text.split("/")
     if len(prefixes) > 1:
-        return [
-            f"a qualified name {_NAME_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
+        return [f"{what} {_NAME_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     faults = [f"prefix part {fault}" for prefix in prefixes for fault in _prefix(prefix)]
     if not name:
         return [*faults, "name part must be non-empty", f"name part {_NAME_PART_TEXT}"]
@@ -79,7 +83,7 @@ def label_value(text: str) -> list[str]:
 
 def label_errors(labels: dict[str, str], path: str) -> list[FieldError]:
     """Check all keys and values of a label map."""
-    keys = [invalid(path, key, fault) for key in labels for fault in qualified_name(key)]
+    keys = [invalid(path, key, fault) for key in labels for fault in label_key(key)]
     values = [invalid(path, value, fault) for value in labels.values() for fault in label_value(value)]
     return keys + values
 

@@ -4,6 +4,7 @@ In: a pod. Out: words. Used wherever a pod is shown: tables of the API server, `
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
@@ -21,8 +22,8 @@ def state(pod: JSONObject) -> str:
     word = str(status.get("reason") or status.get("phase") or "Unknown")
     word = "SchedulingGated" if _is_gated(pod) else word
     initializing = _initialization(pod)
-    if initializing:
-        word = initializing
+    if initializing is not None:
+        word = initializing.word
     elif status.get("containerStatuses"):
         word = _containers(pod, word)
     if not meta.is_deleting(pod):
@@ -41,9 +42,14 @@ def why(pod: JSONObject) -> str:
 
 
 def restarts(pod: JSONObject) -> int:
-    """Count the restarts of all containers that run beside each other, as kubectl does."""
-    statuses = meta.status(pod).get("containerStatuses") or []
-    return sum(status.get("restartCount") or 0 for status in [*statuses, *_sidecar_statuses(pod)])
+    """Count the restarts as kubectl does: of the containers that run beside each other, before that of the initial ones."""
+    status = meta.status(pod)
+    initializing = _initialization(pod)
+    if initializing is not None and not meta.is_condition_true(pod, "Initialized"):
+        statuses = (status.get("initContainerStatuses") or [])[: initializing.index + 1]
+    else:
+        statuses = [*(status.get("containerStatuses") or []), *_sidecar_statuses(pod)]
+    return sum(status.get("restartCount") or 0 for status in statuses)
 
 
 def ready_containers(pod: JSONObject) -> tuple[int, int]:
@@ -68,7 +74,15 @@ def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
     return [status for status in meta.status(pod).get("initContainerStatuses") or [] if status.get("name") in names]
 
 
-def _initialization(pod: JSONObject) -> str:
+@dataclass(frozen=True, slots=True)
+class _Initialization:
+    """The init container that is not through yet: its number, and the word for it."""
+
+    index: int
+    word: str
+
+
+def _initialization(pod: JSONObject) -> _Initialization | None:
     """Return `Init:…` while an init container is not through, else nothing."""
     statuses = meta.status(pod).get("initContainerStatuses") or []
     sidecars = _sidecars(pod)
@@ -78,12 +92,12 @@ def _initialization(pod: JSONObject) -> str:
         if (ended and ended.get("exitCode") == 0) or (status.get("name") in sidecars and status.get("started")):
             continue
         if ended:
-            return f"Init:{_termination(ended)}"
+            return _Initialization(index, f"Init:{_termination(ended)}")
         waiting = (current.get("waiting") or {}).get("reason")
         if waiting and waiting != "PodInitializing":
-            return f"Init:{waiting}"
-        return f"Init:{index}/{len(statuses)}"
-    return ""
+            return _Initialization(index, f"Init:{waiting}")
+        return _Initialization(index, f"Init:{index}/{len(meta.spec(pod).get('initContainers') or [])}")
+    return None
 
 
 def _containers(pod: JSONObject, word: str) -> str:

@@ -35,7 +35,7 @@ def test_valid_texts_have_no_faults(check: Callable[[str], list[str]], text: str
         (
             names.dns_1123_subdomain,
             "A" * 254,
-            ["must be no more than 253 bytes", "a lowercase RFC 1123 subdomain must"],
+            ["must be no more than 253 characters", "a lowercase RFC 1123 subdomain must"],
         ),
         (names.dns_1035_label, "2cube", ["a DNS-1035 label must consist of"]),
         (names.qualified_name, "a/b/c", ["a qualified name must consist of"]),

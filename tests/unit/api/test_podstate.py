@@ -1,19 +1,24 @@
 """The words of kubectl's STATUS column, and the sentence behind them."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from leaderworkerset.api import podstate
 from leaderworkerset.api.meta import JSONObject
 
 
-def pod(phase: str = "Running", *, containers: object = (), init: object = (), **more: object) -> JSONObject:
+def pod(
+    phase: str = "Running", *, containers: object = (), init: Sequence[JSONObject] = (), **more: object
+) -> JSONObject:
+    initial = [{"name": status["name"]} for status in init]
     return {
         "metadata": more.pop("metadata", {}),
-        "spec": {"containers": [{"name": "main"}], **more.pop("spec", {})},  # type: ignore[dict-item]
+        "spec": {"containers": [{"name": "main"}], "initContainers": initial, **more.pop("spec", {})},  # type: ignore[dict-item]
         "status": {
             "phase": phase,
             "containerStatuses": list(containers),  # type: ignore[call-overload]
-            "initContainerStatuses": list(init),  # type: ignore[call-overload]
+            "initContainerStatuses": list(init),
             **more,
         },
     }

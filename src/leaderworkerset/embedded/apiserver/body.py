@@ -71,21 +71,21 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     """Return the object with the identity of the URL; refuse one that has another."""
     resource = call.served.resource
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+    metadata = obj.get("metadata")
     if kind != resource.kind:
         version = str(api_version).rpartition("/")[2]
-        raise refusal.bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: the object is of another kind'
-        )
-    if api_version != resource.api_version:
-        raise refusal.bad_request(
+        why = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: the object is of another kind'
+    elif api_version != resource.api_version:
+        why = (
             f"the API version in the data ({api_version}) does not match the expected API version"
             f" ({resource.api_version})"
         )
-    metadata = obj.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        raise refusal.bad_request(
-            f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is no object'
-        )
+    elif metadata is not None and not isinstance(metadata, dict):
+        why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is no object'
+    else:
+        why = ""
+    if why:
+        raise refusal.undecodable(call.method, call.body, why)
     return {**obj, "apiVersion": api_version, "kind": kind, "metadata": _placed(call, metadata or {})}
 
 
@@ -96,10 +96,6 @@ def _placed(call: Call, metadata: JSONObject) -> JSONObject:
     namespace = metadata.get("namespace") or call.namespace
     if namespace == call.namespace:
         return {**metadata, "namespace": namespace}
-    if call.name:
-        raise refusal.bad_request(
-            f"the namespace of the object ({namespace}) does not match the namespace on the request ({call.namespace})"
-        )
     raise refusal.bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 

@@ -112,8 +112,20 @@ class CustomKind:
             return
         for path in (self.scale.spec_replicas, self.scale.status_replicas):
             for value in jsonpath.parse(path)(obj):
-                if isinstance(value, int) and value < 0:
+                if not isinstance(value, int) or isinstance(value, bool):
+                    text = f"{path} accessor error: {_text(value)} is of the type {_go_type(value)}, expected int64"
+                    yield invalid(path, 0, text)
+                elif value < 0:
                     yield invalid(path, value, "should be a non-negative integer")
+
+
+GO_TYPES: dict[type, str] = {
+    str: "string", bool: "bool", float: "float64", dict: "map[string]interface {}", list: "[]interface {}",
+}  # fmt: skip
+
+
+def _go_type(value: JSON) -> str:
+    return GO_TYPES.get(type(value), "<nil>")
 
 
 Cells = Callable[[JSONObject, datetime], list[object]]

@@ -32,7 +32,7 @@ FINALIZER_OF: Final[dict[str, str | None]] = {"Orphan": ORPHAN, "Foreground": FO
 
 RETURNS_OBJECT: Final = {
     "pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "podtemplates",
-    "resourcequotas",
+    "resourcequotas", "storageclasses.storage.k8s.io",
 }  # fmt: skip
 """Resources whose deletion answers with the object instead of a Status."""
 

@@ -8,12 +8,13 @@ from leaderworkerset.api import meta
 from leaderworkerset.embedded.apiserver import delete, selection
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.encoding import encode
 from leaderworkerset.embedded.apiserver.list import Page
 from leaderworkerset.embedded.apiserver.refusal import Refusal
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:
-    """Delete the selected objects; return them as they were last."""
+    """Delete the selected objects; return them as they were before."""
     chosen = delete.read_options(call)
     selected = selection.parse(call.served, call.namespace, call.query)
     backend.store.flush()
@@ -22,10 +23,10 @@ async def delete_collection(backend: Backend, call: Call) -> Page:
     for obj in filter(selected.matches, found):
         one = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
         try:
-            outcome = await delete.delete_object(backend, one, chosen)
+            await delete.delete_object(backend, one, chosen)
         except Refusal as refused:
             if refused.code != 404:
                 raise
             continue  # somebody else was faster
-        deleted.append(msgspec.json.encode(call.served.to_store(outcome.object)))
+        deleted.append(encode(obj))
     return Page(deleted, backend.store.revision)

@@ -2,11 +2,10 @@
 
 from typing import Final
 
-import msgspec
-
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import discovery, openapi, refusal, representation, reviews
 from leaderworkerset.embedded.apiserver.body import JSON_TYPE
+from leaderworkerset.embedded.apiserver.encoding import encode
 from leaderworkerset.embedded.apiserver.registry import Registry
 from leaderworkerset.kube.transport import Request, Response
 
@@ -39,7 +38,7 @@ def answer(registry: Registry, request: Request, user: str) -> Response | None:
     if parts[0] in HEALTH:
         return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
     document, media = _document(registry, parts, request.headers.get("accept", ""))
-    return Response(200, {"content-type": media}, msgspec.json.encode(document))
+    return Response(200, {"content-type": media}, encode(document))
 
 
 def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONObject, str]:

@@ -92,7 +92,8 @@ class Kind:
     generation; `old` is None on create; it returns a fresh object and raises `UndecodableError`. `validate(operation,
     new, old)` returns all faults. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
     validation. `cells(object, now)` fills one table row. `blank` is what an object of the kind has before anyone sets
-    anything: field ownership on create is counted against it.
+    anything: field ownership on create is counted against it. `lazily_owned` objects carry no managedFields until they
+    are applied for the first time: they are written by programs all the time, and would be twice as large.
     """
 
     resource: Resource
@@ -109,3 +110,4 @@ class Kind:
     scale: ScalePaths | None = None
     blank: JSONObject = field(default_factory=dict)
     alias: Alias | None = None
+    lazily_owned: bool = False

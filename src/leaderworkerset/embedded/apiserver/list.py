@@ -19,6 +19,7 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal, selection
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.encoding import encode
 from leaderworkerset.embedded.apiserver.registry import Served
 from leaderworkerset.embedded.apiserver.selection import Selection
 from leaderworkerset.embedded.apiserver.store import Compacted
@@ -66,6 +67,7 @@ def list_page(backend: Backend, call: Call) -> Page:
     chosen = selection.parse(call.served, call.namespace, call.query)
     backend.store.flush()
     limit = max(call.number("limit") or 0, 0)
+    call.number("timeoutSeconds")  # every list ends at once, but it must be a number
     try:
         revision, after = _start(backend, call)
         rows = _rows(backend, call, revision, after)
@@ -92,7 +94,10 @@ def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
 
 
 def check_match(query: Mapping[str, str]) -> None:
-    """Refuse a `resourceVersionMatch` that makes no sense."""
+    """Refuse options that make no sense for a list."""
+    if "sendInitialEvents" in query:
+        fault = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
+        raise refusal.invalid("meta.k8s.io", "ListOptions", "", [fault])
     match, asked = query.get("resourceVersionMatch", ""), query.get("resourceVersion", "")
     if not match:
         return
@@ -154,12 +159,15 @@ def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) ->
     return Page(items, revision, Token(revision, last.namespace, last.name).encode(), remaining)
 
 
-def encode(served: Served, page: Page) -> bytes:
+def encode_list(served: Served, page: Page) -> bytes:
     """Encode a page as the List of its kind."""
     resource = served.resource
-    head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": head_of(page)}
+    metadata = head_of(page)
+    if served.custom:
+        metadata = {"continue": ""} | metadata  # lists of custom resources tell the token also where there is none
+    head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
     items = b",".join(_item(served, item) for item in page.items)
-    return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
+    return encode(head)[:-1] + b',"items":[' + items + b"]}"
 
 
 def head_of(page: Page) -> JSONObject:
@@ -176,7 +184,7 @@ def _item(served: Served, item: bytes) -> bytes:
     """Return an item without apiVersion and kind, which those of built-in lists do not carry."""
     if served.kind.alias is not None:
         shown = served.shown(msgspec.json.decode(item))
-        return msgspec.json.encode({name: value for name, value in shown.items() if name not in {"apiVersion", "kind"}})
+        return encode({name: value for name, value in shown.items() if name not in {"apiVersion", "kind"}})
     if served.custom:
         return item
     resource = served.resource

@@ -13,8 +13,7 @@ from leaderworkerset.embedded.apiserver import timestamps
 from leaderworkerset.embedded.apiserver.identities import Identities
 
 SERVER_OWNED: Final = (
-    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "resourceVersion", "selfLink",
-    "uid",
+    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
 KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 """What an update carries over from the stored object, whatever was sent."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from leaderworkerset.api import meta
-from leaderworkerset.api.field import FieldError, invalid, required
+from leaderworkerset.api.field import FieldError, required
 from leaderworkerset.api.field import Kind as FieldKind
 from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.embedded.apiserver import body, create, options, refusal, update, writing
@@ -38,7 +38,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
     def wanted(old: JSONObject) -> JSONObject:
         obj = patched(old)
         if not isinstance(obj, dict):
-            raise refusal.bad_request("the patch turns the object into something else")
+            raise refusal.undecodable("PATCH", call.body, "the patch turns the object into something else")
         _check_fields(call, obj, chosen)
         obj = body.identified(call, obj)
         body.require_name(call, obj)
@@ -74,9 +74,7 @@ def patcher(call: Call) -> Patcher:
 def _check_fields(call: Call, obj: JSONObject, chosen: WriteOptions) -> None:
     texts = options.unknown_fields(call.served.kind, obj, chosen)
     if texts and chosen.validation == "Strict":
-        detail = f"strict decoding error: {', '.join(texts)}"
-        fault = invalid("patch", call.body.decode(errors="replace"), detail)
-        raise refusal.Refusal(422, "Invalid", f'"" is invalid: {fault}', {"causes": [fault.cause()]})
+        raise refusal.undecodable("PATCH", call.body, f"strict decoding error: {', '.join(texts)}")
     chosen.warnings.extend(texts)
 
 

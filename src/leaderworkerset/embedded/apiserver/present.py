@@ -12,7 +12,8 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import table
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.list import Page, encode, head_of
+from leaderworkerset.embedded.apiserver.encoding import encode
+from leaderworkerset.embedded.apiserver.list import Page, encode_list, head_of
 from leaderworkerset.embedded.apiserver.representation import (
     META_API,
     METADATA_ONLY,
@@ -43,7 +44,7 @@ def show_page(backend: Backend, call: Call, page: Page) -> Response:
     """Build the answer that shows a page of a list as the client accepts it."""
     shown = negotiate(call.headers.get("accept", ""))
     if not shown.shape:
-        return respond_bytes(200, encode(call.served, page), shown.media)
+        return respond_bytes(200, encode_list(call.served, page), shown.media)
     objects = [call.served.shown(msgspec.json.decode(item)) for item in page.items]
     if shown.shape == "Table":
         rows = table.render(call.served.kind, objects, backend.clock.now(), include_object(call))
@@ -63,15 +64,13 @@ def encoder_of(backend: Backend, call: Call, shown: Representation) -> Encoder:
     identity = {"kind": served.resource.kind, "apiVersion": served.resource.api_version}
     match shown.shape:
         case "PartialObjectMetadata":
-            return Encoder(
-                "metadata", METADATA_ONLY, lambda obj, _: msgspec.json.encode(metadata_only(served.shown(obj)))
-            )
+            return Encoder("metadata", METADATA_ONLY, lambda obj, _: encode(metadata_only(served.shown(obj))))
         case "Table":
             return Encoder(f"table {backend.identities.uid()}", TABLE, _rows(backend, call))
         case _ if served.kind.alias is not None:
-            return Encoder("object", identity, lambda obj, _: msgspec.json.encode(served.shown(obj)))
+            return Encoder("object", identity, lambda obj, _: encode(served.shown(obj)))
         case _:
-            return Encoder("object", identity, lambda obj, value: msgspec.json.encode(obj) if value is None else value)
+            return Encoder("object", identity, lambda obj, value: encode(obj) if value is None else value)
 
 
 def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
@@ -84,6 +83,6 @@ def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], 
         if columns_told:
             rows["columnDefinitions"] = None
         columns_told = True
-        return msgspec.json.encode(rows)
+        return encode(rows)
 
     return encode_row

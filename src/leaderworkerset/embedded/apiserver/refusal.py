@@ -34,6 +34,14 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, "BadRequest", message)
 
 
+def undecodable(method: str, body: bytes, message: str) -> Refusal:
+    """Build the refusal of an object that its kind cannot hold: of what was sent, or of what a patch makes."""
+    if method != "PATCH":
+        return bad_request(message)
+    fault = field.invalid("patch", body.decode(errors="replace"), message)
+    return Refusal(422, "Invalid", f' "" is invalid: {fault}', {"causes": [fault.cause()]})
+
+
 def unauthorized() -> Refusal:
     """Build the refusal of a request without valid credentials."""
     return Refusal(401, "Unauthorized", "Unauthorized")

@@ -15,6 +15,7 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.body import JSON_TYPE, YAML_TYPE
 from leaderworkerset.embedded.apiserver.database import StoreError
+from leaderworkerset.embedded.apiserver.encoding import encode
 from leaderworkerset.embedded.apiserver.refusal import Refusal
 from leaderworkerset.kube.transport import Response
 
@@ -61,7 +62,7 @@ def negotiate(accept: str) -> Representation:
 
 def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
     """Build the answer that carries an object."""
-    return respond_bytes(code, msgspec.json.encode(obj), media, warnings)
+    return respond_bytes(code, encode(obj), media, warnings)
 
 
 def respond_refusal(refused: Refusal) -> Response:

@@ -27,6 +27,7 @@ import msgspec
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import database
 from leaderworkerset.embedded.apiserver.database import StoreError
+from leaderworkerset.embedded.apiserver.encoding import encode
 
 ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 Row: TypeAlias = tuple[Any, ...]
@@ -251,7 +252,7 @@ class Store:
     def _record(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
         revision = self.revision + 1
         stamped = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
-        value = msgspec.json.encode(stamped)
+        value = encode(stamped)
         replaced = 0 if previous is None else _revision(previous)
         self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?)", revision, *key, kind, replaced, value)
         self.revision = revision

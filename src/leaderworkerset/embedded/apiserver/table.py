@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from leaderworkerset.api import meta
-from leaderworkerset.api.field import not_supported
+from leaderworkerset.api.field import invalid
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.kind import Column, Kind
@@ -25,8 +25,8 @@ def render(kind: Kind, objects: Sequence[JSONObject], now: datetime, include: st
     """Return the Table; `include` is `Metadata` (the default), `Object` or `None`."""
     include = include or "Metadata"
     if include not in INCLUDES:
-        fault = not_supported("includeObject", include, INCLUDES)
-        raise refusal.invalid("meta.k8s.io", "TableOptions", "", [fault])
+        fault = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+        raise refusal.bad_request(f"Unable to convert to Table as requested: {fault}")
     version = meta.resource_version(objects[0]) if len(objects) == 1 else ""
     return {
         "kind": "Table",

@@ -39,11 +39,15 @@ CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "s
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """How to make the wanted object from the stored one; `owned`: its managedFields are as they should be."""
+    """How to make the wanted object from the stored one.
+
+    `owned`: its managedFields are as they should be; `conditional`: it must say from which version it was made.
+    """
 
     operation: Operation
     apply: Callable[[JSONObject], JSONObject]
     owned: bool = False
+    conditional: bool = False
 
 
 async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
@@ -55,12 +59,9 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
     exists = backend.store.get(call.key) is not None
     if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
         return 201, await create_object(backend, call, sent, chosen), chosen
-    if exists and not meta.resource_version(sent) and is_conditional(call):
-        fault = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-        resource = call.served.resource
-        raise refusal.invalid(resource.group, resource.plural, call.name, [fault])
     operation: Operation = "status" if call.subresource == "status" else "update"
-    return 200, await edit_object(backend, call, Edit(operation, lambda _: sent), chosen), chosen
+    edit = Edit(operation, lambda _: sent, conditional=is_conditional(call))
+    return 200, await edit_object(backend, call, edit, chosen), chosen
 
 
 def is_conditional(call: Call) -> bool:
@@ -77,6 +78,10 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOpt
         old = call.served.shown(stored)
         wanted = edit.apply(old)
         require_preconditions(call, wanted, old)
+        if edit.conditional and meta.resource_version(wanted) in {"", "0"}:
+            fault = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            resource = call.served.resource
+            raise refusal.invalid(resource.group, resource.plural, call.name, [fault])
         placed = {**wanted, "metadata": metadata.updated(meta.metadata(wanted), meta.metadata(old))}
         change = writing.Change(call, edit.operation, placed, old, owned=edit.owned)
         new = await writing.complete(backend, change, chosen)

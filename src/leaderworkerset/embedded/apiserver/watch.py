@@ -17,10 +17,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.encoding import encode
 from leaderworkerset.embedded.apiserver.registry import Served
 from leaderworkerset.embedded.apiserver.selection import Selection
 from leaderworkerset.embedded.apiserver.store import Change, ChangeType
@@ -99,7 +98,7 @@ class Watcher:
         if self._size > BUFFER:
             slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
             self._chunks = []
-            self.end(line("ERROR", msgspec.json.encode(slow.status())))
+            self.end(line("ERROR", encode(slow.status())))
         self.nudge()
 
     def end(self, last: bytes = b"") -> None:
@@ -157,7 +156,7 @@ class Feed:
         metadata: JSONObject = {"resourceVersion": str(revision), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
-        return line("BOOKMARK", msgspec.json.encode(self._encoder.identity | {"metadata": metadata}))
+        return line("BOOKMARK", encode(self._encoder.identity | {"metadata": metadata}))
 
     def deliver(self) -> None:
         """Hand the collected lines to all watchers."""

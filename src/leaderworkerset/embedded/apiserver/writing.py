@@ -32,7 +32,8 @@ async def complete(backend: Backend, change: Change, chosen: WriteOptions) -> JS
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
     if not change.owned:
-        obj = ownership.track(kind, change.old, obj, writer(backend, call, chosen, "Update"))
+        anew = ownership.is_reset(change.new)
+        obj = ownership.track(kind, change.old, obj, writer(backend, call, chosen, "Update"), anew=anew)
     attempt = admission.attempt_of(call, change.old, obj, chosen)
     mutated = await backend.admission.mutate(attempt) if is_admitted(call) else obj
     if mutated is not None and mutated is not obj:
@@ -59,7 +60,7 @@ def prepare(change: Change) -> JSONObject:
     try:
         return change.call.served.kind.prepare(change.operation, change.new, change.old)
     except UndecodableError as error:
-        raise refusal.bad_request(str(error)) from error
+        raise refusal.undecodable(change.call.method, change.call.body, str(error)) from error
 
 
 def validate(change: Change, obj: JSONObject) -> None:

@@ -40,7 +40,7 @@ def test_a_scale_below_zero_is_invalid() -> None:
     async def scenario(api: Api) -> None:
         await with_widget(api)
         answer = await api.patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": -1}})
-        text = 'Scale.autoscaling "a" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
+        text = 'Widget.example.org "a" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer'
         assert answer.refusal == (422, "Invalid", text)
 
     run(scenario)

@@ -43,7 +43,8 @@ ROWS: list[tuple[str, dict[str, Any], list[object]]] = [
     ("nodes", {"metadata": {"labels": {"node-role.kubernetes.io/worker": ""}}, "spec": {"unschedulable": True}, "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"kubeletVersion": "v1"}}}, ["a", "Ready,SchedulingDisabled", "worker", "3m", "v1"]),
     ("events", {"type": "Normal", "reason": "R", "message": " m\n", "involvedObject": {"kind": "Pod", "name": "p"}, "lastTimestamp": "2026-01-01T00:59:00Z"}, ["60s", "Normal", "R", "pod/p", "m"]),
     ("events.events.k8s.io", {"type": "Normal", "reason": "R", "note": "m", "regarding": {"kind": "Pod", "name": "p"}, "eventTime": "2026-01-01T00:59:00.000000Z"}, ["60s", "Normal", "R", "pod/p", "m"]),
-    ("persistentvolumeclaims", {"spec": {"accessModes": ["ReadWriteOnce"]}, "status": {"phase": "Pending"}}, ["a", "Pending", "", "", "RWO", "", "<unset>", "3m"]),
+    ("persistentvolumeclaims", {"spec": {"accessModes": ["ReadWriteOnce"]}, "status": {"phase": "Pending"}}, ["a", "Pending", "", "", "", "", "<unset>", "3m"]),
+    ("persistentvolumeclaims", {"spec": {"volumeName": "v"}, "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}}, ["a", "Bound", "v", "1Gi", "RWO", "", "<unset>", "3m"]),
     ("controllerrevisions.apps", {"revision": 4, "metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": True}]}}, ["a", "statefulset.apps/web", 4, "3m"]),
     ("leases.coordination.k8s.io", {"spec": {"holderIdentity": "me"}}, ["a", "me", "3m"]),
     ("endpoints", {"subsets": [{"addresses": [{"ip": f"10.0.0.{i}"} for i in range(5)], "ports": [{"port": 80}]}]}, ["a", "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more...", "3m"]),
@@ -95,5 +96,5 @@ def test_a_table_carries_of_each_object_what_was_asked_for() -> None:
     assert found["rows"] == [{"cells": ["a", 1, "<unknown>"], "object": partial}]
     assert table.render(kind, [obj], NOW, "Object")["rows"][0]["object"] == obj
     assert table.render(kind, [obj], NOW, "None")["rows"][0]["object"] is None
-    with pytest.raises(Refusal, match='Unsupported value: "Some"'):
+    with pytest.raises(Refusal, match="must be 'Metadata', 'Object', 'None', or empty"):
         table.render(kind, [obj], NOW, "Some")

@@ -33,20 +33,24 @@ def pending(_obj: JSONObject) -> JSONObject:
 
 def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the faults of a claim, and of a change of one."""
-    spec = new["spec"]
     if old is not None:
         yield from _validate_claim_change(new, old)
+    yield from validate_claim_spec(new["spec"], "spec")
+
+
+def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the faults of what a claim asks for."""
     if not spec.get("accessModes"):
-        yield required("spec.accessModes", "at least 1 access mode is required")
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
     for mode in spec.get("accessModes") or ():
-        yield from must_be(mode, ACCESS_MODES, "spec.accessModes")
+        yield from must_be(mode, ACCESS_MODES, f"{path}.accessModes")
     storage = spec["resources"].get("requests", {}).get("storage")
     if storage is None:
-        yield required("spec.resources[storage]")
+        yield required(f"{path}.resources[storage]")
     elif quantity.parse(storage) <= quantity.ZERO:
-        yield invalid("spec.resources[storage]", storage, "must be greater than zero")
-    yield from must_be(spec["volumeMode"], VOLUME_MODES, "spec.volumeMode")
-    yield from validate_selector(spec.get("selector"), "spec.selector")
+        yield invalid(f"{path}.resources[storage]", storage, "must be greater than zero")
+    yield from must_be(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
+    yield from validate_selector(spec.get("selector"), f"{path}.selector")
 
 
 def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:

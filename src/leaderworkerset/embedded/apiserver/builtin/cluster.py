@@ -101,6 +101,7 @@ NODE = Strategy(
     has_status=True,
     status_on_create=True,
     short_names=("no",),
+    lazily_owned=True,
 )
 
 NAMESPACE = Strategy(
@@ -115,7 +116,7 @@ NAMESPACE = Strategy(
     short_names=("ns",),
 )
 
-LEASE = Strategy(resource=resources.LEASES, struct="Lease", validate=validate_lease)
+LEASE = Strategy(resource=resources.LEASES, struct="Lease", validate=validate_lease, lazily_owned=True)
 
 PRIORITY_CLASS = Strategy(
     resource=resources.PRIORITY_CLASSES,

@@ -192,9 +192,22 @@ def _event_text(event: JSONObject, _now: datetime) -> str:
     return str(event.get("message") or event.get("note") or "").strip()
 
 
-def _access_modes(obj: JSONObject, _now: datetime) -> str:
-    modes = meta.status(obj).get("accessModes") or meta.spec(obj).get("accessModes") or ()
-    return listed((SHORT_ACCESS.get(mode, mode) for mode in modes), "")
+def _short(modes: Iterable[str] | None) -> str:
+    return listed((SHORT_ACCESS.get(mode, mode) for mode in modes or ()), "")
+
+
+def _access_modes(volume: JSONObject, _now: datetime) -> str:
+    return _short(meta.spec(volume).get("accessModes"))
+
+
+def _claim_access_modes(claim: JSONObject, _now: datetime) -> str:
+    return _short(meta.status(claim).get("accessModes")) if meta.spec(claim).get("volumeName") else ""
+
+
+def _claim_capacity(claim: JSONObject, _now: datetime) -> str:
+    if not meta.spec(claim).get("volumeName"):
+        return ""
+    return str((meta.status(claim).get("capacity") or {}).get("storage", "0"))
 
 
 def _claim(volume: JSONObject, _now: datetime) -> str:
@@ -224,7 +237,7 @@ EVENTS = (
     column("Source", _event_source, wide=True),
     column("Message", _event_text),
     column("First Seen", _first_seen, wide=True),
-    column("Count", _event_count, kind="integer", wide=True),
+    column("Count", _event_count, wide=True),
     (Column("Name", "string", "Name of the event.", priority=1, format="name"), NAME[1]),
 )
 
@@ -250,7 +263,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.CONTROLLER_REVISIONS: (
         NAME,
         column("Controller", _controller),
-        column("Revision", at("revision", 0), kind="integer"),
+        column("Revision", at("revision", 0)),
         AGE,
     ),
     resources.SERVICES: (
@@ -270,9 +283,9 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Endpoints", _slice_endpoints),
         AGE,
     ),
-    resources.CONFIG_MAPS: (NAME, column("Data", count("data", "binaryData"), kind="integer"), AGE),
-    resources.SECRETS: (NAME, column("Type", at("type")), column("Data", count("data"), kind="integer"), AGE),
-    resources.SERVICE_ACCOUNTS: (NAME, column("Secrets", count("secrets"), kind="integer"), AGE),
+    resources.CONFIG_MAPS: (NAME, column("Data", count("data", "binaryData")), AGE),
+    resources.SECRETS: (NAME, column("Type", at("type")), column("Data", count("data")), AGE),
+    resources.SERVICE_ACCOUNTS: (NAME, column("Secrets", count("secrets")), AGE),
     resources.NAMESPACES: (NAME, column("Status", at("status.phase")), AGE),
     resources.NODES: (
         NAME,
@@ -292,8 +305,8 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         NAME,
         column("Status", at("status.phase", "")),
         column("Volume", at("spec.volumeName", "")),
-        column("Capacity", at("status.capacity.storage", "")),
-        column("Access Modes", _access_modes),
+        column("Capacity", _claim_capacity),
+        column("Access Modes", _claim_access_modes),
         column("StorageClass", at("spec.storageClassName", "")),
         column("VolumeAttributesClass", at("spec.volumeAttributesClassName", "<unset>")),
         AGE,
@@ -325,7 +338,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Provisioner", at("provisioner", "")),
         column("ReclaimPolicy", at("reclaimPolicy", "")),
         column("VolumeBindingMode", at("volumeBindingMode", "")),
-        column("AllowVolumeExpansion", at("allowVolumeExpansion", default=False), kind="boolean"),
+        column("AllowVolumeExpansion", at("allowVolumeExpansion", default=False)),
         AGE,
     ),
     resources.CUSTOM_RESOURCE_DEFINITIONS: (

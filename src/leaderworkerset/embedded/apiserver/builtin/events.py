@@ -6,7 +6,7 @@ Core events are what is stored; `to_core` and `from_core` translate, field by fi
 from collections.abc import Iterator
 
 from leaderworkerset.api import names, resources
-from leaderworkerset.api.field import FieldError, Kind, invalid, required
+from leaderworkerset.api.field import FieldError, invalid, required
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.builtin.strategy import Strategy
 from leaderworkerset.embedded.apiserver.builtin.values import immutable
@@ -81,8 +81,8 @@ def _validate_namespace(event: JSONObject, about: JSONObject, field: str) -> Ite
 def _validate_report(event: JSONObject, controller: str) -> Iterator[FieldError]:
     if not event.get(controller):
         yield required("reportingController")
-    for fault in names.qualified_name(event.get(controller) or "x"):
-        yield invalid("reportingController", event[controller], fault)
+    for fault in names.qualified_name(event.get(controller, "")):
+        yield invalid("reportingController", event.get(controller, ""), fault)
     for field, limit in LONGEST.items():
         value = event.get(field, "")
         if not value:
@@ -90,10 +90,12 @@ def _validate_report(event: JSONObject, controller: str) -> Iterator[FieldError]
         if len(value) > limit:
             yield invalid(field, "", f"can have at most {limit} characters")
     if event.get("type", "") not in TYPES:
-        yield FieldError(Kind.INVALID, "type", event.get("type", ""), "has invalid value")
+        yield invalid("type", "", f"has invalid value: {event.get('type', '')}")
 
 
-CORE_EVENT = Strategy(resource=resources.CORE_EVENTS, struct="Event", validate=validate_core, short_names=("ev",))
+CORE_EVENT = Strategy(
+    resource=resources.CORE_EVENTS, struct="Event", validate=validate_core, short_names=("ev",), lazily_owned=True
+)
 
 EVENT = Strategy(
     resource=resources.EVENTS,
@@ -101,4 +103,5 @@ EVENT = Strategy(
     validate=validate_event,
     short_names=("ev",),
     alias=Alias(resources.CORE_EVENTS, to_core, from_core),
+    lazily_owned=True,
 )

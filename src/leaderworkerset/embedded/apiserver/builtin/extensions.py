@@ -159,6 +159,7 @@ DEFINITION = Strategy(
     has_status=True,
     short_names=("crd", "crds"),
     categories=("api-extensions",),
+    qualified_finalizers=False,
 )
 
 MUTATING = Strategy(
@@ -168,6 +169,7 @@ MUTATING = Strategy(
     validate=validate_webhooks,
     generation="object",
     categories=("api-extensions",),
+    qualified_finalizers=False,
 )
 
 VALIDATING = Strategy(
@@ -177,4 +179,5 @@ VALIDATING = Strategy(
     validate=validate_webhooks,
     generation="object",
     categories=("api-extensions",),
+    qualified_finalizers=False,
 )

@@ -154,6 +154,16 @@ def admit_pod(pod: JSONObject) -> None:
     if "priorityClassName" not in spec:
         spec.setdefault("priority", 0)
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    tolerate_lost_nodes(spec)
+
+
+def keep_tolerating(pod: JSONObject, _old: JSONObject) -> None:
+    """Add what the API server's own admission adds to a pod that is changed."""
+    tolerate_lost_nodes(pod["spec"])
+
+
+def tolerate_lost_nodes(spec: JSONObject) -> None:
+    """Keep a pod on a node that is lost for five minutes, unless it says how long."""
     tolerations = spec.get("tolerations") or []
     missing = [taint for taint in LOST_NODE_TAINTS if not any(_tolerates(entry, taint) for entry in tolerations)]
     if missing:

@@ -23,6 +23,15 @@ def initial_status(pod: JSONObject) -> JSONObject:
     return status | {"qosClass": quality_of_service(pod["spec"])}
 
 
+def default_status(status: JSONObject, old: JSONObject) -> None:
+    """Keep the class, and fill in the list of addresses: the single one counts where they differ."""
+    if "qosClass" in old:
+        status.setdefault("qosClass", old["qosClass"])
+    address = status.get("podIP")
+    if address and [one.get("ip") for one in status.get("podIPs") or ()][:1] != [address]:
+        status["podIPs"] = [{"ip": address}]
+
+
 def quality_of_service(spec: JSONObject) -> str:
     """Return the class that decides who is evicted first.
 
@@ -61,10 +70,13 @@ POD = Strategy(
     struct="Pod",
     default=pod_defaults.default_pod,
     on_create=pod_defaults.admit_pod,
+    carry=pod_defaults.keep_tolerating,
     initial_status=initial_status,
+    default_status=default_status,
     validate=validate,
     generation="spec",
     has_status=True,
     short_names=("po",),
     categories=("all",),
+    lazily_owned=True,
 )

@@ -4,6 +4,7 @@ There is no virtual network here: a service of type ClusterIP that asks for no a
 headless one (`clusterIP: None`), whose name leads straight to its pods. Node ports and load balancers are not given.
 """
 
+import ipaddress
 from collections.abc import Iterator
 
 from leaderworkerset.api import names, resources
@@ -75,10 +76,23 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
         yield required("spec.externalName")
     yield from object_meta.validate_labels(spec.get("selector") or {}, "spec.selector")
     yield from _validate_ports(spec.get("ports") or [])
+    if spec.get("clusterIP", HEADLESS) != HEADLESS and not _is_address(spec["clusterIP"]):
+        yield invalid("spec.clusterIPs[0]", spec["clusterIP"], ADDRESS_TEXT)
     if old is not None and "ExternalName" not in {spec["type"], old["spec"]["type"]}:
         was, now = old["spec"].get("clusterIP", ""), spec.get("clusterIP", "")
         if was and now != was:
             yield invalid("spec.clusterIPs[0]", [now], "may not change once set")
+
+
+ADDRESS_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
@@ -148,18 +162,25 @@ SERVICE = Strategy(
     default=default_service,
     carry=carry_service,
     validate=validate_service,
-    name_rule=names.dns_1035_label,
+    name_rule=names.dns_1123_label,
     has_status=True,
     short_names=("svc",),
     categories=("all",),
 )
 
-ENDPOINTS = Strategy(resource=resources.ENDPOINTS, struct="Endpoints", default=default_endpoints, short_names=("ep",))
+ENDPOINTS = Strategy(
+    resource=resources.ENDPOINTS,
+    struct="Endpoints",
+    default=default_endpoints,
+    short_names=("ep",),
+    lazily_owned=True,
+)
 
 ENDPOINT_SLICE = Strategy(
     resource=resources.ENDPOINT_SLICES,
     struct="EndpointSlice",
     default=default_slice,
     validate=validate_slice,
-    generation="object",
+    generation="object and labels",
+    lazily_owned=True,
 )

@@ -2,23 +2,23 @@
 
 from collections.abc import Iterator
 
-from leaderworkerset.api import resources, selectors
-from leaderworkerset.api.field import FieldError, invalid, not_supported, required
+from leaderworkerset.api import names, resources, selectors
+from leaderworkerset.api.field import FieldError, Kind, invalid, not_supported, required
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.builtin import pod_defaults, pod_rules
-from leaderworkerset.embedded.apiserver.builtin.claims import default_claim
+from leaderworkerset.embedded.apiserver.builtin.claims import default_claim, validate_claim_spec
 from leaderworkerset.embedded.apiserver.builtin.strategy import Strategy
 from leaderworkerset.embedded.apiserver.builtin.values import (
     at_least,
     forbidden,
     immutable,
-    must_be,
     validate_selector,
 )
 from leaderworkerset.embedded.apiserver.kind import ScalePaths
 
 MANAGEMENT_POLICIES = ("OrderedReady", "Parallel")
-RETENTION_POLICIES = ("Delete", "Retain")
+RETENTION_POLICIES = ("Retain", "Delete")
+MISMATCH = "`selector` does not match template `labels`"
 CHANGEABLE = (
     "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
     "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
@@ -58,14 +58,18 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
         yield forbidden("spec", IMMUTABLE_TEXT)
     if old is not None and spec == old["spec"]:
         return
-    yield from must_be(spec["podManagementPolicy"], MANAGEMENT_POLICIES, "spec.podManagementPolicy")
+    if spec["podManagementPolicy"] not in MANAGEMENT_POLICIES:
+        text = "must be 'OrderedReady' or 'Parallel'"
+        yield invalid("spec.podManagementPolicy", spec["podManagementPolicy"], text)
     yield from at_least(spec["replicas"], 0, "spec.replicas")
-    yield from at_least(spec["revisionHistoryLimit"], 0, "spec.revisionHistoryLimit")
     yield from at_least(spec.get("minReadySeconds", 0), 0, "spec.minReadySeconds")
     yield from at_least(spec.get("ordinals", {}).get("start", 0), 0, "spec.ordinals.start")
     yield from _validate_strategy(spec["updateStrategy"])
     for name, policy in spec["persistentVolumeClaimRetentionPolicy"].items():
-        yield from must_be(policy, RETENTION_POLICIES, f"spec.persistentVolumeClaimRetentionPolicy.{name}")
+        if policy not in RETENTION_POLICIES:
+            yield not_supported(f"spec.persistentVolumeClaimRetentionPolicy.{name}", policy, RETENTION_POLICIES)
+    if old is None:
+        yield from _validate_fixed(spec)
     yield from _validate_selector(spec)
     yield from pod_rules.validate_template(spec["template"], "spec.template")
     policy = spec["template"]["spec"]["restartPolicy"]
@@ -74,6 +78,14 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     if "activeDeadlineSeconds" in spec["template"]["spec"]:
         text = "activeDeadlineSeconds in StatefulSet is not Supported"
         yield forbidden("spec.template.spec.activeDeadlineSeconds", text)
+
+
+def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
+    """Yield the faults of what cannot be changed later."""
+    for fault in names.dns_1123_label(spec["serviceName"]) if spec.get("serviceName") else ():
+        yield invalid("spec.serviceName", spec["serviceName"], fault)
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        yield from validate_claim_spec(claim["spec"], f"spec.volumeClaimTemplates[{index}].spec")
 
 
 def _fixed(spec: JSONObject) -> JSONObject:
@@ -95,17 +107,19 @@ def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
 
 def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:
     selector = spec["selector"]
+    labels = spec["template"]["metadata"].get("labels") or {}
     if selector is None:
         yield required("spec.selector")
+        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
         return
     faults = list(validate_selector(selector, "spec.selector"))
     yield from faults
+    if faults:
+        yield FieldError(Kind.INVALID, "spec.selector", selector)
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         yield invalid("spec.selector", selector, "empty selector is invalid for statefulset")
-    elif not faults:
-        labels = spec["template"]["metadata"].get("labels") or {}
-        if not selectors.from_object(selector).matches(labels):
-            yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+    elif not faults and not selectors.from_object(selector).matches(labels):
+        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
 
 
 STATEFULSET = Strategy(

@@ -18,8 +18,8 @@ from leaderworkerset.embedded.apiserver.builtin.object_meta import NameRule
 from leaderworkerset.embedded.apiserver.kind import Alias, Kind, Operation, ScalePaths
 from leaderworkerset.embedded.apiserver.unknown import unknown_fields
 
-Generation: TypeAlias = Literal["none", "spec", "object", "constant"]
-"""What counts up the generation: nothing, a change of `spec`, of anything but metadata and status, or (`constant`) nothing after 1."""
+Generation: TypeAlias = Literal["none", "spec", "object", "object and labels", "constant"]
+"""What counts up the generation: nothing, a change of `spec`, of anything but metadata and status (or also of labels), or (`constant`) nothing after 1."""
 
 Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
 
@@ -46,8 +46,8 @@ def no_status(_obj: JSONObject) -> JSONObject:
 class Strategy:
     """One kind. `struct` is its Go type.
 
-    `default` fills defaults; `on_create` what admission sets on new objects only; `carry` keeps on update what an
-    update may leave out; `initial_status` is the status of a new object; `validate` checks the object and, where there
+    `qualified_finalizers`: finalizers must name a domain. `default` fills defaults; `on_create` what admission sets on new objects only; `carry` keeps on update what an
+    update may leave out; `initial_status` is the status of a new object; `default_status` fills one in; `validate` checks the object and, where there
     is a stored one, the change; `validate_status` a status write.
     """
 
@@ -57,9 +57,11 @@ class Strategy:
     on_create: Callable[[JSONObject], None] = no_change
     carry: Callable[[JSONObject, JSONObject], None] = nothing_carried
     initial_status: Callable[[JSONObject], JSONObject] | None = None
+    default_status: Callable[[JSONObject, JSONObject], None] = nothing_carried
     validate: Validate = no_faults
     validate_status: Validate = no_faults
     name_rule: NameRule = names.dns_1123_subdomain
+    qualified_finalizers: bool = True
     generation: Generation = "none"
     has_status: bool = False
     status_on_create: bool = False
@@ -67,6 +69,7 @@ class Strategy:
     categories: tuple[str, ...] = ()
     scale: ScalePaths | None = None
     alias: Alias | None = None
+    lazily_owned: bool = False
 
     def kind(self) -> Kind:
         """Build the kind that the verbs work with."""
@@ -87,6 +90,7 @@ class Strategy:
             scale=self.scale,
             blank=typed.blank(self.struct),
             alias=self.alias,
+            lazily_owned=self.lazily_owned,
         )
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
@@ -96,7 +100,9 @@ class Strategy:
             self.default(obj)
             return self._created(obj)
         if operation == "status":
-            return {**old, "metadata": _with_generation(obj["metadata"], old), "status": obj.get("status", {})}
+            status = obj.get("status", {})
+            self.default_status(status, old.get("status", {}))
+            return {**old, "metadata": _with_generation(obj["metadata"], old), "status": status}
         self.carry(obj, old)
         self.default(obj)
         if self.has_status:
@@ -120,6 +126,9 @@ class Strategy:
                 return bool(new.get("spec") != old.get("spec"))
             case "object":
                 return _content(new) != _content(old)
+            case "object and labels":
+                labels = [one["metadata"].get("labels") or {} for one in (new, old)]
+                return _content(new) != _content(old) or labels[0] != labels[1]
             case _:
                 return False
 
@@ -127,7 +136,8 @@ class Strategy:
         """Return all faults of a prepared object."""
         found = object_meta.validate(new["metadata"], name_rule=self.name_rule, namespaced=self.resource.namespaced)
         rules = self.validate_status if operation == "status" else self.validate
-        return [*found, *rules(new, old)]
+        finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()
+        return [*found, *object_meta.validate_finalizer_names(finalizers), *rules(new, old)]
 
 
 def _content(obj: JSONObject) -> JSONObject:

@@ -1,7 +1,8 @@
 """JSON patch (RFC 6902): a list of operations on paths, all or nothing.
 
-In: a document and operations. Out: the patched document; the one that came in stays as it was. A malformed patch is
-refused with 400, one that does not fit the document (a missing path, a failed test) with 422.
+In: a document and operations. Out: the patched document; the one that came in stays as it was. What is no list is
+refused with 400; a malformed operation, or one that does not fit the document (a missing path, a failed test) with 422.
+Replacing a field that an object does not have adds it, as kube-apiserver has it.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
 
 def _perform(document: JSON, operation: JSON) -> JSON:
     if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
-        raise refusal.bad_request(f"a JSON patch operation has an op and a path, not {render(operation)}")
+        raise unfit(f"a JSON patch operation has an op and a path, not {render(operation)}")
     path = _parse(operation["path"])
     match operation.get("op"):
         case "add":
@@ -55,25 +56,25 @@ def _perform(document: JSON, operation: JSON) -> JSON:
         case "move":
             return _move(document, _source(operation), path)
         case other:
-            raise refusal.bad_request(f"a JSON patch has no operation {render(other)}")
+            raise unfit(f"a JSON patch has no operation {render(other)}")
 
 
 def _parse(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
-        raise refusal.bad_request(f"{render(pointer)} is no JSON pointer: it must start with /")
+        raise unfit(f"{render(pointer)} is no JSON pointer: it must start with /")
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
 def _value(operation: dict[str, Any]) -> JSON:
     if "value" not in operation:
-        raise refusal.bad_request(f"the JSON patch operation {render(operation)} lacks a value")
+        raise unfit(f"the JSON patch operation {render(operation)} lacks a value")
     return operation["value"]
 
 
 def _source(operation: dict[str, Any]) -> list[str]:
     source = operation.get("from")
     if not isinstance(source, str):
-        raise refusal.bad_request(f"the JSON patch operation {render(operation)} lacks a from")
+        raise unfit(f"the JSON patch operation {render(operation)} lacks a from")
     return _parse(source)
 
 
@@ -118,7 +119,10 @@ def _remove(document: JSON, path: Sequence[str]) -> JSON:
 
 
 def _replace(document: JSON, path: Sequence[str], value: JSON) -> JSON:
-    return _change(document, path, lambda parent, token: _with_child(parent, token, value)) if path else value
+    def replace(parent: JSON, token: str) -> JSON:
+        return {**parent, token: value} if isinstance(parent, dict) else _with_child(parent, token, value)
+
+    return _change(document, path, replace) if path else value
 
 
 def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:

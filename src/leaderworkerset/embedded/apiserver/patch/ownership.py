@@ -1,9 +1,9 @@
 """Who owns which field: `metadata.managedFields`, and how each write changes it.
 
 Entries are told apart by manager, operation, subresource and, for updates, apiVersion. An update owns what it adds or
-changes; what is changed or removed by anyone is no longer owned by others. Objects that were never applied carry no
-entries unless tracking is begun at creation: the first apply then finds all fields owned by `before-first-apply`, as
-kube-apiserver has it for objects without entries. Time is passed in.
+changes; what is changed or removed by anyone is no longer owned by others. Objects of kinds that are owned lazily carry
+no entries until they are applied: the first apply finds all fields owned by `before-first-apply`, as kube-apiserver has
+it for objects without entries. Time is passed in.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.patch import fieldset
 from leaderworkerset.embedded.apiserver.patch.fieldset import FieldSet
@@ -52,11 +51,11 @@ class Entry:
         ) and (own.operation == "Apply" or own.api_version == writer.api_version)
 
 
-def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, begin: bool = False) -> JSONObject:
-    """Return `new` with its entries after an ordinary create or update; `begin` starts tracking where nothing is yet."""
+def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
+    """Return `new` with its entries after an ordinary create or update; `anew`: those there were do not count."""
     before = old if old is not None else kind.blank
-    entries = read(new) or read(before)
-    if not entries and not begin:
+    entries = [] if anew else read(new) or read(before)
+    if not entries and kind.lazily_owned:
         return with_entries(new, ())
     found = fieldset.compare(kind.schema, before, new)
     taken = tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
@@ -67,6 +66,12 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
         kept = [entry for entry in kept if entry is not mine]
         kept.append(Entry(writer, fieldset.union(mine.fields, taken) if mine else taken))
     return with_entries(new, kept)
+
+
+def is_reset(sent: JSONObject) -> bool:
+    """Tell whether a client gives up all entries, by `[]` or `[{}]`."""
+    entries = (sent.get("metadata") or {}).get("managedFields")
+    return entries in ([], [{}])
 
 
 def settle(old: JSONObject, new: JSONObject) -> JSONObject:
@@ -95,15 +100,17 @@ def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
 
 
 def read(obj: JSONObject) -> list[Entry]:
-    """Return the entries of an object; `[{}]`, by which a user gives up all entries, counts as none."""
+    """Return the entries of an object; if one of them makes no sense, none counts."""
     entries = (obj.get("metadata") or {}).get("managedFields") or []
-    return [_decode(entry) for entry in entries if entry]
+    return [_decode(entry) for entry in entries] if all(map(_is_entry, entries)) else []
+
+
+def _is_entry(entry: JSONObject) -> bool:
+    return entry.get("operation") in {"Apply", "Update"} and isinstance(entry.get("fieldsV1", {}), dict)
 
 
 def _decode(entry: JSONObject) -> Entry:
-    operation, fields = entry.get("operation"), entry.get("fieldsV1", {})
-    if operation not in {"Apply", "Update"} or not isinstance(fields, dict):
-        raise refusal.bad_request(f"metadata.managedFields: operation must be Apply or Update, found {operation!r}")
+    operation, fields = entry["operation"], entry.get("fieldsV1", {})
     writer = Writer(
         manager=entry.get("manager", ""),
         operation=operation,

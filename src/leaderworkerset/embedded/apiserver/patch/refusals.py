@@ -5,4 +5,4 @@ from leaderworkerset.embedded.apiserver.refusal import Refusal
 
 def unfit(why: str) -> Refusal:
     """Build the refusal of a well-formed patch that does not fit the object."""
-    return Refusal(422, "Invalid", f"the server rejected our request due to an error in our request: {why}")
+    return Refusal(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})

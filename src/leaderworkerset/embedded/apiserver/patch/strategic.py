@@ -58,7 +58,8 @@ def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSON
     for name, order in patch.items():
         field = name.removeprefix(ORDER)
         if field != name and isinstance(merged.get(field), list):
-            merged[field] = _reorder(merged[field], _list(name, order), _child_schema(schema, field))
+            key = _child_schema(schema, field).patch_key
+            merged[field] = _ordered(merged[field], _list(name, order), target.get(field) or [], key)
     return merged
 
 
@@ -72,7 +73,8 @@ def _merge(target: JSON, change: JSON, schema: Schema) -> JSON:
 
 
 def _merge_values(target: list[JSON], change: list[JSON]) -> list[JSON]:
-    return target + [value for index, value in enumerate(change) if value not in target and value not in change[:index]]
+    added = [value for index, value in enumerate(change) if value not in target and value not in change[:index]]
+    return _ordered(target + added, change, target, "")
 
 
 def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list[JSON]:
@@ -90,22 +92,24 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
             merged.append(_merge_object({}, item, schema.items or OPAQUE))
         else:
             merged[position] = _merge_object(merged[position], item, schema.items or OPAQUE)
-    return merged
+    return _ordered(merged, change, target, key)
 
 
-def _reorder(items: list[JSON], order: list[JSON], schema: Schema) -> list[JSON]:
-    """Put the items named by `order` in that order; the others stay behind the item they followed."""
-    key = schema.patch_key
+def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
+    """Put the items named by `order` in that order; the others before those that they were before originally."""
     key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
-    wanted = [key_of(entry) for entry in order]
-    ordered: list[JSON] = []
-    for entry in wanted:
-        ordered += [item for item in items if key_of(item) == entry]
-    for index, item in enumerate(items):
-        if key_of(item) not in wanted:
-            before = next((other for other in reversed(items[:index]) if other in ordered), None)
-            ordered.insert(0 if before is None else ordered.index(before) + 1, item)
-    return ordered
+    wanted, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
+    named = sorted((item for item in merged if key_of(item) in wanted), key=lambda item: wanted.index(key_of(item)))
+    result: list[JSON] = []
+    for item in (item for item in merged if key_of(item) not in wanted):
+        while named and not _precedes(key_of(item), key_of(named[0]), before):
+            result.append(named.pop(0))
+        result.append(item)
+    return result + named
+
+
+def _precedes(left: JSON, right: JSON, order: list[JSON]) -> bool:
+    return left in order and right in order and order.index(left) < order.index(right)
 
 
 def _retain(target: JSONObject, patch: JSONObject) -> JSONObject:

@@ -114,7 +114,8 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
     ("services", {"spec": {"ports": [PORT, PORT | {"name": "b"}]}}, "spec.ports[0].name: Required value"),
     ("services", {"spec": {"type": "Magic", "clusterIP": "None"}}, 'spec.type: Unsupported value: "Magic": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"'),
     ("services", {"spec": {"type": "ExternalName"}}, "spec.externalName: Required value"),
-    ("services", {"metadata": {"name": "2web"}, "spec": {"clusterIP": "None"}}, "metadata.name: Invalid value: \"2web\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"),
+    ("services", {"metadata": {"name": "2.web"}, "spec": {"clusterIP": "None"}}, "metadata.name: Invalid value: \"2.web\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"),
+    ("services", {"spec": {"clusterIP": "here", "ports": [{"port": 80}]}}, 'spec.clusterIPs[0]: Invalid value: "here": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
     ("configmaps", {"data": {"a b": "c"}}, "data[a b]: Invalid value: \"a b\": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"),
     ("configmaps", {"data": {"a": "x" * (1024 * 1024 + 1)}}, ": Too long: may not be more than 1048576 bytes"),
     ("secrets", {"type": "kubernetes.io/tls"}, "data[tls.crt]: Required value"),
@@ -154,7 +155,7 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
     ("endpointslices.discovery.k8s.io", {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"] * 101}]}, "endpoints[0].addresses: Too many: 101: must have at most 100 items"),
     ("events.events.k8s.io", EVENT | {"note": "x" * 1025}, 'note: Invalid value: "": can have at most 1024 characters'),
     ("events.events.k8s.io", EVENT | {"action": "x" * 129}, 'action: Invalid value: "": can have at most 128 characters'),
-    ("events.events.k8s.io", EVENT | {"type": "Sad"}, 'type: Invalid value: "Sad": has invalid value'),
+    ("events.events.k8s.io", EVENT | {"type": "Sad"}, 'type: Invalid value: "": has invalid value: Sad'),
     ("events.events.k8s.io", EVENT | {"reportingController": "a b"}, 'reportingController: Invalid value: "a b": name part must consist of alphanumeric characters, \'-\', \'_\' or \'.\', and must start and end with an alphanumeric character (e.g. \'MyName\',  or \'my.name\',  or \'123-abc\', regex used for validation is \'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\')'),
     (VALIDATING, {"webhooks": [WEBHOOK, WEBHOOK]}, 'webhooks[1].name: Duplicate value: "a.b.c"'),
     (VALIDATING, {"webhooks": [WEBHOOK | {"name": ""}]}, "webhooks[0].name: Required value"),
@@ -224,8 +225,19 @@ def test_owners_are_checked(api: Make) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "controller": True}
     assert api("configmaps").faults({"metadata": {"ownerReferences": [owner]}}) == []
     faults = api("configmaps").faults({"metadata": {"ownerReferences": [owner, owner | {"name": "b", "uid": ""}]}})
-    assert 'metadata.ownerReferences[1].uid: Invalid value: "": uid must not be empty' in faults
-    assert any("Only one reference can have Controller set to true" in fault for fault in faults)
+    assert 'metadata.ownerReferences.uid: Invalid value: "": must not be empty' in faults
+    assert any(fault.endswith('Found "true" in references for Pod/a and Pod/b') for fault in faults)
+    event = api("configmaps").faults({"metadata": {"ownerReferences": [owner | {"kind": "Event"}]}})
+    assert any(fault.endswith("/v1, Kind=Event is disallowed from being an owner") for fault in event)
+
+
+def test_finalizers_of_built_in_kinds_name_a_domain(api: Make) -> None:
+    text = 'metadata.finalizers[1]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified'
+    assert api("configmaps").faults({"metadata": {"finalizers": ["orphan", "mine"]}}) == [text]
+    both = api("configmaps").faults({"metadata": {"finalizers": ["orphan", "foregroundDeletion"]}})
+    assert [fault.rpartition(": ")[2] for fault in both] == [
+        "finalizer orphan and foregroundDeletion cannot be both set"
+    ]
 
 
 def test_events_are_the_same_objects_in_both_groups(kinds: dict[str, Kind], api: Make) -> None:

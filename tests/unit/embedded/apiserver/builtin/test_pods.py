@@ -296,7 +296,6 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"nodeName": "node-1"}, ""),
     ({"hostname": "x"}, FROZEN),
     ({"containers": [CONTAINER | {"command": ["x"]}]}, FROZEN),
-    ({"tolerations": []}, "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"),
     ({"schedulingGates": [{"name": "a/b"}]}, "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a/b'"),
 ]  # fmt: skip
 
@@ -352,9 +351,23 @@ def test_status_and_spec_are_written_apart(api: Make) -> None:
     changed = stored | {"spec": stored["spec"] | {"activeDeadlineSeconds": 9}, "status": {"phase": "Running"}}
     assert pods.kind.prepare("update", changed, stored)["status"] == stored["status"]
     written = pods.kind.prepare("status", changed, stored)
-    assert (written["spec"], written["status"]) == (stored["spec"], {"phase": "Running"})
+    assert (written["spec"], written["status"]) == (stored["spec"], {"phase": "Running", "qosClass": "BestEffort"})
     assert pods.kind.prepare("update", changed, stored)["metadata"]["generation"] == 2
     assert written["metadata"]["generation"] == 1
+
+
+def test_the_single_address_of_a_pod_counts(api: Make) -> None:
+    pods = api("pods")
+    stored = pods.create(spec())
+    status = {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]}
+    assert pods.kind.prepare("status", stored | {"status": status}, stored)["status"]["podIPs"] == [{"ip": "10.0.0.1"}]
+
+
+def test_a_pod_that_is_changed_goes_on_tolerating_lost_nodes(api: Make) -> None:
+    pods = api("pods")
+    stored = pods.create(spec())
+    changed = stored | {"spec": stored["spec"] | {"tolerations": []}}
+    assert pods.kind.prepare("update", changed, stored)["spec"]["tolerations"] == stored["spec"]["tolerations"]
 
 
 def test_unknown_fields_are_named_with_their_path(api: Make) -> None:

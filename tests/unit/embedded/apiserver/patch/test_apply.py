@@ -1,5 +1,6 @@
 """Server-side apply: two managers, conflicts, giving up, force; the scenarios of the Kubernetes documentation."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,21 +118,25 @@ def test_what_an_update_removes_is_owned_by_nobody() -> None:
 
 def test_a_plain_object_belongs_to_before_first_apply() -> None:
     stored = config_map({"a": "1"})
-    assert ownership.track(CONFIG_MAPS, None, stored, writer("kubectl", "Update")) is stored
     with pytest.raises(Refusal, match="before-first-apply"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("one"))
     taken = apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("one"), force=True)
     assert owners(taken) == {"one/Apply": {"f:data": {"f:a": {}}}, "before-first-apply/Update": {"f:data": {}}}
 
 
-def test_tracking_may_begin_at_creation() -> None:
+def test_objects_of_kinds_that_are_owned_lazily_carry_no_entries_until_they_are_applied() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    assert ownership.track(PODS, None, pod, writer("kubectl", "Update")) is pod
+
+
+def test_the_creator_owns_what_is_not_the_zero_value() -> None:
     pod = PODS.prepare(
         "create",
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {
             "containers": [{"name": "c", "image": "x:1"}], "volumes": [{"name": "v"}]}},
         None,
     )  # fmt: skip
-    tracked = ownership.track(PODS, None, pod, writer("kubectl", "Update"), begin=True)
+    tracked = ownership.track(replace(PODS, lazily_owned=False), None, pod, writer("kubectl", "Update"))
     fields = owners(tracked)["kubectl/Update"]
     assert fields["f:metadata"] == {"f:labels": {".": {}, "f:a": {}}}
     assert fields["f:spec"]["f:volumes"] == {".": {}, 'k:{"name":"v"}': {".": {}, "f:emptyDir": {}, "f:name": {}}}
@@ -206,9 +211,13 @@ def test_entries_may_be_given_up_but_not_applied() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     with pytest.raises(Refusal, match=r"metadata\.managedFields must be nil"):
         apply(CONFIG_MAPS, stored, stored, writer("two"))
-    bad = config_map({}, managedFields=[{"manager": "x", "operation": "Guess"}])
-    with pytest.raises(Refusal, match="operation must be Apply or Update"):
-        ownership.track(CONFIG_MAPS, stored, bad, writer("edit", "Update"))
+    bad = config_map({"a": "1"}, managedFields=[{"manager": "x", "operation": "Guess"}])
+    kept = ownership.track(CONFIG_MAPS, stored, bad, writer("edit", "Update"))
+    assert owners(kept) == owners(stored), "entries that make no sense do not count"
+    assert ownership.is_reset(config_map(managedFields=[{}]))
+    assert ownership.is_reset(config_map(managedFields=[]))
+    given_up = ownership.track(CONFIG_MAPS, stored, stored, writer("edit", "Update"), anew=True)
+    assert "managedFields" not in given_up["metadata"]
 
 
 def test_later_updates_of_one_manager_are_one_entry() -> None:

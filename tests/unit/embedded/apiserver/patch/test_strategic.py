@@ -20,7 +20,8 @@ A, B = {"name": "a", "image": "1"}, {"name": "b", "image": "2"}
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ("lists of objects merge by key", {"containers": [A, B]}, {"containers": [{"name": "b", "image": "3"}]}, {"containers": [A, B | {"image": "3"}]}),
-    ("unknown keys are appended", {"containers": [A]}, {"containers": [B]}, {"containers": [A, B]}),
+    ("unknown keys come first", {"containers": [A]}, {"containers": [B]}, {"containers": [B, A]}),
+    ("known keys keep others before them", {"containers": [A, B]}, {"containers": [B, {"name": "c"}]}, {"containers": [A, B, {"name": "c"}]}),
     ("an item is deleted by directive", {"containers": [A, B]}, {"containers": [{"$patch": "delete", "name": "a"}]}, {"containers": [B]}),
     ("a list is replaced by directive", {"containers": [A, B]}, {"containers": [{"$patch": "replace"}, B]}, {"containers": [B]}),
     ("an object is replaced by directive", {"securityContext": {"runAsUser": 1}}, {"securityContext": {"$patch": "replace", "fsGroup": 2}}, {"securityContext": {"fsGroup": 2}}),
@@ -46,10 +47,10 @@ def test_lists_of_values_merge_as_sets() -> None:
     assert removed["metadata"]["finalizers"] == ["b"]
 
 
-def test_items_only_the_server_knows_keep_their_place_in_a_set_order() -> None:
+def test_items_only_the_server_knows_stay_before_those_they_were_before() -> None:
     spec = {"containers": [A, {"name": "sidecar"}, B]}
     change = {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}
-    assert [item["name"] for item in patch_spec(spec, change)["containers"]] == ["b", "a", "sidecar"]
+    assert [item["name"] for item in patch_spec(spec, change)["containers"]] == ["sidecar", "b", "a"]
 
 
 def test_the_object_stays_as_it_was() -> None:

@@ -1,0 +1,91 @@
+"""Playing one sequence of requests to both servers, and telling where their answers part."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TypeAlias
+
+from tests.conformance import refused
+from tests.conformance.apiservers import Servers
+from tests.conformance.transcript import Entry, Session, normalized
+
+from leaderworkerset.api.meta import JSON
+from leaderworkerset.kube.transport import Request, Transport
+
+Sequence: TypeAlias = Callable[[Session], Awaitable[None]]
+
+ABSENT = "<absent>"
+LIST_ITEM = re.compile(r"^(\.items)?\[\d+\](\.object)?|^\.items\[\d+\]")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where the answers to one request part."""
+
+    request: str
+    path: str
+    embedded: JSON
+    real: JSON
+
+    def __str__(self) -> str:
+        return f"{self.request}\n    at {self.path}\n    embedded: {self.embedded!r}\n    real:     {self.real!r}"
+
+
+def differences(servers: Servers, namespace: str, sequence: Sequence) -> list[Difference]:
+    """Play the sequence to both servers in a namespace of its own; return the differences that are not refused."""
+    embedded = servers.runner.run(play(servers.embedded, namespace, sequence))
+    real = servers.runner.run(play(servers.real, namespace, sequence))
+    found = compare(normalized(embedded), normalized(real))
+    return [one for one in found if not refused.covers(one.request, one.path, one.embedded, one.real)]
+
+
+async def play(transport: Transport, namespace: str, sequence: Sequence) -> list[Entry]:
+    """Play a sequence to one server."""
+    made = b'{"apiVersion":"v1","kind":"%s","metadata":{"name":"%s"}}'
+    headers = {"content-type": "application/json"}
+    for path, body in (
+        ("/api/v1/namespaces", made % (b"Namespace", namespace.encode())),
+        (f"/api/v1/namespaces/{namespace}/serviceaccounts", made % (b"ServiceAccount", b"default")),
+    ):
+        answer = await transport.request(Request("POST", path, (), headers, body))
+        assert answer.status in {201, 409}, answer.body
+    session = Session(transport, namespace)
+    await sequence(session)
+    return session.entries
+
+
+def compare(embedded: Iterable[Entry], real: Iterable[Entry]) -> Iterator[Difference]:
+    """Yield the differences of two transcripts; what was told of one answer is not told again of a later one."""
+    told: set[str] = set()
+    for ours, theirs in zip_longest(embedded, real):
+        if ours is None or theirs is None or ours.request != theirs.request:
+            words = [one.request if one else ABSENT for one in (ours, theirs)]
+            yield Difference("the sequence itself", "request", *words)
+            return
+        for found in _of_answers(ours, theirs):
+            substance = LIST_ITEM.sub("", found.path) + repr((found.embedded, found.real))
+            if substance not in told:
+                told.add(substance)
+                yield found
+
+
+def _of_answers(ours: Entry, theirs: Entry) -> Iterator[Difference]:
+    if ours.status != theirs.status:
+        yield Difference(ours.request, "answer", (ours.status, ours.body), (theirs.status, theirs.body))
+        return
+    if ours.warnings != theirs.warnings:
+        yield Difference(ours.request, "warnings", ours.warnings, theirs.warnings)
+    yield from (Difference(ours.request, *found) for found in _parts("", ours.body, theirs.body))
+
+
+def _parts(path: str, ours: JSON, theirs: JSON) -> Iterator[tuple[str, JSON, JSON]]:
+    """Yield where two values part."""
+    if isinstance(ours, dict) and isinstance(theirs, dict) and ours.get("kind") == theirs.get("kind"):
+        for name in sorted({*ours, *theirs}):
+            yield from _parts(f"{path}.{name}", ours.get(name, ABSENT), theirs.get(name, ABSENT))
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for index, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+            yield from _parts(f"{path}[{index}]", left, right)
+    elif ours != theirs or type(ours) is not type(theirs):
+        yield path, ours, theirs

@@ -1,0 +1,54 @@
+"""Fixtures: both API servers, started once."""
+
+import asyncio
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+
+import msgspec
+import pytest
+from tests.conformance.apiservers import Servers, bare_plane, definition, embedded, transport_to
+from tests.conformance.compare import Sequence, differences
+from tests.controlplane import build
+
+from leaderworkerset.kube.transport import Request, Transport
+
+CheckSame = Callable[[Sequence], None]
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Both API servers with the LWS definition."""
+    with bare_plane(build.assets(print), tmp_path_factory.mktemp("bare-plane")) as plane, asyncio.Runner() as runner:
+        real = transport_to(plane)
+        stack = AsyncExitStack()
+        ours = runner.run(stack.enter_async_context(embedded()))
+        for transport in (ours, real):
+            runner.run(_define(transport))
+        yield Servers(runner, ours, real)
+        runner.run(stack.aclose())
+        runner.run(real.close())
+
+
+async def _define(transport: Transport) -> None:
+    """Install the definition of LeaderWorkerSets and wait until it is served."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    body = msgspec.json.encode(definition())
+    answer = await transport.request(Request("POST", path, (), {"content-type": "application/json"}, body))
+    assert answer.status == 201, answer.body
+    served = Request("GET", "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets")
+    async with asyncio.timeout(20):
+        while (await transport.request(served)).status != 200:
+            await asyncio.sleep(0.05)  # noqa: ASYNC110 - a discovery path tells no events
+
+
+@pytest.fixture
+def same(servers: Servers, request: pytest.FixtureRequest) -> CheckSame:
+    """Play a sequence to both servers; fail where their answers part."""
+    words = f"{request.node.path.stem}-{zlib.crc32(request.node.name.encode()):08x}"
+
+    def check(sequence: Sequence) -> None:
+        found = differences(servers, words.replace("_", "-"), sequence)
+        assert not found, f"{len(found)} differences\n" + "\n".join(map(str, found))
+
+    return check
