@@ -12,7 +12,7 @@ from tests.parity.normal import RACK
 from tests.parity.replay import NAMESPACE, Case, Watched
 
 from leaderworkerset.api import intstr, labels, leaderworkerset, meta
-from leaderworkerset.api.gotypes import canonical_json
+from leaderworkerset.api.gotypes import canonical_json, round_trip
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import (
     CONTROLLER_REVISIONS,
@@ -77,6 +77,12 @@ class Stage:
         """Return the recorded revisions."""
         return self._recorded(CONTROLLER_REVISIONS)
 
+    def current_revision(self) -> JSONObject:
+        """Return the recorded revision of the recorded spec."""
+        (leader_set,) = (one for one in self._recorded(STATEFULSETS) if one["name"] == self.name)
+        key = leader_set["labels"][labels.TEMPLATE_REVISION_HASH]
+        return next(one for one in self.revisions() if one["labels"][labels.TEMPLATE_REVISION_HASH] == key)
+
     async def follow(self) -> None:
         """Create what the pod controller makes for the leaders that are there."""
         for obj in [*self._recorded(STATEFULSETS), *self._recorded(SERVICES)]:
@@ -109,7 +115,8 @@ class Stage:
         """Build what the Go controller applies: the fields of R-LSTS-2, and none of the API server's defaults."""
         recorded = next(one for one in self._recorded(STATEFULSETS) if one["name"] == self.name)
         spec, template = lws_of(self.case)["spec"], lws_of(self.case)["spec"]["leaderWorkerTemplate"]
-        pods = template.get("leaderTemplate") or template["workerTemplate"]
+        field = "leaderTemplate" if template.get("leaderTemplate") else "workerTemplate"
+        pods: JSONObject = round_trip("PodTemplateSpec", template[field], f"spec.leaderWorkerTemplate.{field}")
         kept = {
             field: recorded["spec"][field] for field in ("serviceName", "replicas", "podManagementPolicy", "selector")
         }
