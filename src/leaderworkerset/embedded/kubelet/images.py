@@ -8,6 +8,8 @@
 | not mapped | given, and its program is installed | the command, with the programs of this machine |
 | anything else | | nothing: the container waits, and says what to do; with `stub` the stub server stands in |
 
+With `stub` a script (`sh -c SCRIPT`) is read too: where a program that it starts is missing, the stub server stands in.
+
 A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vllm`.
 """
 
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet import podspec
+from leaderworkerset.embedded.kubelet import podspec, scripts
 from leaderworkerset.embedded.kubelet.status import STUB_IMAGE
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
@@ -121,6 +123,19 @@ def check_program(image: str, program: str, path: str, place: Place, mounted: Se
     )
 
 
+def check_script(image: str, argv: Sequence[str], path: str, place: Place, mounted: Sequence[str]) -> None:
+    """Refuse a container whose shell is there, but not what its script starts."""
+    for started in scripts.starts(argv):
+        if not started.is_file:
+            check_program(image, started.name, path, place, mounted)
+        elif not _is_under(started.name, mounted) and not os.path.lexists(_in(place.root, started.name)):
+            raise Unrunnable("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
+
+
+def _in(root: Path | None, path: str) -> Path:
+    return (root or Path("/")) / path.lstrip("/")
+
+
 def _exists(program: str, path: str, root: Path, mounted: Sequence[str]) -> bool:
     if program.startswith("/"):
         return _is_under(program, mounted) or _is_executable(root, program)
@@ -136,7 +151,7 @@ def _is_under(program: str, mounted: Sequence[str]) -> bool:
 
 def _is_executable(root: Path, path: str) -> bool:
     """Tell whether the file is there; under another root a link is enough, since links lead on from that root."""
-    file = root / path.lstrip("/")
+    file = _in(root, path)
     return os.access(file, os.X_OK) and file.is_file() if root == Path("/") else os.path.lexists(file)
 
 

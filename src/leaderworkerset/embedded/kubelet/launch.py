@@ -89,7 +89,10 @@ def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) 
     if not settings.stub:
         return ""
     try:
-        _command(container, replace(context, lenient=True), settings)
+        command = _command(container, replace(context, lenient=True), settings)
+        images.check_script(
+            container.get("image") or "", command.argv, command.env.get("PATH", ""), command.place, _mounted(container)
+        )
     except Unrunnable as why:
         return str(why)
     return ""
@@ -105,9 +108,12 @@ def _command(container: JSONObject, context: Context, settings: KubeletSettings)
     words = [*(container.get("command") or []), *(container.get("args") or [])]
     argv = environment.expand_all(words, env)
     images.check_command(image, argv, has_command=bool(container.get("command")), place=place)
-    mounted = [mount["mountPath"] for mount in container.get("volumeMounts") or []]
-    images.check_program(image, argv[0], env.get("PATH", ""), place, mounted)
+    images.check_program(image, argv[0], env.get("PATH", ""), place, _mounted(container))
     return _Command(place, env, argv)
+
+
+def _mounted(container: JSONObject) -> list[str]:
+    return [mount["mountPath"] for mount in container.get("volumeMounts") or []]
 
 
 def _stub(container: JSONObject, context: Context, settings: KubeletSettings, why: str) -> Launch:

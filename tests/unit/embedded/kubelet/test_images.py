@@ -66,6 +66,20 @@ def test_a_program_that_is_not_there_is_named(program: str) -> None:
     assert caught.value.reason == "ProgramNotFound"
 
 
+@pytest.mark.parametrize(
+    ("script", "missing"),
+    [("bash /opt/no-such.sh; ls", "/opt/no-such.sh"), ("cd /tmp && no-such-server --port 80", "no-such-server")],
+)
+def test_a_script_that_starts_what_is_not_there_is_refused(script: str, missing: str) -> None:
+    with pytest.raises(Unrunnable, match=f'"{missing}"'):
+        images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, [])
+
+
+def test_a_script_whose_programs_are_there_or_mounted_passes() -> None:
+    script = "bash /scripts/run.sh; cat /etc/hosts | grep x"
+    images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, ["/scripts"])
+
+
 def test_a_program_of_a_root_is_looked_for_in_it(tmp_path: Path) -> None:
     root = directory(tmp_path, "bin")
     (root / "bin" / "serve").symlink_to("/bin/serve.real")
