@@ -1,6 +1,8 @@
 """A TCP balancer on loopback: plays the service in front of the managers' webhooks."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -13,9 +15,10 @@ class Balancer:
         self.port = 0
         self._next = 0
         self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -24,19 +27,24 @@ class Balancer:
     ) -> None:
         if self._server is not None:
             self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = asyncio.create_task(self._serve(reader, writer))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        backend = await self._connect()
-        if backend is None:
-            writer.close()
-            return
-        try:
-            async with asyncio.TaskGroup() as group:
+        async with _closing(writer):
+            backend = await self._connect()
+            if backend is None:
+                return
+            async with _closing(backend[1]), asyncio.TaskGroup() as group:
                 group.create_task(_pump(reader, backend[1]))
                 group.create_task(_pump(backend[0], writer))
-        finally:
-            backend[1].close()
-            writer.close()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         for _ in self.backends:
@@ -46,6 +54,16 @@ class Balancer:
             except OSError:
                 continue
         return None
+
+
+@asynccontextmanager
+async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

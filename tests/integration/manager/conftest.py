@@ -94,7 +94,7 @@ def worlds(plane: Plane, tmp_path: Path) -> Worlds:
             finally:
                 for replica in opened.replicas:
                     replica.end()
-                await installation.uninstall_webhooks(client)
+                await installation.clear(client)
                 await client.close()
 
     return world

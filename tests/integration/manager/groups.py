@@ -1,6 +1,5 @@
 """LeaderWorkerSets in a namespace of their own, and whether everything of them is there, once."""
 
-import asyncio
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -42,6 +41,13 @@ class Space:
         lws = objects.lws(name, replicas=replicas, size=size)
         lws["metadata"]["namespace"] = self.namespace
         return await self.client.create(LEADERWORKERSETS, lws)
+
+    async def forbid_statefulsets(self) -> None:
+        """Allow no StatefulSet in the namespace."""
+        quotas = Resource("", "v1", "resourcequotas", "ResourceQuota")
+        metadata = {"name": "none", "namespace": self.namespace}
+        spec = {"hard": {"count/statefulsets.apps": "0"}}
+        await self.client.create(quotas, {"apiVersion": "v1", "kind": quotas.kind, "metadata": metadata, "spec": spec})
 
     async def scale(self, name: str, replicas: int) -> None:
         """Ask for another number of groups through `/scale`."""
@@ -117,8 +123,3 @@ def counter(text: str, name: str) -> Counter[str]:
         if match:
             found[match[1] or ""] = int(float(match[2]))
     return found
-
-
-async def settle(seconds: float) -> None:
-    """Let time pass in which nothing may happen."""
-    await asyncio.sleep(seconds)

@@ -3,7 +3,6 @@
 The webhook service is an ExternalName for this machine, and the configurations name the port of a balancer.
 """
 
-import base64
 import json
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import (
     DEPLOYMENTS,
+    LEADERWORKERSETS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
     SERVICE_ACCOUNTS,
@@ -23,6 +23,7 @@ from leaderworkerset.api.resources import (
 )
 from leaderworkerset.install.metadata import MANAGER
 from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.rbac import service_account
 from leaderworkerset.install.settings import NAMESPACE, Settings
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import NotFound
@@ -41,11 +42,13 @@ async def install(client: Client, port: int) -> None:
             await client.apply(resource, _adapted(resource, obj, port), manager="tests")
 
 
-async def uninstall_webhooks(client: Client) -> None:
-    """Remove the webhook configurations, so that the next test begins without."""
+async def clear(client: Client) -> None:
+    """Remove the webhook configurations and all LeaderWorkerSets, so that the next test begins with none."""
     for resource, obj in build_all(Settings()):
         if resource in CONFIGURATIONS:
             await _remove(client, resource, meta.key(obj))
+    for lws in (await client.list(LEADERWORKERSETS)).items:
+        await _remove(client, LEADERWORKERSETS, meta.key(lws))
 
 
 async def write_kubeconfig(client: Client, admin: Path, target: Path, *, seconds: int = 3600) -> None:
@@ -76,11 +79,10 @@ async def token_of(client: Client, account: str, *, seconds: int = 3600) -> str:
     return str(msgspec.json.decode(answer.body)["status"]["token"])
 
 
-def secret_with(data: dict[str, bytes]) -> JSONObject:
-    """Return the webhooks' secret with these contents."""
-    encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
-    metadata = {"name": SECRET.name, "namespace": SECRET.namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}
+async def recreate_account(client: Client) -> None:
+    """Make the manager's account anew: tokens of the old one are refused from then on."""
+    await client.delete(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, MANAGER))
+    await client.create(SERVICE_ACCOUNTS, service_account(NAMESPACE))
 
 
 def _adapted(resource: Resource, obj: JSONObject, port: int) -> JSONObject:

@@ -15,6 +15,8 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from tests.controlplane.process import free_ports
 
+from leaderworkerset.api import configuration
+
 T = TypeVar("T")
 
 LIMIT: Final = 40.0
@@ -124,18 +126,14 @@ class Replica:
         return self.process.poll() is not None
 
     def _configuration(self) -> dict[str, Any]:
-        return {
-            "apiVersion": "config.lws.x-k8s.io/v1alpha1",
-            "kind": "Configuration",
+        own: dict[str, Any] = {
             "webhook": {"port": self.webhooks, "host": "127.0.0.1"},
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.probes}"},
             "metrics": {"bindAddress": f"127.0.0.1:{self.metrics}"},
-            "leaderElection": {
-                "leaseDuration": f"{LEASE_SECONDS:g}s",
-                "renewDeadline": "2s",
-                "retryPeriod": "500ms",
-            },
-        } | self.configuration
+            "leaderElection": {"leaseDuration": f"{LEASE_SECONDS:g}s", "renewDeadline": "2s", "retryPeriod": "500ms"},
+        }
+        sections = {name: own.get(name, {}) | self.configuration.get(name, {}) for name in own | self.configuration}
+        return {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND} | sections
 
 
 async def until(holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT) -> T:

@@ -1,0 +1,188 @@
+"""Certificates are renewed while requests come in, and none is refused for it (R-CERT-1, R-CERT-2)."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.integration.manager import installation
+from tests.integration.manager.conftest import World, Worlds
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import until
+
+from leaderworkerset.api.meta import ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS, MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS
+from leaderworkerset.install.settings import NAMESPACE
+from leaderworkerset.kube.errors import KubeError
+from leaderworkerset.webhooks import certificates, configurations, rotation
+from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.webhooks.rotation import Material
+
+pytestmark = pytest.mark.slow
+
+HOST = f"{SERVICE_NAME}.{NAMESPACE}.svc"
+
+
+class Stream:
+    """Creates and deletes LeaderWorkerSets all the time, and remembers what was refused."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.created = 0
+        self.refused: list[str] = []
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.space.create(f"loop-{self.created}", replicas=0, size=2)
+                await self.space.client.delete(
+                    LEADERWORKERSETS, ObjectKey(self.space.namespace, f"loop-{self.created}")
+                )
+            except KubeError as error:
+                self.refused.append(str(error))
+            self.created += 1
+
+    async def go_on(self, count: int) -> None:
+        """Wait for more creations."""
+        wanted = self.created + count
+
+        async def reached() -> bool:
+            return self.created >= wanted
+
+        await until(reached)
+
+
+async def material(world: World) -> Material:
+    secret = await world.client.get(SECRETS, installation.SECRET)
+    return rotation.read(secret.get("data") or {})
+
+
+async def await_served(world: World, count: int) -> None:
+    """Wait until every replica has shown its certificate for so many times."""
+
+    async def served() -> bool:
+        return all(one.log.read_text().count("certificate served") >= count for one in world.replicas)
+
+    await until(served, *world.replicas)
+
+
+def test_a_new_serving_certificate_refuses_no_request(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            await world.start("a")
+            await world.start("b")
+            space = Space(world.client, "renewed-certificate")
+            await space.open()
+            stream = Stream(space)
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(stream.run())
+                for round_number in range(1, 4):
+                    await stream.go_on(20)
+                    before = await material(world)
+                    await world.client.patch(
+                        SECRETS, installation.SECRET, {"data": {"tls.crt": None, "tls.key": None}}, kind="merge"
+                    )
+                    await await_served(world, round_number + 1)
+                    assert (await material(world)).authority == before.authority
+                    await stream.go_on(20)
+                running.cancel()
+            assert stream.refused == []
+
+    asyncio.run(scenario())
+
+
+def test_a_new_authority_refuses_no_request(worlds: Worlds) -> None:
+    """The secret holds an authority that is to be renewed a few seconds after the managers began."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            now = datetime.now(UTC)
+            validity = rotation.LOOKAHEAD + timedelta(seconds=15)
+            authority = certificates.create_authority(now, algorithm="rsa", validity=validity)
+            serving = certificates.issue(authority, [HOST], now, algorithm="rsa", validity=validity)
+            data = {"data": rotation.write(Material(authority, serving))}
+            await world.client.patch(SECRETS, installation.SECRET, data, kind="merge")
+            await world.start("a")
+            await world.start("b")
+            space = Space(world.client, "renewed-authority")
+            await space.open()
+            stream = Stream(space)
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(stream.run())
+                await await_served(world, 2)
+                await stream.go_on(40)
+                running.cancel()
+            assert stream.refused == []
+            renewed = await material(world)
+            assert certificates.split(renewed.bundle)[1:] == (authority.certificate,)
+
+    asyncio.run(scenario())
+
+
+def test_the_authority_is_injected_again_when_somebody_removes_it(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            await world.start("a")
+            key = ObjectKey("", configurations.MUTATING_NAME)
+            found = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
+            for webhook in found["webhooks"]:
+                del webhook["clientConfig"]["caBundle"]
+            await world.client.update(MUTATING_WEBHOOK_CONFIGURATIONS, found)
+
+            async def is_back() -> bool:
+                now = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
+                return all("caBundle" in webhook["clientConfig"] for webhook in now["webhooks"])
+
+            await until(is_back, *world.replicas)
+
+    asyncio.run(scenario())
+
+
+def test_certificates_from_files_are_read_again(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            directory = world.directory / "certs"
+            directory.mkdir()
+            authority = certificates.create_authority(datetime.now(UTC))
+            await trust(world, authority.certificate)
+            write(directory, authority)
+            await world.start(
+                "a",
+                internalCertManagement={"enable": False},
+                webhook={"certDir": str(directory)},
+            )
+            space = Space(world.client, "certificate-files")
+            await space.open()
+            await space.create("before", replicas=0, size=1)
+            other = certificates.create_authority(datetime.now(UTC))
+            await trust(world, authority.certificate + other.certificate)
+            write(directory, other)
+            await trust_only_when_served(world, other.certificate, space)
+
+    asyncio.run(scenario())
+
+
+async def trust_only_when_served(world: World, authority: bytes, space: Space) -> None:
+    """Wait until requests pass where only this authority is trusted."""
+    await trust(world, authority)
+
+    async def passes() -> bool:
+        try:
+            await space.create("after", replicas=0, size=1)
+        except KubeError:
+            return False
+        return True
+
+    await until(passes, *world.replicas)
+
+
+async def trust(world: World, bundle: bytes) -> None:
+    for resource in installation.CONFIGURATIONS:
+        for found in (await world.client.list(resource)).items:
+            await world.client.update(resource, rotation.with_authority(found, bundle))
+
+
+def write(directory: Path, authority: certificates.Certificate) -> None:
+    serving = certificates.issue(authority, [HOST], datetime.now(UTC))
+    (directory / "tls.crt").write_bytes(serving.certificate)
+    (directory / "tls.key").write_bytes(serving.key)

@@ -1,0 +1,119 @@
+"""What goes wrong around the manager and passes by itself: it goes on without a restart."""
+
+import asyncio
+
+import pytest
+from tests.controlplane import process
+from tests.integration.manager import installation
+from tests.integration.manager.conftest import World, Worlds
+from tests.integration.manager.groups import Space, counter
+
+from leaderworkerset.api.resources import PODS
+from leaderworkerset.install.metadata import MANAGER
+
+pytestmark = pytest.mark.slow
+
+
+def restart_apiserver(world: World) -> None:
+    """End the API server by force and start it again with the same flags."""
+    plane = world.plane
+    old = plane.processes["kube-apiserver"]
+    old.kill()
+    old.wait()
+    process.start(plane, "kube-apiserver", [str(word) for word in old.args[1:]])  # type: ignore[index]
+    process.await_ready(plane)
+
+
+def test_an_api_server_that_restarts_stops_nobody(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            first = await world.start("a")
+            await world.start("b")
+            await world.await_master(first)
+            space = Space(world.client, "restarted-server")
+            await space.open()
+            await space.create("web", replicas=2, size=2)
+            await space.await_ready("web", 2)
+            restart_apiserver(world)  # in this thread: the process dies with the thread that started it
+            for replica in world.replicas:
+                await replica.await_ready()
+            await space.scale("web", 5)
+            await space.await_ready("web", 5)
+            await space.assert_whole("web", replicas=5, size=2)
+            assert all(replica.process.poll() is None for replica in world.replicas)
+
+    asyncio.run(scenario())
+
+
+def test_a_token_that_is_refused_is_read_again(worlds: Worlds) -> None:
+    """The kubelet renews the file; the old token stops being good when its account is made anew."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start("a")
+            await world.await_master(replica)
+            space = Space(world.client, "renewed-token")
+            await space.open()
+            await space.create("web", replicas=1, size=2)
+            await space.await_ready("web", 1)
+            await installation.recreate_account(world.client)
+            await installation.write_token(world.client, MANAGER, replica.kubeconfig.with_suffix(".token"))
+            await space.scale("web", 3)
+            await space.await_ready("web", 3)
+            assert replica.process.poll() is None
+
+    asyncio.run(scenario())
+
+
+def test_a_fault_in_one_leaderworkerset_stops_no_other(worlds: Worlds) -> None:
+    """A quota refuses the pods of the one; the other grows meanwhile."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            await world.await_master(await world.start("a"))
+            poor, rich = Space(world.client, "no-quota"), Space(world.client, "with-quota")
+            await poor.open()
+            await rich.open()
+            await poor.forbid_statefulsets()
+            await poor.create("web", replicas=2, size=2)
+            await rich.create("web", replicas=2, size=2)
+            await rich.await_ready("web", 2)
+            assert await poor.names(PODS) == []
+
+    asyncio.run(scenario())
+
+
+def test_at_rest_nothing_is_written(worlds: Worlds) -> None:
+    """A hundred LeaderWorkerSets; the leader's renewals of its lease are all that is sent."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start("a")
+            await world.start("b")
+            await world.await_master(replica)
+            space = Space(world.client, "at-rest")
+            await space.open()
+            await asyncio.gather(*(space.create(f"web-{index}", replicas=1, size=2) for index in range(100)))
+            for index in range(100):
+                await space.await_ready(f"web-{index}", 1)
+            await asyncio.sleep(8.0)  # series of events are folded for 5 s
+            before, versions = await writes(world), await space.versions()
+            await asyncio.sleep(20.0)
+            assert await writes(world) == before
+            assert await space.versions() == versions
+
+    asyncio.run(scenario())
+
+
+async def writes(world: World) -> dict[str, dict[str, int]]:
+    """Return the writes of every replica by verb and resource, but those to the lease and for reviews of tokens."""
+    token = await installation.token_of(world.client, MANAGER)
+    found = {}
+    for replica in world.replicas:
+        samples = counter((await replica.metrics_with(token))[1], "lws_api_requests_total")
+        found[replica.name] = {
+            labels: count
+            for labels, count in samples.items()
+            if not any(word in labels for word in ('"get"', '"list"', '"watch"', '"leases"', "reviews"))
+        }
+    return found
