@@ -15,11 +15,12 @@ SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 INTERPRETERS: Final = SHELLS | {"python", "python3", "perl"}
 
 BEFORE_A_COMMAND: Final = frozenset({"if", "then", "elif", "else", "while", "until", "do", "exec", "time", "!", "{"})
-OF_THE_SHELL: Final = frozenset(
-    ". : [ [[ alias bg break case cd command continue declare done echo esac eval exit export false fg fi for function"
-    " getopts hash jobs kill let local printf pwd read readonly return select set shift shopt source test times trap"
-    " true type typeset ulimit umask unalias unset wait }".split()
-)
+OF_THE_SHELL: Final = frozenset({
+    ".", ":", "[", "[[", "alias", "bg", "break", "case", "cd", "command", "continue", "declare", "done", "echo",
+    "esac", "eval", "exit", "export", "false", "fg", "fi", "for", "function", "getopts", "hash", "jobs", "kill",
+    "let", "local", "printf", "pwd", "read", "readonly", "return", "select", "set", "shift", "shopt", "source",
+    "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait", "}",
+})  # fmt: skip
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 FUNCTION: Final = re.compile(r"([\w-]+)\s*\(\)")
 PLAIN: Final = re.compile(r"[\w./+-]+")

@@ -16,7 +16,7 @@ from leaderworkerset.embedded.kubelet import scripts
         ("while ! [ -e /tmp/go ]; do sleep 0.1; done; touch /tmp/open", ["sleep", "touch"]),
         ("for i in 1 2 3; do work $i > out 2>&1 < in; done", ["work"]),
         ("(one; two) && { three; }", ["one", "two", "three"]),
-        ("$PROGRAM x; \"$@\"; `which x`", []),
+        ('$PROGRAM x; "$@"; `which x`', []),
         ("bash /opt/serve.sh leader --size=$(LWS_GROUP_SIZE); vllm serve", ["bash", "/opt/serve.sh", "LWS_GROUP_SIZE", "vllm"]),
         ("python3 -m vllm.server --port 80", ["python3"]),
         ("/llama-server -m model", ["/llama-server"]),
