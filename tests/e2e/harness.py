@@ -173,14 +173,20 @@ def lines_of(process: Running, seconds: float) -> Iterator[str]:
         yield from (line.decode() for line in lines)
 
 
+def lines_with(process: Running, words: str, count: int, seconds: float = 30) -> list[str]:
+    """Wait for so many lines that contain these words, and return them; lines after the last may be lost."""
+    others: list[str] = []
+    found: list[str] = []
+    for line in lines_of(process, seconds):
+        (found if words in line else others).append(line)
+        if len(found) == count:
+            return found
+    raise AssertionError(f"not {count} lines with {words!r} in {seconds} s: {found}, but: {others}")
+
+
 def line_with(process: Running, words: str, seconds: float = 30) -> str:
     """Wait for a line that contains these words, and return it."""
-    seen: list[str] = []
-    for line in lines_of(process, seconds):
-        seen.append(line)
-        if words in line:
-            return line
-    raise AssertionError(f"no line with {words!r} in {seconds} s, but: {seen}")
+    return lines_with(process, words, 1, seconds)[0]
 
 
 def until(check: Callable[[], Any], what: str, seconds: float = 30) -> None:

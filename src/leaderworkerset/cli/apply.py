@@ -104,6 +104,8 @@ def describe(document: Document, error: Exception) -> str:
     advice = ""
     if isinstance(error, Conflict) and "Apply failed with" in str(error):
         advice = "; take the fields over with --force-conflicts"
+    if "field not declared in schema" in str(error):
+        advice = ": unknown field; check its name and its place"
     return f"{document.place}: {document.title}: {error}{advice}"
 
 

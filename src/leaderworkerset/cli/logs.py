@@ -1,6 +1,7 @@
 """`lws logs`: the logs of a LeaderWorkerSet, a group or one rank, each line with its `group/rank`."""
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import PODS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.colors import Painter
-from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.groups import place_of
 from leaderworkerset.cli.selection import Selection
@@ -32,7 +33,7 @@ class Options:
     timestamps: bool = False
     container: str | None = None
     tail: int | None = None
-    since: str | None = None
+    since: int | None = None
 
     def query(self, container: str) -> Query:
         """Build the query of one container's log."""
@@ -42,7 +43,7 @@ class Options:
             "previous": "true" if self.previous else "",
             "timestamps": "true" if self.timestamps else "",
             "tailLines": "" if self.tail is None else str(self.tail),
-            "sinceSeconds": str(seconds(self.since)) if self.since else "",
+            "sinceSeconds": "" if self.since is None else str(self.since),
         }
         return tuple((key, value) for key, value in pairs.items() if value)
 
@@ -54,7 +55,12 @@ class Options:
 @click.option("--timestamps", is_flag=True, help="Put the time before each line.")
 @click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
-@click.option("--since", metavar="DURATION", help="Only what is newer: 30s, 5m, 2h.")
+@click.option(
+    "--since",
+    metavar="DURATION",
+    callback=lambda _ctx, _option, value: value and seconds(value),
+    help="Only what is newer: 30s, 5m, 2h.",
+)
 @click.pass_obj
 def command(target: Target, /, name: str, **options: Any) -> None:
     """Print the logs of ranks, each line after its group/rank; one rank alone is printed bare."""
@@ -189,9 +195,7 @@ def seconds(duration: str) -> int:
     >>> seconds("1m30s"), seconds("2h")
     (90, 7200)
     """
-    import re
-
     parts = re.findall(r"(\d+)([smh])", duration)
     if not parts or "".join(number + unit for number, unit in parts) != duration:
-        raise CommandError(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
+        raise UsageFault(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
     return sum(int(number) * {"s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)

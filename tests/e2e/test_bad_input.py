@@ -1,0 +1,220 @@
+"""What is wrong is told in one message that says where and what to do; nothing is applied by half, no data are lost."""
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.e2e.harness import SLEEP, Cluster, Shell, lws
+
+from leaderworkerset.api.meta import JSONObject
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+
+def changed(path: str, value: object) -> JSONObject:
+    """Return a good manifest with one field changed or added."""
+    manifest = lws("web", SLEEP)
+    target = manifest
+    *parents, last = path.split(".")
+    for parent in parents:
+        target = target.setdefault(parent, {})
+    target[last] = value
+    return manifest
+
+
+TEMPLATE = "spec.leaderWorkerTemplate"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("spec.replica", 2, [".spec.replica: ", "unknown field"]),
+        (f"{TEMPLATE}.sise", 2, [f".{TEMPLATE}.sise: ", "unknown field"]),
+        (f"{TEMPLATE}.workerTemplate.spec.containrs", [], ["unknown field", ".spec.containrs: "]),
+        ("spec.replicas", "two", ["spec.replicas", '"two"']),
+        ("spec.replicas", -1, ["spec.replicas", "-1", "greater than or equal to 0"]),
+        (f"{TEMPLATE}.size", 0, [f"{TEMPLATE}.size", "0"]),
+        ("spec.startupPolicy", "Sometime", ["spec.startupPolicy", '"Sometime"', "LeaderReady"]),
+        ("metadata.name", "Web_1", ["metadata.name", "Web_1"]),
+        (
+            "spec.rolloutStrategy",
+            {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "120%"}},
+            ["spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable", "120%"],
+        ),
+    ],
+)
+def test_a_bad_field_is_named_with_its_place_and_value(
+    cluster: Cluster, tmp_path: Path, path: str, value: object, words: list[str]
+) -> None:
+    manifest = tmp_path / "bad.json"
+    manifest.write_text(json.dumps(changed(path, value)))
+    told = cluster.refused("apply", "-f", str(manifest))
+    assert f"{manifest}, document 1 (line 1): leaderworkerset/" in told
+    for word in words:
+        assert word in told
+    assert told.endswith("nothing was applied\n")
+
+
+def test_of_several_documents_one_bad_keeps_all_from_being_applied(cluster: Cluster, tmp_path: Path) -> None:
+    documents = [lws("first", SLEEP), changed("spec.replicas", -1), lws("third", SLEEP), changed("spec.nonsense", 1)]
+    manifest = tmp_path / "several.yaml"
+    manifest.write_text(yaml.safe_dump_all(documents))
+    told = cluster.refused("apply", "-f", str(manifest))
+    assert "document 2 (line " in told
+    assert "document 4 (line " in told
+    assert "document 1" not in told
+    assert told.endswith("nothing was applied\n")
+    assert cluster.lws("get") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kind: [", "line 2: not valid YAML"),
+        ("a: 1\na: 2\n", "line 2: not valid YAML: key 'a' is given twice, first in line 1"),
+        ("\tkind: Pod\n", "line 1: not valid YAML"),
+        ("- 1\n", "document 1 (line 1): expected an object with apiVersion and kind, found a list"),
+        ("kind: Pod\nmetadata: {name: a}\n", "apiVersion: Required value"),
+        ("apiVersion: v1\nkind: Pod\n", "metadata.name: Required value"),
+        ("# nothing\n", "no objects in"),
+        ("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "serves no kind Thing in example.com/v1"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_is_told_with_its_line(
+    cluster: Cluster, tmp_path: Path, text: str, told: str
+) -> None:
+    manifest = tmp_path / "bad.yaml"
+    manifest.write_text(text)
+    message = cluster.refused("apply", "-f", str(manifest))
+    assert message.startswith("error: ")
+    assert told in message
+    assert str(manifest) in message
+
+
+def kubeconfig_of(cluster: Cluster, tmp_path: Path, **changes: str) -> str:
+    """Write the cluster's kubeconfig with other values of the cluster (server) or the user (token)."""
+    config = yaml.safe_load((cluster.shell.state / cluster.name / "kubeconfig").read_text())
+    for key, value in changes.items():
+        config["clusters" if key == "server" else "users"][0]["cluster" if key == "server" else "user"][key] = value
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def test_a_server_that_is_not_there_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    config = kubeconfig_of(cluster, tmp_path, server="https://127.0.0.1:1")
+    told = cluster.shell.lws("get", "--kubeconfig", config, code=1).stderr
+    assert told.startswith("error: ")
+    assert "127.0.0.1:1" in told
+    assert told.count("\n") == 1
+
+
+def test_a_wrong_token_is_told(cluster: Cluster, tmp_path: Path) -> None:
+    config = kubeconfig_of(cluster, tmp_path, token="an-expired-one")
+    told = cluster.shell.lws("get", "--kubeconfig", config, code=1).stderr
+    assert "Unauthorized" in told
+    assert told.count("\n") == 1
+
+
+def test_a_port_in_use_is_told_and_nothing_is_left(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = shell.lws("up", "--port", str(port), code=1).stderr
+        assert f"127.0.0.1:{port}" in told
+        assert "in use" in told
+        assert f"127.0.0.1:{port}" in shell.lws("up", "--detach", "--port", str(port), code=1).stderr
+    shell.lws("down", "--delete")
+    shell.assert_nothing_is_left()
+
+
+def test_a_second_cluster_of_one_name_is_refused(cluster: Cluster) -> None:
+    told = cluster.shell.lws("up", cluster.name, code=1).stderr
+    assert f"cluster {cluster.name} runs already (process " in told
+    assert "runs already" in cluster.shell.lws("up", cluster.name, "--detach").stdout
+
+
+def test_a_damaged_database_is_told_and_left_as_it_is(shell: Shell) -> None:
+    shell.lws("up", "--detach")
+    Cluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
+    shell.lws("down")
+    database = shell.state / "default" / "state.db"
+    whole = database.read_bytes()
+    overwritten = whole[:100] + b"\xff" * (len(whole) - 100)
+    for broken in (overwritten, b"not a database at all" * 100, whole[: len(whole) // 2]):
+        database.write_bytes(broken)
+        told = shell.lws("up", code=1).stderr
+        assert f"error: {database}: " in told
+        assert "Traceback" not in told
+        assert database.read_bytes() == broken
+    database.write_bytes(whole)
+    shell.lws("up", "--detach")
+    assert Cluster(shell, "default").view("web")["desired"] == 0
+
+
+def test_a_database_that_another_program_holds_is_told(shell: Shell) -> None:
+    shell.lws("up", "--detach")
+    shell.lws("down")
+    database = shell.state / "default" / "state.db"
+    hold = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('BEGIN EXCLUSIVE'); print('held', flush=True); input()"
+    with subprocess.Popen(
+        ["python3", "-c", hold, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        told = shell.lws("up", code=1).stderr
+        holder.communicate("\n", timeout=10)
+    assert f"{database}: database is locked: another program holds the file: close it" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "-f", "no-such-file.yaml"], "no-such-file.yaml: no such file or directory"),
+        (["run", "-f", "README.md", "--timeout", "5"], "--timeout needs --until"),
+        (["up", "--node-label", "rack=r{i**i}"], "--node-label"),
+        (["up", "--image", "a=/no/such/directory"], "/no/such/directory is not a directory"),
+        (["up", "Upper"], "cluster name"),
+        (["down", "no/path"], "cluster name"),
+        (["get", "--local", "-o", "xml"], "'xml' is not one of"),
+        (["get", "--local", "-w", "-o", "name"], "--watch"),
+        (["logs", "--local", "web", "--since", "soon"], "--since"),
+    ],
+)
+def test_wrong_words_are_told_before_anything_is_done(shell: Shell, words: list[str], told: str) -> None:
+    result = subprocess.run(
+        ["lws", *words],
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        cwd=shell.directory,
+    )
+    assert result.returncode in {1, 2}
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    shell.assert_nothing_is_left()
+
+
+def test_what_did_not_come_in_time_says_what_is_missing_and_exits_124(shell: Shell, tmp_path: Path) -> None:
+    manifest = tmp_path / "lws.json"
+    image_only = {"image": "vllm/vllm-openai:latest"}
+    manifest.write_text(json.dumps(lws("web", {**image_only, "command": ["no-such-program"]}, size=2)))
+    told = shell.lws("run", "-f", str(manifest), "--until", "ready", "--timeout", "2", code=124).stderr
+    last = told.splitlines()[-1]
+    assert last.startswith("error: not ready after 2 s: web: 0 of 1 groups ready")
+    assert "no-such-program" in last
+    shell.assert_nothing_is_left()
+
+
+def test_a_run_that_fails_again_and_again_ends_with_the_reason(shell: Shell, tmp_path: Path) -> None:
+    manifest = tmp_path / "lws.json"
+    failing = {"command": ["sh", "-c", "exit 3"], "grace": 0}
+    manifest.write_text(json.dumps(lws("web", failing, restart="None")))
+    told = shell.lws("run", "-f", str(manifest), "--until", "done", "--max-failures", "1", code=1).stderr
+    assert told.splitlines()[-1] == "error: web/0/0 failed 2 times, last with exit code 3"
+    shell.assert_nothing_is_left()

@@ -1,0 +1,109 @@
+"""A running cluster lets in who holds its kubeconfig, and nobody else: no other user, no web page, no guesser."""
+
+import http.client
+import os
+import shutil
+import ssl
+import stat
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from tests.e2e.harness import Cluster, Shell
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
+
+
+class Door:
+    """Knocks at the API server of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.path = cluster.shell.state / cluster.name / "kubeconfig"
+        config = yaml.safe_load(self.path.read_text())
+        address = urlsplit(config["clusters"][0]["cluster"]["server"])
+        self.host, self.port = address.hostname or "", address.port or 0
+        self.token: str = config["users"][0]["user"]["token"]
+        self._context = ssl.create_default_context()
+        self._context.check_hostname = False
+        self._context.verify_mode = ssl.CERT_NONE
+
+    def knock(self, method: str = "GET", path: str = SETS, **headers: str) -> int:
+        """Send one request and return its status."""
+        connection = http.client.HTTPSConnection(self.host, self.port, timeout=10, context=self._context)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            connection.request(method, path, body="{}" if method == "POST" else None, headers=named)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def door(cluster: Cluster) -> Door:
+    """The door of the shared cluster."""
+    return Door(cluster)
+
+
+def test_who_has_the_token_gets_in(door: Door) -> None:
+    assert door.knock(authorization=f"Bearer {door.token}") == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"authorization": "Bearer wrong"}, 401),
+        ({"authorization": "Basic YWRtaW46YWRtaW4="}, 401),
+        ({"authorization": "{token}", "host": "attacker.example"}, 403),
+        ({"authorization": "{token}", "origin": "https://attacker.example"}, 403),
+        ({"authorization": "{token}", "origin": "null"}, 403),
+    ],
+    ids=["no token", "wrong token", "password", "DNS rebinding", "other origin", "sandboxed page"],
+)
+def test_others_do_not(door: Door, headers: dict[str, str], status: int) -> None:
+    assert door.knock(**{key: value.format(token=f"Bearer {door.token}") for key, value in headers.items()}) == status
+
+
+def test_a_web_page_cannot_post_without_asking(door: Door) -> None:
+    assert door.knock("POST", content_type="text/plain") == 401
+    assert door.knock("POST", content_type="text/plain", origin="https://attacker.example") in {401, 403}
+    assert door.knock("OPTIONS", origin="https://attacker.example", access_control_request_method="POST") in {401, 403}
+
+
+def test_no_path_is_open_without_a_token(door: Door) -> None:
+    paths = ("/", "/api", "/apis", "/openapi/v2", "/openapi/v3", "/version", "/api/v1/secrets", "/metrics", SETS)
+    assert {path: door.knock(path=path) for path in paths} == dict.fromkeys(paths, 401)
+
+
+def test_only_loopback_is_listened_on(door: Door) -> None:
+    assert door.host == "127.0.0.1"
+    listening = "0A"
+    sockets = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()
+    ]
+    own = {words[1] for words in sockets if words[1].endswith(f":{door.port:04X}") and words[3] == listening}
+    assert own == {f"0100007F:{door.port:04X}"}
+
+
+def test_what_lets_in_is_for_its_owner_only(cluster: Cluster, door: Door) -> None:
+    kept = {path.name: stat.S_IMODE(path.stat().st_mode) for path in door.path.parent.iterdir()}
+    assert kept["kubeconfig"] == kept["identity.json"] == 0o600
+    assert stat.S_IMODE(door.path.parent.stat().st_mode) == 0o700
+    if os.getuid() == 0 and shutil.which("setpriv"):
+        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", str(door.path)]
+        other = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert other.returncode == 1
+        assert "Permission denied" in other.stderr
+
+
+def test_a_cluster_keeps_its_token_and_certificate_over_a_restart(shell: Shell) -> None:
+    tokens = set()
+    for _ in range(2):
+        shell.lws("up", "--detach")
+        tokens.add((shell.state / "default" / "kubeconfig").read_bytes())
+        shell.lws("down")
+    assert len(tokens) == 1

@@ -1,0 +1,205 @@
+"""A cluster that is killed goes on with what it had; and however `lws` or a program ends, nothing is left behind."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from tests.e2e.harness import (
+    SLEEP,
+    Cluster,
+    Running,
+    Shell,
+    facts,
+    is_whole,
+    line_with,
+    lines_with,
+    lws,
+    python,
+    ranks,
+    shell_script,
+    until,
+)
+
+from leaderworkerset.api.meta import JSONObject
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+DAEMONS = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print("daemon", os.getppid(), flush=True)
+        while True:
+            time.sleep(1)
+    os._exit(0)
+os.wait()
+print("started", flush=True)
+while True:
+    time.sleep(1)
+"""
+"""Forks a daemon twice, with a session of its own, and like it ignores SIGTERM."""
+
+LAST_WORDS = """
+import pathlib, signal, sys, time
+def end(*_):
+    pathlib.Path(sys.argv[1]).write_text("ended in good order")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+print("started", flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def write(shell: Shell, *objects: JSONObject) -> str:
+    """Write a manifest and return its path."""
+    path = shell.base / "manifest.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return str(path)
+
+
+def leader_process(shell: Shell, name: str = "up") -> int:
+    """Return the ID of the process of `lws up` or `lws run`."""
+    (found,) = (pid for pid, words in shell.processes().items() if f"leaderworkerset.cli {name}" in words)
+    return found
+
+
+def port_of(shell: Shell) -> int:
+    """Return the port of the only cluster's API server."""
+    (path,) = shell.state.glob("*/kubeconfig")
+    cluster = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]
+    return urlsplit(cluster["server"]).port or 0
+
+
+def assert_free(port: int) -> None:
+    """Fail if somebody listens on the port."""
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+def test_a_cluster_that_was_killed_goes_on_with_the_same_objects_and_the_same_pods(shell: Shell) -> None:
+    cluster = Cluster(shell, "default")
+    shell.lws("up", "--detach")
+    cluster.start(lws("web", SLEEP, replicas=2, size=2))
+    before = cluster.view("web")
+    first = shell.processes("HOSTNAME=web-1-1")
+    port = port_of(shell)
+    os.kill(leader_process(shell), signal.SIGKILL)
+    until(lambda: not shell.processes(), "the end of every process")
+    assert_free(port)
+    assert "the embedded cluster default does not run" in shell.lws("get", "--local", code=1).stderr
+
+    shell.lws("up", "--detach")
+    cluster.until("web", lambda view: is_whole(view) and bool(shell.processes("HOSTNAME=web-1-1")))
+    cluster.lws("wait", "web")
+    after = cluster.view("web")
+    assert facts(after, "uid") == facts(before, "uid")
+    assert facts(after, "restarts") == dict.fromkeys(ranks(before), 0)
+    assert after["leaderWorkerSet"]["metadata"]["uid"] == before["leaderWorkerSet"]["metadata"]["uid"]
+    assert port_of(shell) == port
+    assert not set(shell.processes("HOSTNAME=web-1-1")) & set(first)
+    shell.lws("down")
+    assert shell.lws("down").stdout == "Cluster default does not run.\n"
+    shell.assert_nothing_is_left()
+
+
+def started(shell: Shell, *words: str) -> Running:
+    """Start a run of ranks that fork daemons and ignore SIGTERM, and wait until they have."""
+    manifest = write(shell, lws("deaf", python(DAEMONS, grace=1), replicas=2, size=2))
+    run = shell.start("run", "-f", manifest, *words)
+    lines_with(run, "daemon", 4)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGKILL, -signal.SIGKILL)],
+    ids=["Ctrl-C", "SIGTERM", "SIGHUP", "SIGKILL"],
+)
+def test_a_run_takes_its_daemons_and_those_that_ignore_sigterm_with_it(
+    shell: Shell, number: signal.Signals, code: int
+) -> None:
+    run = started(shell)
+    port = port_of(shell)
+    assert len(shell.processes("LWS_WORKER_INDEX=1")) >= 4
+    os.kill(run.pid, number)
+    run.communicate(timeout=15)
+    assert run.returncode == code
+    until(lambda: not shell.processes(), "the end of every process", 5)
+    assert_free(port)
+    if number is signal.SIGKILL:  # who is killed cannot clean up; the next run does
+        assert list(shell.state.glob("run-*"))
+        shell.lws("run", "-f", write(shell, lws("next", SLEEP)), "--until", "ready", "--timeout", "30")
+    shell.assert_nothing_is_left()
+
+
+def test_a_second_ctrl_c_ends_a_run_at_once(shell: Shell) -> None:
+    manifest = write(shell, lws("deaf", python(DAEMONS, grace=30)))
+    run = shell.start("run", "-f", manifest)
+    line_with(run, "daemon")
+    os.kill(run.pid, signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.wait(0.5)
+    os.kill(run.pid, signal.SIGINT)
+    run.communicate(timeout=3)
+    assert run.returncode == 130
+    until(lambda: not shell.processes(), "the end of every process", 5)
+
+
+def test_ranks_are_asked_to_end_before_they_are_killed(shell: Shell) -> None:
+    file = shell.base / "last-words"
+    container = python(LAST_WORDS)
+    container["command"].append(str(file))
+    run = shell.start("run", "-f", write(shell, lws("polite", container)))
+    line_with(run, "started")
+    os.kill(run.pid, signal.SIGINT)
+    run.communicate(timeout=10)
+    assert run.returncode == 0
+    assert file.read_text() == "ended in good order"
+    shell.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_cluster_in_the_foreground_ends_when_asked_to(shell: Shell, number: signal.Signals) -> None:
+    up = shell.start("up", "here")
+    line_with(up, "KUBECONFIG")
+    cluster = Cluster(shell, "here")
+    cluster.start(lws("web", SLEEP, size=2))
+    port = port_of(shell)
+    up.send_signal(number)
+    up.communicate(timeout=15)
+    assert up.returncode == 0
+    assert_free(port)
+    shell.assert_nothing_is_left()
+
+
+def test_a_killed_rank_and_a_rank_that_ends_leave_none_of_their_daemons(shell: Shell) -> None:
+    cluster = Cluster(shell, "default")
+    shell.lws("up", "--detach")
+    script = shell_script(
+        "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' & [ $LWS_WORKER_INDEX = 1 ] && exit 3; sleep 1000", grace=1
+    )
+    cluster.apply(lws("web", script, size=3, restart="None"))
+    crashed = cluster.until("web", lambda view: ranks(view)["0/1"]["restarts"] >= 1)
+    assert "exit code 3" in ranks(crashed)["0/1"]["why"] or ranks(crashed)["0/1"]["state"] == "Running"
+    before = set(shell.processes("HOSTNAME=web-0-2"))
+    assert len(before) > 1
+    (program,) = (
+        pid for pid, words in shell.processes("HOSTNAME=web-0-2").items() if "trap" in words and "LWS_W" in words
+    )
+    os.kill(program, signal.SIGKILL)
+    cluster.until("web", lambda view: ranks(view)["0/2"]["restarts"] == 1)
+    until(lambda: not before & set(shell.processes()), "the end of the daemons of the killed rank", 5)
+    cluster.lws("delete", "web")
+    until(lambda: not shell.processes("LWS_WORKER_INDEX=1"), "the end of the daemons", 5)
+    shell.lws("down", "--delete")
+    assert not list(shell.state.glob("*"))
+    shell.assert_nothing_is_left()
