@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import leaderworkerset
 from leaderworkerset.cli import logging, lwsmanager
@@ -24,6 +25,10 @@ from leaderworkerset.kube import kubeconfig
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.http import HTTPTransport
+
+
+CONNECTIONS: Final = 8
+"""Connections for the controllers' requests. Both ends are in this process and take 300 KiB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,8 @@ async def local_cluster(
         progress("starting the API server")
         async with embedded.serving(settings, clock) as cluster:
             access = kubeconfig.load({}, kubeconfig=str(settings.kubeconfig))
-            transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
+            agent = f"lws/{leaderworkerset.__version__}"
+            transport = HTTPTransport(access, user_agent=agent, connections=CONNECTIONS)
             client = Client(transport)
             try:
                 progress("starting webhooks, controllers and kubelet")

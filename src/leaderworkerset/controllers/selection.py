@@ -44,7 +44,9 @@ def build_informers(client: Client) -> Informers:
     selector = labels.NAME
     return Informers(
         leaderworkersets=Informer(client, LEADERWORKERSETS),
-        statefulsets=Informer(client, STATEFULSETS, label_selector=selector, indexes={BY_GROUP: group_values}),
+        statefulsets=Informer(
+            client, STATEFULSETS, label_selector=selector, indexes={BY_GROUP: group_values}
+        ).with_managed_fields(),
         pods=Informer(client, PODS, label_selector=selector, indexes={BY_GROUP: group_values, LEADERS: leader_values}),
         services=Informer(client, SERVICES, label_selector=selector),
         revisions=Informer(

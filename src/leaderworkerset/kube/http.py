@@ -60,10 +60,13 @@ class _Options(TypedDict):
 
 
 class HTTPTransport:
-    """Speaks to one API server over HTTP."""
+    """Speaks to one API server over HTTP, with so many connections for requests and one per stream."""
 
-    def __init__(self, access: Access, *, user_agent: str, seconds: float = REQUEST_SECONDS) -> None:
+    def __init__(
+        self, access: Access, *, user_agent: str, seconds: float = REQUEST_SECONDS, connections: int = CONNECTIONS
+    ) -> None:
         self._access = access
+        self._connections = connections
         self._seconds = seconds
         self._base = URL(access.server)
         self._proxy = proxy.choose(access.server, access.proxy, os.environ) or None
@@ -76,7 +79,7 @@ class HTTPTransport:
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""
         if self._requests is None:
-            self._requests = _session(connections=CONNECTIONS, seconds=self._seconds)
+            self._requests = _session(connections=self._connections, seconds=self._seconds)
         async with self._answer(self._requests, request) as answer:
             with self._faults():
                 return Response(answer.status, _lower(answer), await answer.read())

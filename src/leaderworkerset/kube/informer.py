@@ -7,7 +7,7 @@ to the subscribers, then to those who wait for a version (`barrier.py`).
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import ResourceVersion
@@ -26,7 +26,10 @@ NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 
 
 class Informer:
-    """Keeps the objects of one kind, selected by labels, fields or namespace, in `store`."""
+    """Keeps the objects of one kind, selected by labels, fields or namespace, in `store`.
+
+    `metadata.managedFields` takes as much memory as the rest of a pod, so it is forgotten on arrival.
+    """
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class Informer:
         indexes: Mapping[str, Indexer] = NO_INDEXES,
     ) -> None:
         self.resource = resource
+        self._keeps_managed_fields = False
         self.version = ResourceVersion("")
         self._writer = Writer(indexes)
         selection = Selection(resource, namespace, label_selector, field_selector)
@@ -47,6 +51,11 @@ class Informer:
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
         self._on_listed: list[Callable[[], None]] = []
+
+    def with_managed_fields(self) -> Self:
+        """Keep `metadata.managedFields`, for a reader who decides by it; return this informer."""
+        self._keeps_managed_fields = True
+        return self
 
     @property
     def store(self) -> Store:
@@ -88,6 +97,8 @@ class Informer:
 
     def _take(self, outputs: Sequence[watch.Output]) -> None:
         for output in outputs:
+            if not self._keeps_managed_fields:
+                _forget_managed_fields(output)
             for change in self._writer.take(output):
                 for callback in self._subscribers:
                     callback(change)
@@ -107,3 +118,13 @@ class Informer:
                 listed, self._on_listed = self._on_listed, []
                 for callback in listed:
                     callback()
+
+
+def _forget_managed_fields(output: watch.Output) -> None:
+    """Drop the field from objects that nobody else has seen yet."""
+    match output:
+        case watch.Found(objects):
+            for obj in objects:
+                obj["metadata"].pop("managedFields", None)
+        case watch.Applied(obj) | watch.Deleted(obj):
+            obj["metadata"].pop("managedFields", None)
