@@ -26,7 +26,6 @@ from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.http import HTTPTransport
 
-
 CONNECTIONS: Final = 8
 """Connections for the controllers' requests. Both ends are in this process and take 300 KiB each."""
 
