@@ -1,5 +1,6 @@
 """A transport that remembers the writes that went through it."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -12,12 +13,22 @@ class RecordingTransport:
 
     inner: Transport
     writes: list[Request] = field(default_factory=list)
+    _limit: int = 0
+    _reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""
         if request.method != "GET":
             self.writes.append(request)
+            if len(self.writes) == self._limit:
+                self._reached.set()
         return await self.inner.request(request)
+
+    def write_number(self, number: int) -> asyncio.Event:
+        """Forget what was written, and return what happens when so many requests have been sent from now on."""
+        self.writes.clear()
+        self._limit, self._reached = number, asyncio.Event()
+        return self._reached
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
         """Send one request and yield its answer as a stream."""

@@ -20,12 +20,14 @@ from leaderworkerset.api.resources import (
     STATEFULSETS,
     Resource,
 )
+from leaderworkerset.cli import lwsmanager
 from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Change, Informer
 from leaderworkerset.kube.requests import PatchKind
 
-from .cluster import Cluster, Manager
+from .cluster import Cluster, Manager, transport
 from .objects import GATE
 from .state import State, assert_settled
 
@@ -210,6 +212,24 @@ class Space:
     async def close(self, *pods: str) -> None:
         """Let gated pods become unready."""
         await self._set_gates(pods, "False")
+
+    async def versions(self) -> dict[str, str]:
+        """Read the version of every object of the namespace, events left out."""
+        followed = [resource for resource in FOLLOWED if resource is not EVENTS]
+        found = [(resource, await self.client.list(resource, namespace=self.namespace)) for resource in followed]
+        return {
+            f"{resource.kind} {meta.name(obj)}": meta.resource_version(obj)
+            for resource, listing in found
+            for obj in listing.items
+        }
+
+    @asynccontextmanager
+    async def second_manager(self) -> AsyncIterator[None]:
+        """Run another set of controllers beside those of the cluster."""
+        client = Client(transport(self.cluster, "lws"))
+        async with lwsmanager.controllers(client, SystemClock()):
+            yield
+        await client.close()
 
     def key(self, name: str) -> ObjectKey:
         """Return the key of an object of the namespace."""

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,9 @@ from tests.integration.clusters.space import Space, space_of
 from leaderworkerset.kube.client import Client
 
 T = TypeVar("T")
+
+LIMIT = 120.0
+"""Seconds for one test; what it waits for has limits of its own."""
 
 
 @dataclass
@@ -71,8 +74,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
     runner = pyfuncitem.funcargs["runner"]
     assert isinstance(runner, asyncio.Runner)
-    runner.run(pyfuncitem.obj(**arguments))
+    runner.run(_within_limit(pyfuncitem.obj(**arguments)))
     return True
+
+
+async def _within_limit(test: Coroutine[None, None, None]) -> None:
+    async with asyncio.timeout(LIMIT):
+        await test
 
 
 @contextmanager
