@@ -61,7 +61,6 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[settings.level]),
         logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
-        cache_logger_on_first_use=stream is None,
     )
 
 
