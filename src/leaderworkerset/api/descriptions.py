@@ -1,4 +1,4 @@
-"""The words of the full definition: what `kubectl explain` says of every field (docs/adr/0006-installation.md).
+"""The words of the full definition: what `kubectl explain` says of every field (docs/adr/0005-installation.md).
 
 Our own fields are described here. Those of pod templates and claims are described by the API server whose OpenAPI
 document comes in. Shapes never come from there: full and slim flavour differ in descriptions alone.
@@ -92,7 +92,9 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
     (version,) = crd["spec"]["versions"]
     root = version["schema"]["openAPIV3Schema"]
     envelope = definitions["PersistentVolumeClaim"]["properties"]
-    properties = {name: _with(child, envelope[name].get("description")) for name, child in root["properties"].items()}
+    properties = dict(root["properties"])
+    for name in ("apiVersion", "kind"):  # an API server refuses any word on `metadata`
+        properties[name] = _with(properties[name], envelope[name].get("description"))
     for name, struct in (("spec", "LeaderWorkerSetSpec"), ("status", "LeaderWorkerSetStatus")):
         child = _describe(root["properties"][name], struct, definitions)
         properties[name] = _with(child, TEXTS["LeaderWorkerSet", name])

@@ -25,7 +25,8 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
         if deployment is None:
             raise CommandError(f"deployment/{key.name} was deleted while it was waited for")
         missing = missing_for_rollout(deployment, pods.store.list())
-        progress.show(f"deployment/{key.name}: {missing}")
+        if missing:
+            progress.show(f"deployment/{key.name}: {missing}")
         return None if missing else True
 
     try:

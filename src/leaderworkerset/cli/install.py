@@ -111,10 +111,9 @@ async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None
         if options["dry_run"] == "client":
             click.echo(text([obj for _, obj in objects], options["form"]))
             return
+        checked = await installer.check(objects)
         if options["dry_run"] == "server":
-            accepted = await installer.check(objects)
-            if options["form"]:
-                click.echo(text(accepted, options["form"]))
+            click.echo(text([one.object for one in checked], options["form"], [one.word for one in checked]))
             return
         await installer.apply(objects)
         if options["waits"]:
@@ -128,12 +127,16 @@ def say_to(options: dict[str, Any]) -> Callable[[str], None]:
     return partial(click.echo, err=bool(options["form"]))
 
 
-def text(objects: Sequence[JSONObject], form: str | None) -> str:
-    """Return objects as YAML documents, as a List, or by their names."""
+def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
+    """Return objects as YAML documents, as a List, or by their names, each with its word."""
     match form:
         case "yaml":
             return rendering.documents(objects).rstrip("\n")
         case "json":
             return output.as_json({"apiVersion": "v1", "kind": "List", "items": list(objects)})
         case _:
-            return "\n".join(f"{obj['kind'].lower()}/{obj['metadata']['name']} (dry run)" for obj in objects)
+            told = [f" {word}" for word in words] or [""] * len(objects)
+            return "\n".join(
+                f"{obj['kind'].lower()}/{obj['metadata']['name']}{word} (dry run)"
+                for obj, word in zip(objects, told, strict=True)
+            )

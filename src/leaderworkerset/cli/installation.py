@@ -4,6 +4,7 @@ In: the objects that `install/` builds. Out: a line for each to `say`, or one er
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import msgspec
@@ -14,6 +15,7 @@ from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
 from leaderworkerset.cli import serverside
 from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.target import Target
 from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
@@ -43,6 +45,14 @@ def title(resource: Resource, name: str) -> str:
     'service/lws-webhook-service'
     """
     return f"{resource.kind.lower()}/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An object as the API server would have it, and what would be done to it."""
+
+    object: JSONObject
+    word: str
 
 
 class Installer:
@@ -83,39 +93,39 @@ class Installer:
         self._say(f"{title(NAMESPACES, self._namespace)} left as it is: not made by an installation")
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
-    async def apply(self, objects: Objects) -> None:
-        """Apply in order. A fault says that what was reported before it is done, and that trying again is safe."""
-        for resource, obj in objects:
-            try:
-                applied = await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True)
-            except APIError as error:
-                raise CommandError(f"{describe(resource, obj, error)}; fix it and install again") from error
-            self._say(f"{title(resource, meta.name(obj))} {applied.word}")
-
-    async def check(self, objects: Objects) -> list[JSONObject]:
-        """Let the API server check every object, and raise all faults at once; return the objects as it has them.
+    async def check(self, objects: Objects) -> list[Checked]:
+        """Let the API server check every object, and raise all faults at once, so that nothing is installed by half.
 
         What lives in a namespace that is not there yet cannot be checked, and is returned as it was built.
         """
-        accepted, faults = [], []
         is_new = await self._find(NAMESPACES, ObjectKey("", self._namespace)) is None
+        checked: list[Checked] = []
+        faults: list[str] = []
         for resource, obj in objects:
             if is_new and resource.namespaced:
-                word, result = "not checked: its namespace is not there yet", obj
+                checked.append(Checked(obj, "not checked: its namespace is not there yet"))
+                continue
+            try:
+                applied = await self._apply(resource, obj, dry_run=True)
+            except APIError as error:
+                faults.append(describe(resource, obj, error))
             else:
-                try:
-                    applied = await serverside.apply(
-                        self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=True
-                    )
-                except APIError as error:
-                    faults.append(describe(resource, obj, error))
-                    continue
-                word, result = applied.word, applied.object
-            accepted.append(result)
-            self._say(f"{title(resource, meta.name(obj))} {word} (dry run)")
+                checked.append(Checked(applied.object, applied.word))
         if faults:
-            raise CommandError("\n".join(faults))
-        return accepted
+            raise CommandError("\n".join([*faults, "nothing was installed"]))
+        return checked
+
+    async def apply(self, objects: Objects) -> None:
+        """Apply in order. A fault leaves what was reported before it; trying again goes on from there."""
+        for resource, obj in objects:
+            try:
+                applied = await self._apply(resource, obj)
+            except APIError as error:
+                raise CommandError(f"{describe(resource, obj, error)}\nfix it and install again") from error
+            self._say(f"{title(resource, meta.name(obj))} {applied.word}")
+
+    async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
+        return await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=dry_run)
 
     async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
         try:

@@ -1,7 +1,7 @@
 """The manager's identity and what it may do: roles built from what the parts of the manager declare (contract 12.5).
 
 Unlike upstream's, no role reaches secrets beyond the one of the webhooks, writes nodes, or writes the spec of anything
-that the controllers do not make; `docs/adr/0006-installation.md` has the comparison.
+that the controllers do not make; `docs/adr/0005-installation.md` has the comparison.
 """
 
 from collections.abc import Sequence

@@ -54,8 +54,13 @@ def test_only_words_are_added() -> None:
 def test_every_field_is_described() -> None:
     """`kubectl explain` has a line for all of them."""
     wordless = {path for path, field in fields(root(FULL)) if "description" not in field}
-    assert {path for path in wordless if ".metadata." not in path} == set()
-    assert {path.rsplit(".", 1)[1] for path in wordless} <= WORDLESS
+    assert {path for path in wordless if ".metadata." not in path} == {".metadata"}
+    assert {path.rsplit(".", 1)[1] for path in wordless - {".metadata"}} <= WORDLESS
+
+
+def test_the_metadata_of_the_object_itself_has_no_words() -> None:
+    """An API server refuses a definition that says anything of it."""
+    assert root(FULL)["properties"]["metadata"] == {"type": "object"}
 
 
 def test_words_of_pods_are_those_of_the_cluster() -> None:

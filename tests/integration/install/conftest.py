@@ -1,0 +1,128 @@
+"""One control plane for all tests of installing, an administrator at its terminal, and a clean cluster for each test."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+from tests.integration.clusters.kubernetes import build_node
+
+from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.install.settings import NAMESPACE
+
+SECONDS = 180
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
+DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}],
+}
+"""Tells of every request of the manager, and of nobody else's."""
+
+
+@dataclass(frozen=True)
+class Administrator:
+    """Types commands; what they print is the answer."""
+
+    plane: Plane
+    directory: Path
+    audit: Path
+
+    def lws(self, *words: str, code: int = 0, environment: Mapping[str, str] | None = None) -> str:
+        """Run `lws`; return what it prints, or the error where one is expected."""
+        result = self._run([sys.executable, "-m", "leaderworkerset.cli", *words], environment or {}, None)
+        assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
+        return result.stderr if code else result.stdout
+
+    def kubectl(self, *words: str, code: int = 0, objects: Any = None) -> str:
+        """Run `kubectl`, with objects as its standard input; return what it prints."""
+        text = yaml.safe_dump_all(objects) if objects is not None else None
+        result = self._run([str(self.plane.assets / "kubectl"), *words], {}, text)
+        assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
+        return result.stdout + result.stderr
+
+    def get(self, *words: str) -> dict[str, Any] | None:
+        """Return an object as kubectl prints it, None where there is none."""
+        text = self.kubectl("get", "--ignore-not-found", "-o", "json", *words)
+        found: dict[str, Any] | None = json.loads(text) if text.strip() else None
+        return found
+
+    def await_kind(self) -> None:
+        """Wait until LeaderWorkerSets are served and explained."""
+        deadline = time.monotonic() + 30
+        words = [str(self.plane.assets / "kubectl"), "explain", "lws.spec.replicas"]
+        while (result := self._run(words, {}, None)).returncode:
+            assert time.monotonic() < deadline, result.stderr
+            time.sleep(0.1)
+
+    def there(self, *words: str) -> dict[str, Any]:
+        """Return an object that must be there."""
+        found = self.get(*words)
+        assert found is not None, words
+        return found
+
+    def _run(
+        self, words: list[str], environment: Mapping[str, str], text: str | None
+    ) -> "subprocess.CompletedProcess[str]":
+        known = {"KUBECONFIG": str(self.plane.kubeconfig), "HOME": str(self.directory)}
+        return subprocess.run(
+            words,
+            env={**os.environ, **known, **environment},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            input=text,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """Run a control plane that checks owner references and writes down what the manager asks for."""
+    directory = tmp_path_factory.mktemp("plane")
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    (directory / "audit-policy.yaml").write_text(json.dumps(AUDIT))
+    flags = (
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+        f"--audit-policy-file={directory / 'audit-policy.yaml'}",
+        f"--audit-log-path={directory / 'audit.log'}",
+    )
+    with control_plane(assets, directory, flags=flags) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def settled(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Administrator:
+    """Return the administrator of a cluster with nodes."""
+    administrator = Administrator(plane, tmp_path_factory.mktemp("home"), plane.directory / "audit.log")
+    administrator.kubectl("create", "-f", "-", objects=[build_node(index) for index in range(4)])
+    return administrator
+
+
+@pytest.fixture
+def administrator(settled: Administrator) -> Iterator[Administrator]:
+    """Return the administrator of a cluster without a manager; namespace and definition may be left of earlier tests."""
+    yield settled
+    settled.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
+    if settled.get("crd", DEFINITION):
+        settled.kubectl("delete", "lws", "--all", "-A")
+    settled.lws("uninstall", "--keep-crd")
+
+
+@pytest.fixture
+def fresh(administrator: Administrator) -> Administrator:
+    """Return the administrator of a cluster that never saw an installation."""
+    administrator.lws("uninstall", "--delete-leaderworkersets")
+    administrator.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found")
+    return administrator

@@ -1,0 +1,162 @@
+"""The walk of an administrator: install, two managers with the rights of the installed account, groups, an autoscaler,
+a leading manager that is killed in the middle of a scale-up. Nothing is doubled, nothing is missing, nothing was refused.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from tests.integration.clusters.cluster import transport
+from tests.integration.clusters.kubernetes import KubernetesCluster
+from tests.integration.install.conftest import Administrator
+from tests.integration.manager import installation
+from tests.integration.manager.balancer import Balancer
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import Replica, until
+from tests.permissions import Need, missing, unused
+
+from leaderworkerset.api.permissions import Permission
+from leaderworkerset.api.resources import LEADERWORKERSETS, STATEFULSETS
+from leaderworkerset.controllers import permissions as controllers
+from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.kube import permissions as kube
+from leaderworkerset.kube.client import Client
+from leaderworkerset.webhooks import permissions as webhooks
+
+pytestmark = pytest.mark.slow
+
+NAMESPACE = "sample"
+SIZE = 4
+PERMISSIONS = (*controllers.PERMISSIONS, *webhooks.CLUSTER, *webhooks.NAMESPACE, *kube.LEADER_ELECTION, *kube.METRICS)
+FALLBACK = "list"
+"""A verb for API servers that do not stream lists; this one does."""
+
+
+def autoscaler(minimum: int) -> dict[str, Any]:
+    """Return an autoscaler whose lower bound alone makes it scale: there are no metrics on this cluster."""
+    target = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind, "name": "web"}
+    resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": NAMESPACE},
+        "spec": {
+            "scaleTargetRef": target,
+            "minReplicas": minimum,
+            "maxReplicas": minimum + 1,
+            "metrics": [{"type": "Resource", "resource": resource}],
+        },
+    }
+
+
+def route_webhooks(administrator: Administrator, port: int) -> None:
+    """Lead the webhook service to this machine, where the managers run as processes."""
+    external = {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}}
+    namespace = ("-n", "lws-system")
+    patch = json.dumps(external)
+    administrator.kubectl("patch", "service/lws-webhook-service", *namespace, "--type=merge", "-p", patch)
+    for kind in ("mutating", "validating"):
+        operations = [
+            {"op": "add", "path": f"/webhooks/{index}/clientConfig/service/port", "value": port} for index in range(2)
+        ]
+        name = f"{kind}webhookconfiguration/lws-{kind}-webhook-configuration"
+        administrator.kubectl("patch", name, "--type=json", "-p", json.dumps(operations))
+
+
+def audited(administrator: Administrator) -> Iterator[dict[str, Any]]:
+    """Yield the audit events of the manager's account."""
+    for line in administrator.audit.read_text().splitlines():
+        yield json.loads(line)
+
+
+def needs_of(events: Iterable[dict[str, Any]]) -> set[Need]:
+    """Return what the manager asked for."""
+    references = [(event["verb"], event["objectRef"]) for event in events if "objectRef" in event]
+    return {
+        Need(
+            reference.get("apiGroup", ""),
+            "/".join([reference["resource"], *([reference["subresource"]] if "subresource" in reference else [])]),
+            verb,
+            reference.get("name", ""),
+        )
+        for verb, reference in references
+    }
+
+
+def without(verb: str, permissions: Iterable[Permission]) -> list[Permission]:
+    return [
+        Permission(one.resource, tuple(each for each in one.verbs if each != verb), one.subresource, one.names)
+        for one in permissions
+    ]
+
+
+async def walk(administrator: Administrator, client: Client, port: int, managers: list[Replica]) -> None:
+    """Groups come up, are scaled by an autoscaler, and the leading manager dies meanwhile."""
+    leading, other = managers
+    leading.start()
+    await leading.await_ready()
+
+    async def leads() -> bool:
+        return "leader_election_master_status{" in await metrics(client, leading) and await is_leading(client, leading)
+
+    await until(leads, leading)
+    other.start()
+    await other.await_ready()
+    space = Space(client, NAMESPACE)
+    await space.open()
+    await space.create("web", replicas=3, size=SIZE)
+    await space.await_ready("web", 3)
+    await space.assert_whole("web", replicas=3, size=SIZE)
+
+    administrator.kubectl("create", "-f", "-", objects=[autoscaler(12)])
+
+    async def has_begun() -> bool:
+        return len(await space.names(STATEFULSETS)) > 5
+
+    await until(has_begun, *managers, seconds=90)
+    leading.kill()
+    await space.await_ready("web", 12)
+    await space.assert_whole("web", replicas=12, size=SIZE)
+    assert await is_leading(client, other)
+
+
+async def metrics(client: Client, replica: Replica) -> str:
+    status, text = await replica.metrics_with(await installation.token_of(client, MANAGER))
+    assert status == 200, text
+    return text
+
+
+async def is_leading(client: Client, replica: Replica) -> bool:
+    return 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0' in await metrics(client, replica)
+
+
+def test_nothing_is_doubled_missing_or_refused(fresh: Administrator) -> None:
+    """R-ARC-1, R-MGR-3, contract 12.5: two managers, 3 groups of 4, then 12 by the autoscaler."""
+
+    async def scenario() -> None:
+        client = Client(transport(KubernetesCluster(fresh.plane.kubeconfig), "tests"))
+        kubeconfig = fresh.directory / "manager.kubeconfig"
+        await installation.write_kubeconfig(client, fresh.plane.kubeconfig, kubeconfig)
+        managers = [Replica(fresh.directory, name, kubeconfig) for name in ("one", "two")]
+        async with Balancer() as balancer:
+            balancer.backends = [manager.webhooks for manager in managers]
+            route_webhooks(fresh, balancer.port)
+            try:
+                await walk(fresh, client, balancer.port, managers)
+            finally:
+                for manager in managers:
+                    manager.end()
+                await client.close()
+
+    fresh.lws("install", "--wait")
+    asyncio.run(scenario())
+
+    events = list(audited(fresh))
+    refused = [event for event in events if event["annotations"].get("authorization.k8s.io/decision") == "forbid"]
+    assert refused == []
+    needs = needs_of(events)
+    assert missing(PERMISSIONS, needs) == []
+    declared_here = (*webhooks.CLUSTER, *webhooks.NAMESPACE, *kube.LEADER_ELECTION, *kube.METRICS)
+    assert unused(without(FALLBACK, declared_here), needs) == []

@@ -1,0 +1,75 @@
+"""The kustomize base, rendered by the real kubectl: what `lws install` applies, also from an overlay."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.integration.install.conftest import Administrator
+
+from leaderworkerset.install import settings
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+
+pytestmark = pytest.mark.slow
+
+KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
+
+
+def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
+
+
+def built(chosen: Settings) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what an installation applies; the definition's file carries no labels, those are for `lws uninstall`."""
+    objects = by_name(obj for _, obj in build_all(chosen))
+    definition = objects["CustomResourceDefinition", "leaderworkersets.leaderworkerset.x-k8s.io"]
+    del definition["metadata"]["labels"]
+    return objects
+
+
+def rendered(administrator: Administrator, folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    return by_name(yaml.load_all(administrator.kubectl("kustomize", str(folder)), yaml.CSafeLoader))
+
+
+def overlay(directory: Path, **fields: Any) -> Path:
+    """Write an overlay beside nothing else; kustomize takes folders by relative paths only."""
+    base = Path(*[".."] * len(directory.relative_to("/").parts)) / KUSTOMIZE.relative_to("/")
+    content = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [str(base)]}
+    components = [str(base / name) for name in fields.pop("components", [])]
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(content | fields | {"components": components}))
+    return directory
+
+
+def test_the_base_is_what_is_installed(administrator: Administrator) -> None:
+    assert rendered(administrator, KUSTOMIZE) == built(Settings())
+
+
+def test_an_overlay_chooses_namespace_image_and_replicas(administrator: Administrator, tmp_path: Path) -> None:
+    """R-OP-47: references move along, those of the webhooks too."""
+    name, _, tag = settings.IMAGE.partition(":")
+    folder = overlay(
+        tmp_path,
+        namespace="serving",
+        images=[{"name": name, "newName": "example.com/lws", "newTag": "7"}],
+        replicas=[{"name": "lws-controller-manager", "count": 3}],
+    )
+    assert tag
+    assert rendered(administrator, folder) == built(
+        Settings(namespace="serving", image="example.com/lws:7", replicas=3)
+    )
+
+
+def test_the_component_spreads_the_managers(administrator: Administrator, tmp_path: Path) -> None:
+    folder = overlay(tmp_path, components=["components/spread"])
+    assert rendered(administrator, folder) == built(Settings(spread=True))
+
+
+def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
+    """By `kubectl apply --server-side -k` first, by `lws install` later: the latter only adds its labels."""
+    fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
+    lines = fresh.lws("install").splitlines()
+    assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {
+        "customresourcedefinition/leaderworkersets.leaderworkerset.x-k8s.io"
+    }
