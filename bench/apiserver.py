@@ -18,6 +18,8 @@ import multiprocessing
 import os
 import re
 import secrets
+import selectors
+import socket
 import ssl
 import tempfile
 import time
@@ -27,6 +29,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.certificate import build_certificate, server_context
@@ -63,12 +66,21 @@ class Target:
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a connection."""
-        context = None
-        if self.tls:
-            context = ssl.create_default_context()
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        context = self.context() if self.tls else None
         return await asyncio.open_connection("127.0.0.1", self.port, ssl=context, limit=2**22)
+
+    def dial(self) -> socket.socket:
+        """Open a connection that blocks."""
+        connection = socket.create_connection(("127.0.0.1", self.port))
+        return self.context().wrap_socket(connection) if self.tls else connection
+
+    @staticmethod
+    def context() -> ssl.SSLContext:
+        """Return TLS settings that trust everyone: this measures time."""
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
 
     def request(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Build a request."""
@@ -162,33 +174,43 @@ async def create_many(target: Target, prefix: str, seconds: float, pace: float) 
     return latencies
 
 
+def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
+    """Yield what has arrived on a connection."""
+    while True:
+        try:
+            count = connection.recv_into(room)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        if not count:
+            raise SystemExit("the server ended a watch")
+        yield bytes(memoryview(room)[:count])
+
+
 def watcher_process(pipe: Connection, target: Target) -> None:
     """Watch from many connections until told to stop; send how many events each saw, and the sampled delays."""
     delays: list[float] = []
     counts = [0] * WATCHERS
 
-    async def read(number: int, reader: asyncio.StreamReader) -> None:
-        while chunk := await reader.read(2**20):
-            now = time.monotonic()
-            counts[number] += chunk.count(b'{"type":"ADDED"')
-            if number < SAMPLED:
-                delays.extend(now - float(mark) for mark in MARK.findall(chunk))
-
-    async def watch() -> None:
-        version = await current_version(target)
-        connections = [await target.connect() for _ in range(WATCHERS)]
-        async with asyncio.TaskGroup() as group:
-            for number, (reader, writer) in enumerate(connections):
-                writer.write(target.request("GET", f"{PODS}?watch=true&resourceVersion={version}"))
-                await reader.readuntil(b"\r\n\r\n")
-                group.create_task(read(number, reader))
-            pipe.send("ready")
-            await asyncio.to_thread(pipe.recv)
-            for _, writer in connections:
-                writer.close()
-        pipe.send((counts, delays))
-
-    asyncio.run(watch())
+    version = asyncio.run(current_version(target))
+    room = bytearray(2**20)
+    selector = selectors.DefaultSelector()
+    selector.register(pipe, selectors.EVENT_READ)
+    for number in range(WATCHERS):
+        connection = target.dial()
+        connection.sendall(target.request("GET", f"{PODS}?watch=true&resourceVersion={version}"))
+        connection.setblocking(False)
+        selector.register(connection, selectors.EVENT_READ, number)
+    pipe.send("ready")
+    while True:
+        for ready, _ in selector.select():
+            if ready.fileobj is pipe:
+                pipe.send((counts, delays))
+                return
+            for chunk in pieces(ready.fileobj, room):
+                now = time.monotonic()
+                counts[ready.data] += chunk.count(b'{"type":"ADDED"')
+                if ready.data < SAMPLED:
+                    delays.extend(now - float(mark) for mark in MARK.findall(chunk))
 
 
 def percentile(values: list[float], share: float) -> float:
