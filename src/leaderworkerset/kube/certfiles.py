@@ -36,7 +36,7 @@ class CertificateFiles:
     def __init__(self, directory: Path, observer: Observer) -> None:
         self._directory = directory
         self._observer = observer
-        self.chain = b""
+        self._chain = b""
 
     @property
     def exist(self) -> bool:
@@ -44,10 +44,11 @@ class CertificateFiles:
         return (self._directory / CERTIFICATE).exists() and (self._directory / KEY).exists()
 
     def read(self) -> bytes:
-        """Read and check the pair; raise `ConfigError` naming the file."""
+        """Read the pair; check it where it differs from the last; raise `ConfigError` naming the file."""
         try:
             chain = b"".join((self._directory / name).read_bytes().rstrip() + b"\n" for name in (CERTIFICATE, KEY))
-            server_context(chain)
+            if chain != self._chain:
+                server_context(chain)
         except OSError as error:
             self._observer.read_certificate(failed=True)
             raise ConfigError(f"{error.filename}: cannot read: {error.strerror}") from error
@@ -62,16 +63,12 @@ class CertificateFiles:
         complaint = ""
         while True:
             try:
-                chain = await asyncio.to_thread(self._read_if_changed)
-                if chain:
+                chain = self.read()
+                if chain != self._chain:
                     await use(chain)
-                    self.chain, complaint = chain, ""
+                self._chain, complaint = chain, ""
             except ConfigError as error:
                 if str(error) != complaint:
                     complaint = str(error)
                     log.warning("the certificate cannot be used; trying again", error=complaint)
             await asyncio.sleep(INTERVAL)
-
-    def _read_if_changed(self) -> bytes:
-        chain = self.read()
-        return b"" if chain == self.chain else chain

@@ -27,6 +27,7 @@ from leaderworkerset.api.resources import (
     STATEFULSETS,
     Resource,
 )
+from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.embedded.apiserver import builtin
@@ -75,6 +76,7 @@ class Cluster:
         self.server = ApiServer(Store(), _kinds(), self.clock)
         self.client = Client(InProcessTransport(self.server, "tester"))
         self.transport = CountingTransport(self.server, "manager")
+        self.instruments: Instruments = NO_INSTRUMENTS
         self.ready_pods: Callable[[JSONObject], bool] = lambda _: True
 
     @asynccontextmanager
@@ -94,7 +96,10 @@ class Cluster:
         synced = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             client = Client(self.transport)
-            task = group.create_task(run_controllers(client, clock=self.clock, instance="test", synced=synced))
+            running = run_controllers(
+                client, clock=self.clock, instance="test", synced=synced, instruments=self.instruments
+            )
+            task = group.create_task(running)
             await synced.wait()
             yield
             task.cancel()

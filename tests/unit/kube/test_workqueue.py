@@ -165,3 +165,26 @@ def test_a_key_that_is_always_busy_does_not_starve_others() -> None:
         return served
 
     assert run(scenario()) == ["a", "b", "c", "a", "b", "c"]
+
+
+def test_what_waits_can_be_discarded_while_work_under_way_is_finished() -> None:
+    async def scenario() -> None:
+        queue = WorkQueue[str]()
+        for key in "abc":
+            queue.add(key)
+        queue.add_after("later", 10.0)
+        assert await queue.get() == "a"
+        queue.discard()
+        queue.add("d")
+        assert len(queue) == 0
+        assert await queue.get() is None
+        assert await queue.get() is None
+        idle = asyncio.ensure_future(queue.wait_idle())
+        await asyncio.sleep(1)
+        assert not idle.done()
+        queue.done("a")
+        await idle
+        queue.discard()
+        assert await queue.get() is None
+
+    run(scenario())

@@ -58,3 +58,27 @@ def test_an_authority_of_another_kind_is_told() -> None:
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     with pytest.raises(CertificateError, match="must be an RSA or elliptic curve key"):
         certificates.issue(certificates.Certificate(AUTHORITY.certificate, pem), ["a"], NOW)
+
+
+@pytest.mark.parametrize("algorithm", ["ec", "rsa"])
+def test_both_kinds_of_keys_can_sign_each_other(algorithm: certificates.Algorithm) -> None:
+    authority = certificates.create_authority(NOW, algorithm=algorithm)
+    for other in ("ec", "rsa"):
+        serving = certificates.issue(authority, ["a"], NOW, algorithm="rsa" if other == "rsa" else "ec")
+        assert certificates.is_issued_by(serving.certificate, authority.certificate)
+        assert certificates.fits_together(serving)
+        assert not certificates.fits_together(certificates.Certificate(serving.certificate, authority.key))
+
+
+def test_only_an_authority_may_sign() -> None:
+    serving = certificates.issue(AUTHORITY, ["a"], NOW)
+    assert certificates.is_authority(AUTHORITY.certificate)
+    assert not certificates.is_authority(serving.certificate)
+    assert not certificates.is_issued_by(AUTHORITY.certificate, serving.certificate)
+
+
+def test_a_bundle_is_split_into_its_certificates() -> None:
+    serving = certificates.issue(AUTHORITY, ["a"], NOW)
+    both = AUTHORITY.certificate + serving.certificate
+    assert certificates.split(both) == (AUTHORITY.certificate, serving.certificate)
+    assert certificates.split(b"junk") == ()

@@ -1,0 +1,106 @@
+"""Who may read metrics (R-MGR-6)."""
+
+import asyncio
+
+import msgspec
+import pytest
+from aiohttp import ClientSession
+from tests.unit.kube.fakes import ScriptedTransport, answer, failure
+from tests.virtualtime import VirtualClock, run
+
+from leaderworkerset.kube import reviews
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import ConnectionFault
+from leaderworkerset.kube.reviews import ALLOWED_SECONDS, DENIED_SECONDS, LIMIT, Authorizer
+from leaderworkerset.kube.serving import Address, Listener
+from leaderworkerset.kube.transport import Response
+
+USER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["g"], "extra": {"k": ["v"]}}
+KNOWN = answer(201, {"status": {"authenticated": True, "user": USER}})
+UNKNOWN = answer(201, {"status": {}})
+ALLOWED = answer(201, {"status": {"allowed": True}})
+DENIED = answer(201, {"status": {"allowed": False}})
+
+
+@pytest.mark.parametrize(
+    ("header", "script", "status"),
+    [
+        ("", [], 401),
+        ("Basic abc", [], 401),
+        ("Bearer ", [], 401),
+        ("Bearer t", [UNKNOWN], 401),
+        ("Bearer t", [KNOWN, DENIED], 403),
+        ("bearer t", [KNOWN, ALLOWED], 200),
+    ],
+)
+def test_the_answers_of_the_api_server_decide(header: str, script: list[Response], status: int) -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(*script)
+        assert await Authorizer(Client(transport), VirtualClock()).status(header, "/metrics") == status
+        assert len(transport.requests) == len(script)
+
+    run(scenario())
+
+
+def test_the_path_and_the_whole_user_are_asked_about() -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(KNOWN, ALLOWED)
+        await Authorizer(Client(transport), VirtualClock()).status("Bearer t", "/metrics")
+        first, second = (msgspec.json.decode(request.body)["spec"] for request in transport.requests)
+        assert first == {"token": "t"}
+        assert second == {
+            "user": USER["username"],
+            "uid": "",
+            "groups": ["g"],
+            "extra": {"k": ["v"]},
+            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+        }
+
+    run(scenario())
+
+
+def test_answers_are_believed_for_a_short_while() -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(KNOWN, ALLOWED, KNOWN, DENIED, KNOWN, ALLOWED)
+        authorizer = Authorizer(Client(transport), VirtualClock())
+        for expected, wait in ((200, 0.0), (200, ALLOWED_SECONDS), (403, 0.0), (403, DENIED_SECONDS), (200, 0.0)):
+            assert await authorizer.status("Bearer t", "/metrics") == expected
+            await asyncio.sleep(wait)
+        assert len(transport.requests) == 6
+
+    run(scenario())
+
+
+def test_invented_tokens_fill_no_memory() -> None:
+    async def scenario() -> None:
+        authorizer = Authorizer(Client(ScriptedTransport(*[UNKNOWN] * (LIMIT + 10))), VirtualClock())
+        for number in range(LIMIT + 10):
+            await authorizer.status(f"Bearer {number}", "/metrics")
+        assert len(authorizer._verdicts) == LIMIT
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "text"),
+    [
+        ([KNOWN, ALLOWED], 200, "numbers"),
+        ([KNOWN, DENIED], 403, "may not get /metrics"),
+        ([UNKNOWN], 401, "bearer token"),
+        ([ConnectionFault("no answer")], 503, "no answer"),
+        ([failure(403, "Forbidden", "no reviews for you")], 503, "no reviews for you"),
+    ],
+)
+def test_over_http(script: list[Response | Exception], status: int, text: str) -> None:
+    async def scenario() -> None:
+        authorizer = Authorizer(Client(ScriptedTransport(*script)), VirtualClock())
+        served = reviews.application("/metrics", lambda: b"numbers", "text/plain", authorizer)
+        async with (
+            Listener(served, Address("127.0.0.1", 0)) as listener,
+            ClientSession() as client,
+            client.get(f"http://127.0.0.1:{listener.port}/metrics", headers={"authorization": "Bearer t"}) as found,
+        ):
+            assert found.status == status
+            assert text in await found.text()
+
+    asyncio.run(scenario())
