@@ -132,3 +132,18 @@ def test_zero_counts_are_absent_from_the_status() -> None:
     """R-API-10."""
     status = api.LeaderWorkerSetStatus(ready_replicas=2, updated_replicas=0, hpa_pod_selector="a=b")
     assert api.encode_status(status) == {"readyReplicas": 2, "hpaPodSelector": "a=b"}
+
+
+def test_the_status_has_these_fields_and_no_others() -> None:
+    """R-API-9, R-API-10."""
+    status = api.LeaderWorkerSetStatus(
+        conditions=(), ready_replicas=1, updated_replicas=1, replicas=1, hpa_pod_selector="s", observed_generation=1
+    )
+
+    assert api.encode_status(status).keys() == {
+        "readyReplicas",
+        "updatedReplicas",
+        "replicas",
+        "hpaPodSelector",
+        "observedGeneration",
+    }

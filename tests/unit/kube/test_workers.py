@@ -14,6 +14,7 @@ from leaderworkerset.kube.workqueue import WorkQueue
 
 @pytest.mark.parametrize("fault", [LookAgain("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
 def test_a_fault_brings_the_key_again_with_back_off(fault: Exception) -> None:
+    """R-ARC-9: whatever was raised."""
     times: list[float] = []
 
     async def work(_: str) -> None:

@@ -412,3 +412,11 @@ def test_leaders_wait_for_a_statefulset_controller() -> None:
     observed = rolling(ready_groups(LWS, 4, key="older"), observedGeneration=7)
 
     assert reconcile(observed, builders.NOW) == Plan()
+
+
+def test_everything_is_written_where_the_leaderworkerset_is() -> None:
+    """R-ARC-10: all objects live in its namespace."""
+    obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
+    actions = reconcile(Observed(leaderworkerset=obj), builders.NOW).actions
+
+    assert [meta.namespace(one.object) for one in actions if isinstance(one, Create | Apply)] == ["elsewhere"] * 3

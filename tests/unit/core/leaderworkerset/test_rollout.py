@@ -130,6 +130,29 @@ def test_a_missing_replicas_annotation_counts_as_edited_replicas() -> None:
     assert step == Step(Case.REPLICAS_EDITED, 2, 4)
 
 
+@pytest.mark.parametrize(
+    ("states", "replicas", "expected"),
+    [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
+)
+def test_a_partition_with_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
+    """Q-9, W-25: with a partition the set is never at rest, so that groups that are not ready cost a surge group."""
+    limits = rollout.Budget(replicas=3, partition=2, unavailable=1, surge=1)
+
+    step = rollout.next_step(limits, Current(replicas, 2, "3"), seen(states))
+
+    assert (step.partition, step.replicas) == expected
+
+
+@pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])
+def test_a_partition_beyond_the_replicas_freezes_the_groups_and_keeps_the_surge(states: str, replicas: int) -> None:
+    """Q-35, R-ROLL-2, W-21."""
+    limits = rollout.Budget(replicas=3, partition=5, unavailable=0, surge=1)
+
+    step = rollout.next_step(limits, Current(4, 5, "3"), seen(states))
+
+    assert (step.partition, step.replicas) == (5, replicas)
+
+
 def group(index: int, *, name: str = "web", workers_index: str | None = None) -> Group:
     workers = Workers(is_ready=True, revision="new", group_index=workers_index or str(index))
     return Group(

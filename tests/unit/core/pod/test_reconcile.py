@@ -98,7 +98,7 @@ def test_workers_wait_for_a_ready_leader_where_they_shall() -> None:
 
 
 def test_a_missing_revision_is_waited_for() -> None:
-    """R-WSTS-1i."""
+    """R-WSTS-1 (i), Q-24."""
     leader = builders.leader_pod(LWS, key="unknown")
 
     assert reconcile(new_group(leader=leader), builders.NOW) == Plan(requeue_after=1.0)
@@ -158,6 +158,13 @@ def test_a_pod_without_its_labels_is_an_error(label: str) -> None:
     assert reconcile(group(leader=pod), builders.NOW) == Plan(
         error=f"pod default/web-0: {label} label is unexpected missing"
     )
+
+
+def test_a_worker_leads_nothing() -> None:
+    """R-POD-2: nothing is built for it, whatever is missing."""
+    worker = builders.worker_pod(builders.leader_pod(LWS))
+
+    assert reconcile(Observed(leader=worker, leaderworkerset=LWS), builders.NOW) == Plan()
 
 
 def test_a_failed_worker_whose_name_tells_no_leader_is_an_error() -> None:

@@ -47,6 +47,14 @@ def test_only_two_policies_recreate(policy: str, *, active: bool) -> None:
     assert (restart.failed_pod(found, failing) is not None) is active
 
 
+def test_the_policy_that_lives_decides_about_older_groups_and_failures() -> None:
+    """Q-14, Q-18: a restart from the time of another policy counts as soon as the policy recreates."""
+    failing = members(builders.worker_pod(LEADER, restarts=1))
+
+    assert restart.failed_pod(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
+    assert restart.failed_pod(lws(image="app:2"), failing) is not None
+
+
 @pytest.mark.parametrize(
     ("pod", "failed"),
     [

@@ -1,0 +1,88 @@
+"""Print for each rule of the contract the tests that prove it and where they run: `python -m tests.contract [--run]`.
+
+Without `--run` tests are only collected; with it those that cite a rule are run, and a rule counts by tests that passed.
+Ends with 1 where a required rule has no proof. `-v` prints the tests' names.
+"""
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.contract.rules import ELSEWHERE, NO_BEHAVIOUR, Place, Proof, cited, defined, prove, uncovered
+
+ROOT = Path(__file__).parents[2]
+CONTRACT = ROOT / "docs" / "reference" / "contract.md"
+
+
+class Witness:
+    """Notes what pytest collects, and what passes; runs nothing that cites no rule."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.passed: set[str] = set()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep the tests that cite a rule."""
+        for item in items:
+            assert isinstance(item, pytest.Function)
+            self.texts[item.nodeid] = text_of(item)
+        items[:] = [item for item in items if cited(self.texts[item.nodeid])]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what passed."""
+        if report.when == "call" and report.passed:
+            self.passed.add(report.nodeid)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line."""
+    is_run = "--run" in arguments
+    witness = Witness()
+    options = ["-q", "-p", "no:cacheprovider", "--no-header", str(ROOT / "tests")]
+    pytest.main(options if is_run else ["--collect-only", "-qqq", *options], plugins=[witness])
+    tests = [(test, text) for test, text in witness.texts.items() if not is_run or test in witness.passed]
+    proofs = prove(tests)
+    rules = defined(CONTRACT.read_text())
+    for rule in rules:
+        print_rule(rule, proofs.get(rule, []), show_tests="-v" in arguments)
+    open_rules = list(uncovered(rules, proofs))
+    chapters = {chapter(rule) for rule in rules}
+    unknown = sorted(rule for rule in proofs if rule not in rules and chapter(rule) in chapters)
+    proved = sum(rule in proofs for rule in rules)
+    say(f"{len(rules)} rules, {proved} cited by tests, {len(open_rules)} open: {' '.join(open_rules) or 'none'}")
+    if unknown:
+        say(f"cited, but not in the contract: {' '.join(unknown)}")
+    return 1 if open_rules or unknown else 0
+
+
+def text_of(item: pytest.Function) -> str:
+    """Return what the test says it proves; where it names no rule itself, its module speaks for it."""
+    own = item.obj.__doc__ or ""
+    return own if cited(own) else item.module.__doc__ or ""
+
+
+def print_rule(rule: str, proofs: list[Proof], *, show_tests: bool) -> None:
+    """Print one line per rule."""
+    counts = Counter(proof.place for proof in proofs)
+    places = "  ".join(f"{place} {counts[place]:>3}" for place in Place)
+    reason = NO_BEHAVIOUR.get(rule) or next((ELSEWHERE[key] for key in ELSEWHERE if rule.startswith(key)), "")
+    say(f"{rule:<12}{places}  {'' if proofs else reason or 'OPEN'}".rstrip())
+    if show_tests:
+        for name in sorted({re.sub(r"\[.*", "", proof.test) for proof in proofs}):
+            say(f"    {name}")
+
+
+def chapter(rule: str) -> str:
+    """Return the chapter of a rule; other contracts have other chapters."""
+    return rule.rpartition("-")[0]
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""The rules of docs/reference/contract.md and the tests that cite them.
+
+In: the text of the contract; test items as pytest collects them. Out: which rule is proved by which tests, and where
+those run: on the core (pure functions and single parts), on the embedded cluster, on Kubernetes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+RULE: Final = re.compile(r"\b([RQ])-(?:([A-Z]+)-)?(\d+)")
+DEFINITION: Final = re.compile(r"^(?:- \*\*|\| )([RQ]-(?:[A-Z]+-)?\d+(?:\.\.\d+)?)†?(?:\*\*| \|)", re.MULTILINE)
+RANGE: Final = re.compile(r"\b([RQ]-(?:[A-Z]+-)?)(\d+) (?:to|and up to) \1(\d+)")
+
+ELSEWHERE: Final = {
+    "R-GANG": "gang scheduling",
+    "R-MGR": "the manager's flags and endpoints",
+    "R-CFG": "the configuration file",
+    "R-CERT": "certificates of an installation",
+    "R-API-4": "conversion stanza of kustomize and Helm",
+    "R-API-6": "the Helm copy of the CRD",
+    "R-API-11": "a Go type that only DisaggregatedSet uses",
+}
+"""Rules that belong to the installation of the manager, or to gang scheduling: not required here."""
+
+NO_BEHAVIOUR: Final = {
+    "Q-20": "mismatches within upstream's documentation",
+    "Q-29": "remarks in upstream's code",
+    "Q-30": "the Helm chart",
+}
+"""Quirks that nobody can observe in a cluster."""
+
+
+class Place(StrEnum):
+    """Where a test runs."""
+
+    CORE = "core"
+    EMBEDDED = "embedded"
+    KUBERNETES = "Kubernetes"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One test: its node id and where it runs."""
+
+    test: str
+    place: Place
+
+
+def defined(contract: str) -> list[str]:
+    """Return the ids of all rules and quirks in the order of the contract."""
+    return [rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1])]
+
+
+def _expand(text: str) -> list[str]:
+    """Write out `R-VAL-10..12`."""
+    head, separator, last = text.partition("..")
+    if not separator:
+        return [head]
+    stem, first = head.rsplit("-", 1)
+    return [f"{stem}-{number}" for number in range(int(first), int(last) + 1)]
+
+
+def cited(text: str) -> set[str]:
+    """Return the rules that a text names, ranges written out.
+
+    >>> sorted(cited("R-ROLL-1 to R-ROLL-3, and Q-5"))
+    ['Q-5', 'R-ROLL-1', 'R-ROLL-2', 'R-ROLL-3']
+    """
+    text = " ".join(text.split())
+    ranged = {f"{stem}{n}" for stem, first, last in RANGE.findall(text) for n in range(int(first), int(last) + 1)}
+    return ranged | {match[0] for match in RULE.finditer(text)}
+
+
+def place_of(test: str) -> Place:
+    """Tell from its id where a test runs."""
+    if "kubernetes" in test.partition("[")[2]:
+        return Place.KUBERNETES
+    if "embedded" in test.partition("[")[2] or test.startswith(("tests/unit/controllers/", "tests/e2e/")):
+        return Place.EMBEDDED
+    return Place.CORE
+
+
+def prove(tests: Iterable[tuple[str, str]]) -> dict[str, list[Proof]]:
+    """Return the proofs by rule; `tests` are ids with what their docstrings and those of their modules say."""
+    proofs: dict[str, list[Proof]] = {}
+    for test, text in tests:
+        for rule in cited(text):
+            proofs.setdefault(rule, []).append(Proof(test, place_of(test)))
+    return proofs
+
+
+def is_required(rule: str) -> bool:
+    """Tell whether a test must cite the rule."""
+    return rule not in NO_BEHAVIOUR and not any(rule == key or rule.startswith(f"{key}-") for key in ELSEWHERE)
+
+
+def uncovered(rules: Iterable[str], proofs: dict[str, list[Proof]]) -> Iterator[str]:
+    """Yield the required rules that no test cites."""
+    return (rule for rule in rules if is_required(rule) and rule not in proofs)

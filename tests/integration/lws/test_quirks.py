@@ -1,0 +1,96 @@
+"""What the Go controller does oddly, and clients got used to: the same here, on both clusters."""
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.resources import LEADERWORKERSETS, SERVICES
+from leaderworkerset.kube.errors import Invalid
+
+NOTE = "example.com/note"
+
+
+def is_available(state: State) -> None:
+    """Expect that the LeaderWorkerSet says so of its last generation."""
+    obj = state.leaderworkersets["web"]
+    assert meta.status(obj)["observedGeneration"] == meta.generation(obj)
+    assert meta.is_condition_true(obj, "Available")
+
+
+async def test_annotations_reach_all_sets_and_stay_on_those_of_workers(space: Space) -> None:
+    """Q-21, R-LSTS-2, R-WSTS-3: the leader set follows, worker sets keep what was when they were made."""
+    await space.create(lws(replicas=1, size=2, annotations={NOTE: "old"}))
+    await space.settled()
+    await space.patch({"metadata": {"annotations": {NOTE: "new"}}})
+
+    def has_followed(state: State) -> None:
+        assert meta.annotations(state.statefulsets["web"])[NOTE] == "new"
+
+    state = await space.until(has_followed)
+    assert meta.annotations(state.statefulsets["web-0"])[NOTE] == "old"
+    assert NOTE not in meta.annotations(state.pods["web-0"])
+
+
+async def test_a_service_of_the_user_is_left_alone(space: Space) -> None:
+    """Q-27, R-SVC-4: known by its name alone, neither adopted nor changed."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web"},
+        "spec": {"clusterIP": "None", "selector": {"own": "one"}},
+    }
+    before = await space.create(service, SERVICES)
+    await space.create(lws(replicas=1, size=2))
+    await space.until(is_available)
+
+    assert (await space.get(SERVICES, "web"))["spec"] == before["spec"]
+    assert meta.controller_of(await space.get(SERVICES, "web")) is None
+
+
+async def test_the_restart_policy_that_lives_decides_about_groups_of_older_revisions(space: Space) -> None:
+    """Q-14: a group held back by the partition is not recreated once the policy is None."""
+    await space.create(lws(replicas=1, size=2, rollout={"partition": 1}))
+    await space.until(is_available)
+    edited = await space.edit_template(restartPolicy="None")
+    old = meta.uid(space.state.pods["web-0"])
+
+    def is_seen(state: State) -> None:
+        assert meta.status(state.leaderworkersets["web"])["observedGeneration"] == meta.generation(edited)
+
+    await space.until(is_seen)
+    await space.restart_container("web-0-1")
+
+    def is_restarted(state: State) -> None:
+        assert meta.status(state.pods["web-0-1"])["containerStatuses"][0]["restartCount"] == 1
+
+    await space.until(is_restarted)
+    await space.until(is_available)
+
+    assert meta.uid(space.state.pods["web-0"]) == old
+
+
+async def test_an_empty_startup_policy_is_refused_and_an_empty_strategy_filled_in(space: Space) -> None:
+    """Q-33: typed clients send both."""
+    with pytest.raises(Invalid, match="startupPolicy"):
+        await space.create(lws(startupPolicy=""))
+
+    obj = lws(replicas=0)
+    created = await space.create(obj | {"spec": obj["spec"] | {"rolloutStrategy": {"type": ""}}})
+
+    assert created["spec"]["rolloutStrategy"]["type"] == "RollingUpdate"
+
+
+async def test_a_percent_sign_in_a_fault_stays_one(space: Space) -> None:
+    """Q-11: texts of events are no formats."""
+    template = pod_template()
+    template["spec"]["containers"][0]["env"] = [{"name": "100%d", "value": ""}, {"name": "a=b", "value": "%s"}]
+    await space.create(lws(replicas=1, size=1, template={"workerTemplate": template}))
+
+    def is_told(state: State) -> None:
+        notes = [str(event.get("note")) for event in state.events.values() if event.get("type") == "Warning"]
+        assert any("a=b" in note and "MISSING" not in note for note in notes)
+
+    await space.until(is_told)
+    assert (await space.get(LEADERWORKERSETS, "web"))["spec"]["replicas"] == 1
