@@ -39,7 +39,7 @@ async def _define(transport: Transport) -> None:
     served = Request("GET", "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets")
     async with asyncio.timeout(20):
         while (await transport.request(served)).status != 200:
-            await asyncio.sleep(0.05)  # noqa: ASYNC110 - a discovery path tells no events
+            await asyncio.sleep(0.05)
 
 
 @pytest.fixture

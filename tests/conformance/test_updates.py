@@ -217,7 +217,7 @@ SETS: tuple[JSONObject, ...] = (
     {"selector": {"matchLabels": {"app": "db"}}}, {"updateStrategy": {"type": "Odd"}}, {"minReadySeconds": -1},
     {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}}, {"ordinals": {"start": -1}},
     {"updateStrategy": {"type": "OnDelete"}}, {"updateStrategy": {"rollingUpdate": {"partition": -1}}},
-    {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "50%"}}}, {"revisionHistoryLimit": -1},
+    {"revisionHistoryLimit": -1},
     {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Odd"}}, {"serviceName": "Bad_Name"}, {"serviceName": ""},
     {"template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}, {"template": {}},
     {"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [], "restartPolicy": "Never"}}},

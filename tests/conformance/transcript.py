@@ -28,6 +28,7 @@ MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TOKEN: Final = re.compile(r"('continue': ')[^']{12,}")
 VERSION: Final = re.compile(r"('resourceVersion': ')(\d+)")
+RECORD: Final = re.compile(r"(?<=ResourceVersion in record \()\d+")
 AGE: Final = re.compile(r"\d+s")
 WATCH_SECONDS: Final = 5
 USER_AGENT: Final = "conformance/1"
@@ -69,7 +70,8 @@ class Session:
         answer = await self.transport.request(Request(method, path, pairs, headers, content))
         decoded = bytes_of(answer.body, raw) if raw else decode(answer.body)
         words = f"{method} {path} {dict(pairs) or ''}".strip()
-        self.entries.append(Entry(words, answer.status, answer.headers.get("warning", ""), decoded))
+        warning = answer.headers.get("warning", "").split(", 299 - ")[-1].removeprefix("299 - ")  # of several the last
+        self.entries.append(Entry(words, answer.status, warning, decoded))
         return decoded
 
     def path(self, resource: Resource, name: str = "", subresource: str = "") -> str:
@@ -202,7 +204,7 @@ class Names:
     def text(self, text: str) -> str:
         """Return a text with names in it replaced."""
         text = UID.sub(lambda match: self.uids.setdefault(match[0], f"uid-{len(self.uids) + 1}"), text)
-        return MOMENT.sub("<time>", text)
+        return RECORD.sub("<version>", MOMENT.sub("<time>", text))
 
     def _object(self, value: JSONObject) -> JSONObject:
         result = {self.text(name): self.value(child) for name, child in value.items() if name != "metadata"}

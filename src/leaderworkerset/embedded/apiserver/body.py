@@ -64,7 +64,19 @@ def read_object(call: Call) -> JSONObject:
     obj = parse(call.body, media_type(call.headers))
     if not isinstance(obj, dict):
         raise refusal.bad_request("couldn't get version/kind; json parse error: the body is no object")
+    if call.served.custom and not obj.get("kind"):
+        what = call.served.resource.kind
+        raise refusal.bad_request(
+            f"the object provided is unrecognized (must be of type {what}): Object 'Kind' is missing"
+        )
+    if call.served.custom and not obj.get("apiVersion"):
+        raise refusal.bad_request(_version_text(call, ""))
     return identified(call, obj)
+
+
+def _version_text(call: Call, found: str) -> str:
+    expected = call.served.resource.api_version
+    return f"the API version in the data ({found}) does not match the expected API version ({expected})"
 
 
 def identified(call: Call, obj: JSONObject) -> JSONObject:
@@ -72,14 +84,10 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     resource = call.served.resource
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
     metadata = obj.get("metadata")
-    if kind != resource.kind:
-        version = str(api_version).rpartition("/")[2]
-        why = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: the object is of another kind'
-    elif api_version != resource.api_version:
-        why = (
-            f"the API version in the data ({api_version}) does not match the expected API version"
-            f" ({resource.api_version})"
-        )
+    if api_version != resource.api_version:
+        why = _version_text(call, str(api_version))
+    elif kind != resource.kind:
+        why = f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}: the object is of another kind'
     elif metadata is not None and not isinstance(metadata, dict):
         why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is no object'
     else:

@@ -23,7 +23,10 @@ async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
     try:
         return await create_object(backend, call, sent, chosen), chosen
     except Exists as error:
-        raise refusal.already_exists(call.served.resource, meta.name(sent) or error.name) from error
+        name = meta.name(sent) or error.name
+        stored = backend.store.get(call.served.key(call.namespace, name))
+        deleting = stored is not None and meta.is_deleting(stored)
+        raise refusal.already_exists(call.served.resource, name, deleting=deleting) from error
 
 
 async def create_object(

@@ -81,7 +81,9 @@ class CustomKind:
         identity = typed.normalize("PartialObjectMetadata", new)
         content = self.structural.normalize({name: value for name, value in new.items() if name not in IDENTITY})
         if operation == "status" and old is not None:
-            rest = {name: value for name, value in old.items() if name != "status"}
+            entries = {name: value for name, value in identity["metadata"].items() if name == "managedFields"}
+            metadata = {name: value for name, value in old["metadata"].items() if name != "managedFields"} | entries
+            rest = {name: value for name, value in old.items() if name != "status"} | {"metadata": metadata}
             return {**rest, "status": content["status"]} if "status" in content else rest
         obj = identity | {name: value for name, value in content.items() if name not in IDENTITY}
         if self.has_status:
@@ -113,7 +115,8 @@ class CustomKind:
         for path in (self.scale.spec_replicas, self.scale.status_replicas):
             for value in jsonpath.parse(path)(obj):
                 if not isinstance(value, int) or isinstance(value, bool):
-                    text = f"{path} accessor error: {_text(value)} is of the type {_go_type(value)}, expected int64"
+                    shown = int(value) if isinstance(value, float) and value.is_integer() else value
+                    text = f"{path} accessor error: {_text(shown)} is of the type {_go_type(value)}, expected int64"
                     yield invalid(path, 0, text)
                 elif value < 0:
                     yield invalid(path, value, "should be a non-negative integer")

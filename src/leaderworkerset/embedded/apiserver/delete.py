@@ -59,6 +59,7 @@ class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
 class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
     """The body of a deletion."""
 
+    kind: str = "DeleteOptions"
     grace: int | None = msgspec.field(name="gracePeriodSeconds", default=None)
     propagation_policy: str | None = None
     orphan_dependents: bool | None = None
@@ -111,7 +112,7 @@ def delete_now(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
 def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject, *, dry_run: bool) -> Outcome:
     finished = is_finished(marked)
     if dry_run:
-        return Outcome(marked, finished)
+        return Outcome(stored if finished and not _is_graceful(call) else marked, finished)
     if finished and not _is_graceful(call):
         return Outcome(backend.store.delete(call.key, stored), removed=True)
     current = stored if marked == stored else backend.store.update(call.key, marked, stored)
@@ -194,6 +195,8 @@ def read_options(call: Call) -> DeleteOptions:
         told = msgspec.convert(sent, SentOptions)
     except msgspec.ValidationError as error:
         raise refusal.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
+    if told.kind != "DeleteOptions":
+        raise refusal.bad_request(f'no kind "{told.kind}" is registered for deletions: the body must be DeleteOptions')
     query = call.query
     in_query = call.flag("orphanDependents") if "orphanDependents" in query else None
     chosen = DeleteOptions(
@@ -220,7 +223,8 @@ def _faults(chosen: DeleteOptions) -> list[FieldError]:
 
 
 def _dry_run_faults(values: Iterable[str]) -> list[FieldError]:
-    return [not_supported("dryRun", value, ["All"]) for value in values if value != "All"]
+    listed = list(values)
+    return [not_supported("dryRun", listed, ["All"])] if listed != ["All"] else []
 
 
 def success(call: Call, obj: JSONObject) -> JSONObject:

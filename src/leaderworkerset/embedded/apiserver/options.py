@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from leaderworkerset.api.field import FieldError, not_supported
+from leaderworkerset.api.field import FieldError, invalid, not_supported
+from leaderworkerset.api.field import Kind as FieldKind
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.call import Call
@@ -32,13 +33,25 @@ def parse(call: Call, kind: OptionsKind) -> WriteOptions:
     faults: list[FieldError] = []
     dry_run = call.query.get("dryRun", "")
     if dry_run not in {"", "All"}:
-        faults.append(not_supported("dryRun", dry_run, ["All"]))
+        faults.append(not_supported("dryRun", [dry_run], ["All"]))
     validation = call.query.get("fieldValidation", "")
     if validation not in VALIDATIONS:
         faults.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
+    faults += manager_faults(call.query.get("fieldManager", ""))
     if faults:
         raise refusal.invalid("meta.k8s.io", kind, "", faults)
     return WriteOptions(dry_run == "All", manager(call), VALIDATIONS[validation])
+
+
+def manager_faults(name: str) -> list[FieldError]:
+    """Return what is wrong with the name of a field manager."""
+    if len(name.encode()) > LONGEST_MANAGER:
+        return [FieldError(FieldKind.TOO_LONG, "fieldManager", detail=f"may not be more than {LONGEST_MANAGER} bytes")]
+    unprintable = ((index, one) for index, one in enumerate(name) if not one.isprintable())
+    return [
+        invalid("fieldManager", name, f"invalid character U+{ord(one):04X} (at position {index})")
+        for index, one in unprintable
+    ]
 
 
 def manager(call: Call) -> str:

@@ -25,6 +25,7 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 Patcher: TypeAlias = Callable[[JSONObject], JSON]
 
+STATUS_PARTS: Final = {"apiVersion", "kind", "metadata", "status"}
 ACCEPTED: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
@@ -94,12 +95,25 @@ async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[in
         if backend.store.get(call.key) is not None:
             edit = Edit(operation_of(call), wanted, owned=True)
             return 200, await update.edit_object(backend, call, edit, chosen), chosen
-        if call.subresource or meta.uid(applied):
+        if call.subresource:
             raise refusal.not_found(call.served.resource, call.name)
+        if meta.uid(applied):
+            why = (
+                f"uid mismatch: the provided object specified uid {meta.uid(applied)}, and no existing object was found"
+            )
+            raise refusal.conflict(call.served.resource, call.name, why)
         try:
             return 201, await create.create_object(backend, call, wanted(None), chosen, owned=True), chosen
         except Exists:
             continue
+
+
+def _writable(call: Call, applied: JSONObject) -> JSONObject:
+    """Return what may be written this way: all but the status, or the status only."""
+    if call.subresource == "status":
+        return {name: value for name, value in applied.items() if name in STATUS_PARTS}
+    unwritable = {"status"} if call.served.kind.has_status else set()
+    return {name: value for name, value in applied.items() if name not in unwritable}
 
 
 def _applied(call: Call) -> JSONObject:
@@ -107,16 +121,17 @@ def _applied(call: Call) -> JSONObject:
     content = body.parse_yaml(call.body) if not call.body.lstrip().startswith(b"{") else body.parse_json(call.body)
     if not isinstance(content, dict):
         raise refusal.bad_request("error decoding YAML: the body is no object")
+    kind, resource = content.get("kind"), call.served.resource
+    if kind and kind != resource.kind:
+        raise refusal.bad_request(f"invalid object type: /{content.get('apiVersion')}, Kind={kind}")
     applied = body.identified(call, content)
-    if not meta.name(applied):
-        applied = {**applied, "metadata": {**meta.metadata(applied), "name": call.name}}
     body.require_name(call, applied)
+    applied = _writable(call, applied)
     unknown = call.served.kind.unknown_fields(applied)
     if unknown:
-        place = f"{call.namespace}/{call.name}" if call.namespace else f"/{call.name}"
-        resource = call.served.resource
+        place = f"{(content.get('metadata') or {}).get('namespace', '')}/{call.name}"
         faults = [f".{path}: field not declared in schema" for path in unknown]
         listed = faults[0] if len(faults) == 1 else "errors:\n" + "\n".join(f"  {fault}" for fault in faults)
-        what = f"({place}; {resource.api_version}, Kind={resource.kind})"
+        what = f"({place}; {resource.group}/{resource.version}, Kind={resource.kind})"
         raise refusal.Refusal(500, "", f"failed to create typed patch object {what}: {listed}")
     return applied

@@ -96,9 +96,12 @@ def too_large(limit: int) -> Refusal:
     return Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
-def already_exists(resource: Resource, name: str) -> Refusal:
-    """Build the refusal to create what exists."""
-    return Refusal(409, "AlreadyExists", f'{resource.group_resource} "{name}" already exists', _details(resource, name))
+def already_exists(resource: Resource, name: str, *, deleting: bool = False) -> Refusal:
+    """Build the refusal to create what exists, if only until its deletion has come to its end."""
+    text = f'{resource.group_resource} "{name}" already exists'
+    if deleting:
+        text = f"object is being deleted: {text}"
+    return Refusal(409, "AlreadyExists", text, _details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str) -> Refusal:

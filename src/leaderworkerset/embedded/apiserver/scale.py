@@ -48,6 +48,8 @@ async def update_scale(backend: Backend, call: Call) -> JSONObject:
     """Set the replicas of an object to those of the Scale in the body."""
     chosen = options.parse(call, "UpdateOptions")
     sent = body.parse(call.body, body.media_type(call.headers))
+    if isinstance(sent, dict):
+        body.require_name(call, sent)
     return await _scale(backend, call, chosen, lambda _: sent)
 
 

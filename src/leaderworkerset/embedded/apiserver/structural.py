@@ -120,7 +120,7 @@ class Structural:
         for name, child in value.items():
             known = properties.get(name, self.values)
             if known is not None:
-                if child is None and name in defaults and not known.nullable:
+                if child is None and not known.nullable:
                     continue
                 result[name] = known.normalize(child)
             elif self.preserves or name in self.always_kept:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from leaderworkerset.api.field import FieldError, Kind
+from leaderworkerset.api.field import FieldError, Kind, not_supported
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import list as listing
 from leaderworkerset.embedded.apiserver import refusal, selection
@@ -74,8 +74,10 @@ def check(call: Call) -> None:
         text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
     else:
         return
-    fault = FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)
-    raise refusal.invalid("meta.k8s.io", "ListOptions", "", [fault])
+    faults = [FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)]
+    if match not in {"", "NotOlderThan"}:
+        faults.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
+    raise refusal.invalid("meta.k8s.io", "ListOptions", "", faults)
 
 
 class Lines:

@@ -36,6 +36,8 @@ def apply(
     if mine is not None:
         merged = _without_abandoned(kind.schema, merged, mine.fields, [wanted, *(other.fields for other in others)])
     others = _settle_conflicts(kind, before, merged, others, force=force)
+    if live is not None and merged == _without_entries(live):  # only what changes something has a time
+        writer = replace(writer, time=mine.writer.time if mine is not None else "")
     return ownership.with_entries(merged, [*others, Entry(writer, wanted)])
 
 
@@ -47,7 +49,7 @@ def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]
         return entries
     found = fieldset.compare(kind.schema, kind.blank, live)
     fields = ownership.tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
-    first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="")
+    first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
     return [Entry(first, fields)]
 
 
@@ -94,7 +96,6 @@ def _describe(writer: Writer) -> str:
         text += f" with subresource {render(writer.subresource)}"
     if writer.operation == "Update":
         text += f" using {writer.api_version}"
-        text += f" at {writer.time}" if writer.time else ""
     return text
 
 

@@ -183,6 +183,8 @@ def of_applied(schema: Schema, value: JSON) -> FieldSet:
             if child == [] and is_granular(described, child) and is_named(schema, name):
                 continue  # an empty list with keys names nothing
             node = of_applied(described, child)
+            if child and not node and is_named(schema, name) and is_granular(described, child):
+                continue  # nor does an object in which nothing is named
             result[f"f:{name}"] = node if is_named(schema, name) else _node(node, member=True)
         return result
     for element, item in keyed(schema, value).items():

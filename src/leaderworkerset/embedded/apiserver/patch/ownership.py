@@ -55,7 +55,7 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     """Return `new` with its entries after an ordinary create or update; `anew`: those there were do not count."""
     before = old if old is not None else kind.blank
     entries = [] if anew else read(new) or read(before)
-    if not entries and kind.lazily_owned:
+    if not entries and (old is not None or kind.lazily_owned):  # an object that nobody owned stays so until an apply
         return with_entries(new, ())
     found = fieldset.compare(kind.schema, before, new)
     taken = tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
