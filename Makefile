@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit integration e2e bench generate lock clean
+.PHONY: help setup demo fmt check test unit integration e2e controlplane bench generate lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,11 +36,20 @@ check: setup ## format, lint, types, import contracts, generated files
 generate: setup ## write the generated manifests below deploy/
 	$(BIN)/python deploy/generate.py
 
-test: setup ## all tests
+test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest
 
 unit: setup ## the fast tests
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit tests/property
+
+integration: setup controlplane ## the tests on the embedded cluster and on a real control plane
+	$(BIN)/pytest tests/integration tests/conformance
+
+e2e: setup ## the tests of the command line, with real processes
+	$(BIN)/pytest tests/e2e
+
+controlplane: setup ## build the control plane that the tests run on, where it is not yet
+	@$(BIN)/python -m tests.controlplane.build
 
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/runtime.lock pyproject.toml

