@@ -90,3 +90,4 @@ VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
     namespaced=False,
 )
 LEADERWORKERSETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+DISAGGREGATED_SETS = Resource("disaggregatedset.x-k8s.io", "v1", "disaggregatedsets", "DisaggregatedSet")

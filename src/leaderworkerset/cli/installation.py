@@ -12,7 +12,14 @@ import msgspec
 from leaderworkerset.api import descriptions, meta
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
+from leaderworkerset.api.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    DISAGGREGATED_SETS,
+    NAMESPACES,
+    Resource,
+)
 from leaderworkerset.cli import serverside
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.serverside import Applied
@@ -21,6 +28,7 @@ from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import APIError, Invalid, NotFound
+from leaderworkerset.kube.requests import Selection
 from leaderworkerset.kube.transport import Request
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
@@ -72,6 +80,18 @@ class Installer:
             raise CommandError(
                 f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}:"
                 f" repeat with -n {min(there)}, or uninstall it there first"
+            )
+
+    async def check_tenants(self) -> None:
+        """Raise where the Go manager serves kinds that this one does not: nobody would look after them any more."""
+        try:
+            page = await self._client.list_page(Selection(DISAGGREGATED_SETS), limit=1)
+        except NotFound:
+            return
+        if page.items:
+            raise CommandError(
+                f"{DISAGGREGATED_SETS.kind} {meta.key(page.items[0])} would be left alone: this manager does not serve"
+                " the kind yet; keep the manager that does, or delete all of them first"
             )
 
     async def configuration(self) -> str | None:

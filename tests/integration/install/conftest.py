@@ -58,10 +58,10 @@ class Administrator:
         found: dict[str, Any] | None = json.loads(text) if text.strip() else None
         return found
 
-    def await_kind(self) -> None:
-        """Wait until LeaderWorkerSets are served and explained."""
+    def await_kind(self, plural: str = "leaderworkersets") -> None:
+        """Wait until a kind is served and explained."""
         deadline = time.monotonic() + 30
-        words = [str(self.plane.assets / "kubectl"), "explain", "lws.spec.replicas"]
+        words = [str(self.plane.assets / "kubectl"), "explain", plural]
         while (result := self._run(words, {}, None)).returncode:
             assert time.monotonic() < deadline, result.stderr
             time.sleep(0.1)

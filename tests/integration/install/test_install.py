@@ -1,6 +1,8 @@
 """`lws install` on a real control plane: what it makes, what it leaves alone, what it says when it cannot."""
 
 import base64
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from leaderworkerset.install.settings import Settings
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[3]
 IN = ("-n", "lws-system")
 SECRET = ("secret/lws-webhook-server-cert", *IN)
 MUTATING = "mutatingwebhookconfiguration/lws-mutating-webhook-configuration"
@@ -208,3 +211,39 @@ def test_all_that_is_installed_carries_our_labels(administrator: Administrator) 
             f"{kind.plural}.{kind.version}.{kind.group}", obj["metadata"]["name"], *(IN if kind.namespaced else ())
         )
         assert metadata.is_installed(live), obj["metadata"]["name"]
+
+
+def test_kinds_that_only_the_go_manager_serves_are_not_left_alone(fresh: Administrator) -> None:
+    names = {"kind": "DisaggregatedSet", "plural": "disaggregatedsets"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "disaggregatedsets.disaggregatedset.x-k8s.io"},
+        "spec": {
+            "group": "disaggregatedset.x-k8s.io",
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+    fresh.kubectl("create", "-f", "-", objects=[definition])
+    fresh.await_kind("disaggregatedsets")
+    one = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet", "metadata": {"name": "split"}}
+    fresh.kubectl("create", "-f", "-", objects=[one])
+    refused = fresh.lws("install", code=1)
+    assert "DisaggregatedSet default/split would be left alone" in refused
+    assert fresh.get("namespace/lws-system") is None
+    fresh.kubectl("delete", "crd/disaggregatedsets.disaggregatedset.x-k8s.io")
+    assert "namespace/lws-system created" in fresh.lws("install")
+
+
+def test_the_commands_of_the_page_do_what_it_says(fresh: Administrator) -> None:
+    """Images are built and pushed elsewhere; the nodes here pull nothing."""
+    page = (ROOT / "docs/how-to/install.md").read_text()
+    blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    printed = [fresh.lws(*line.split()[1:]) for line in blocks.splitlines() if line.startswith("lws ")]
+    assert "deployment/lws-controller-manager rolled out" in printed[0]
+    assert "namespace/lws-system deleted" in printed[-1]
+    for option in re.findall(r"^\| `(--[a-z-]+)", page, re.MULTILINE):
+        assert option in fresh.lws("install", "--help")

@@ -1,5 +1,6 @@
 """The kustomize base, rendered by the real kubectl: what `lws install` applies, also from an overlay."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from leaderworkerset.install.settings import Settings
 
 pytestmark = pytest.mark.slow
 
-KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
+ROOT = Path(__file__).parents[3]
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
 
 
 def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -73,3 +75,12 @@ def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {
         "customresourcedefinition/leaderworkersets.leaderworkerset.x-k8s.io"
     }
+
+
+def test_the_overlay_of_the_page_is_an_installation(administrator: Administrator, tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/install.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "kustomization.yaml").write_text(text)
+    (tmp_path / "leaderworkerset").symlink_to(ROOT)
+    image = "registry.example.com/lws/leaderworkerset:0.1.0"
+    assert rendered(administrator, tmp_path) == built(Settings(namespace="serving", image=image, spread=True))

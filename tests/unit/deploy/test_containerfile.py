@@ -3,6 +3,8 @@
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,11 @@ def test_the_entry_is_a_program_of_the_environment() -> None:
     assert text.startswith("#!/opt/lws/bin/python -IBu\n")
     assert script.stat().st_mode & 0o111
     ast.parse(text)
+
+
+@pytest.mark.slow
+def test_the_entry_passes_flags_to_the_manager() -> None:
+    """R-MGR-8, with the interpreter of this test in place of the image's."""
+    words = [sys.executable, "-IBu", str(ROOT / "deploy/manager"), "-version"]
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["Version", "Build Date", "Git Commit"]
