@@ -185,12 +185,17 @@ class ManagerProcess:
             readiness=probes.readiness_endpoint_name,
             checks={
                 "webhooks do not serve": self._webhooks_ready.is_set,
-                "caches are not filled": lambda: self._synced.is_set() or not self._election.is_leader,
+                "caches are not filled": lambda: self._synced.is_set() or not self._leads,
             },
         )
         address = serving.parse_address(probes.health_probe_bind_address)
         await self._servers.enter_async_context(Listener(application, address))
         log.info("starting server", logger="setup", name="health probe", addr=str(address))
+
+    @property
+    def _leads(self) -> bool:
+        """Tell whether the controllers run here."""
+        return self._election.is_leader or not self._configuration.leader_election.leader_elect
 
     async def _serve_metrics(self) -> None:
         text = self._configuration.metrics.bind_address

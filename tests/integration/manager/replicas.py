@@ -36,6 +36,7 @@ class Replica:
     name: str
     kubeconfig: Path
     configuration: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.webhooks, self.probes, self.metrics = free_ports(3)
@@ -53,7 +54,7 @@ class Replica:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"HOME": str(self.directory)},
+                env=os.environ | {"HOME": str(self.directory)} | self.environment,
             )
 
     @property
@@ -65,6 +66,11 @@ class Replica:
     async def await_ready(self) -> None:
         """Wait until it says that it is ready."""
         await until(self._is_ready, self)
+
+    async def await_end(self) -> int:
+        """Wait until it has ended by itself; return its exit code."""
+        await until(self._has_ended, self)
+        return int(self.process.returncode)
 
     async def stop(self) -> float:
         """Ask it to end; return how long that took."""

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.integration.manager import installation
-from tests.integration.manager.conftest import World, Worlds
+from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
+from tests.integration.manager.world import World
 
 from leaderworkerset.api.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS, MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS

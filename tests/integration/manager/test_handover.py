@@ -4,9 +4,10 @@ import asyncio
 import time
 
 import pytest
-from tests.integration.manager.conftest import World, Worlds
+from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import LEASE_SECONDS, until
+from tests.integration.manager.world import World
 
 from leaderworkerset.api.resources import STATEFULSETS
 

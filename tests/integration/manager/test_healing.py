@@ -5,8 +5,9 @@ import asyncio
 import pytest
 from tests.controlplane import process
 from tests.integration.manager import installation
-from tests.integration.manager.conftest import World, Worlds
-from tests.integration.manager.groups import Space, counter
+from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.groups import Space
+from tests.integration.manager.world import World
 
 from leaderworkerset.api.resources import PODS
 from leaderworkerset.install.metadata import MANAGER
@@ -97,23 +98,9 @@ def test_at_rest_nothing_is_written(worlds: Worlds) -> None:
             for index in range(100):
                 await space.await_ready(f"web-{index}", 1)
             await asyncio.sleep(8.0)  # series of events are folded for 5 s
-            before, versions = await writes(world), await space.versions()
+            before, versions = await world.writes(), await space.versions()
             await asyncio.sleep(20.0)
-            assert await writes(world) == before
+            assert await world.writes() == before
             assert await space.versions() == versions
 
     asyncio.run(scenario())
-
-
-async def writes(world: World) -> dict[str, dict[str, int]]:
-    """Return the writes of every replica by verb and resource, but those to the lease and for reviews of tokens."""
-    token = await installation.token_of(world.client, MANAGER)
-    found = {}
-    for replica in world.replicas:
-        samples = counter((await replica.metrics_with(token))[1], "lws_api_requests_total")
-        found[replica.name] = {
-            labels: count
-            for labels, count in samples.items()
-            if not any(word in labels for word in ('"get"', '"list"', '"watch"', '"leases"', "reviews"))
-        }
-    return found

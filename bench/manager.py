@@ -1,0 +1,124 @@
+"""What `lws manager` costs on a real control plane: memory beside pods of others, and writes at rest.
+
+Prints one JSON line per measurement; needs the binaries of `tests/controlplane`.
+
+    memory_alone, memory_beside   MiB resident of the leading manager, with no pods and with many unrelated ones
+    at_rest                       writes (but the lease) within some minutes, with a hundred LeaderWorkerSets
+
+    python -m bench.manager [--pods 5000] [--seconds 300]
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
+from tests.integration.manager.groups import Space
+from tests.integration.manager.world import World, opened
+
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import PODS
+from leaderworkerset.kube.client import Client
+
+SETTLE = 10.0
+GROUPS = 100
+AT_ONCE = 32
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pods", type=int, default=5000)
+    parser.add_argument("--seconds", type=float, default=300.0)
+    options = parser.parse_args()
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))
+    with tempfile.TemporaryDirectory() as directory, control_plane(assets, Path(directory)) as plane:
+        asyncio.run(set_up(KubernetesCluster(plane.kubeconfig)))
+        asyncio.run(measure(plane, Path(directory), options.pods, options.seconds))
+
+
+async def measure(plane: Plane, directory: Path, pods: int, seconds: float) -> None:
+    async with opened(plane, directory) as world:
+        alone = await resident(world, "alone")
+        report("memory_alone", mebibytes=alone)
+        await create_strangers(world.client, pods)
+        beside = await resident(world, "beside")
+        report("memory_beside", mebibytes=beside, pods=pods, more=round(beside - alone, 1))
+        await at_rest(world, seconds)
+
+
+async def resident(world: World, name: str) -> float:
+    """Start a manager, let it lead, and return what it holds once it is at rest."""
+    for replica in world.replicas:
+        replica.end()
+    world.replicas.clear()
+    world.balancer.backends.clear()
+    replica = await world.start(name)
+    await world.await_master(replica)
+    await asyncio.sleep(SETTLE)
+    return round(replica.resident_mebibytes(), 1)
+
+
+async def at_rest(world: World, seconds: float) -> None:
+    space = Space(world.client, "at-rest")
+    await space.open()
+    for index in range(GROUPS):
+        await space.create(f"web-{index}", replicas=1, size=2)
+    for index in range(GROUPS):
+        await space.await_ready(f"web-{index}", 1)
+    await asyncio.sleep(SETTLE)
+    before, versions = await world.writes(), await space.versions()
+    await asyncio.sleep(seconds)
+    report(
+        "at_rest",
+        seconds=seconds,
+        leaderworkersets=GROUPS,
+        writes=sum(sum(one.values()) for one in (await world.writes()).values())
+        - sum(sum(one.values()) for one in before.values()),
+        objects_changed=len(set((await space.versions()).items()) ^ set(versions.items())),
+        mebibytes=round(world.replicas[0].resident_mebibytes(), 1),
+    )
+
+
+async def create_strangers(client: Client, count: int) -> None:
+    space = Space(client, "strangers")
+    await space.open()
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def create(index: int) -> None:
+        async with gate:
+            await client.create(PODS, stranger(index))
+
+    async with asyncio.TaskGroup() as group:
+        for index in range(count):
+            group.create_task(create(index))
+
+
+def stranger(index: int) -> JSONObject:
+    """Return a pod of somebody else, with a page of annotations, as real ones have."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "namespace": "strangers",
+            "name": f"pod-{index}",
+            "labels": {"app": "other"},
+            "annotations": {"example.com/notes": "x" * 2000},
+        },
+        "spec": {
+            "schedulerName": "nobody",
+            "containers": [{"name": "main", "image": "app:1", "command": ["sleep", "infinity"]}],
+        },
+    }
+
+
+def report(name: str, **values: object) -> None:
+    print(json.dumps({"name": name, **values}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""How a manager starts, with parts of it left out, and what keeps it from starting (R-MGR-2, R-CERT-1)."""
+
+import asyncio
+import socket
+import ssl
+
+import pytest
+from tests.integration.manager import installation
+from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.groups import Space
+
+from leaderworkerset.api.resources import SECRETS
+
+pytestmark = pytest.mark.slow
+
+
+def test_without_election_and_metrics_it_works_alone(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start(
+                "a",
+                leaderElection={"leaderElect": False},
+                metrics={"bindAddress": "0"},
+                tls={"minVersion": "VersionTLS13"},
+            )
+            space = Space(world.client, "works-alone")
+            await space.open()
+            await space.create("web", replicas=2, size=2)
+            await space.await_ready("web", 2)
+            assert await world.holder() == ""
+            with socket.socket() as probe:
+                assert probe.connect_ex(("127.0.0.1", replica.metrics)) != 0
+            assert negotiated(replica.webhooks) == "TLSv1.3"
+            with pytest.raises(ssl.SSLError):
+                negotiated(replica.webhooks, ssl.TLSVersion.TLSv1_2)
+
+    asyncio.run(scenario())
+
+
+def test_without_webhooks_it_needs_no_certificates(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            await installation.clear(world.client)
+            await world.client.delete(SECRETS, installation.SECRET)
+            replica = await world.prepare("a")
+            replica.environment["ENABLE_WEBHOOKS"] = "false"
+            replica.start()
+            await replica.await_ready()
+            with socket.socket() as probe:
+                assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
+
+    asyncio.run(scenario())
+
+
+def test_without_its_secret_it_ends_and_says_so(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            await world.client.delete(SECRETS, installation.SECRET)
+            replica = await world.prepare("a")
+            replica.start()
+            assert await replica.await_end() == 1
+            assert "Secret lws-system/lws-webhook-server-cert not found: create it empty" in replica.tail()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("server", ["webhooks", "metrics", "probes"])
+def test_a_port_that_is_taken_ends_it(worlds: Worlds, server: str) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.prepare("a")
+            port = getattr(replica, server)
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", port))
+                taken.listen()
+                replica.start()
+                assert await replica.await_end() == 1
+            assert f"127.0.0.1:{port}" in replica.tail()
+            assert "problem running manager" in replica.tail()
+
+    asyncio.run(scenario())
+
+
+def negotiated(port: int, highest: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED) -> str | None:
+    """Return the TLS version that a client gets."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.maximum_version = highest
+    with socket.create_connection(("127.0.0.1", port)) as plain, context.wrap_socket(plain) as wrapped:
+        return wrapped.version()
