@@ -1,112 +1,45 @@
-"""How fast the embedded API server is: creates per second, and how late watchers learn of them.
+"""How fast an API server is: creates per second, and how late watchers learn of them.
 
-Three processes: the server, its clients, its watchers. The clients are 32 connections that create pod-sized objects
-(2 KiB), each its next one as soon as the last is answered. Prints one JSON line per measurement:
+    python -m bench.apiserver [--runs 5] [--seconds 3] [--plain] [--memory]
+    python -m bench.apiserver --side-by-side
 
-    creates                     no watchers
-    creates_watched             100 watchers of all pods
-    paced_watched               the same, creates paced at 1,500 per second
-    ..._delivery                milliseconds from sending the create to reading its event, over ten of the watchers
+Three processes: the server, its clients, its watchers (`load.py`), over TLS as `lws up` has it. One JSON line per run:
 
-    python bench/apiserver.py [--seconds 4] [--tls] [--memory]
+    creates            no watchers
+    creates_watched    100 watchers of all pods
+    paced_watched      the same, creates paced at 1,500 per second
+
+Side by side, the same load goes in turn to the embedded API server and to a real kube-apiserver with etcd, which runs
+without controllers; neither syncs every write to the disk. The assets are those of `tests/controlplane`.
 """
 
 import argparse
 import asyncio
-import json
-import multiprocessing
 import os
-import re
 import secrets
-import selectors
-import socket
-import ssl
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+from bench.load import Target, measure, measure_watched, started
+from bench.record import report
+from tests.controlplane import process
 
 from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.certificate import build_certificate, server_context
 from leaderworkerset.embedded.apiserver.http import HttpServer
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import Store
+from leaderworkerset.embedded.apiserver.store import MEMORY, Store
 from leaderworkerset.kube.clock import SystemClock
 
-CLIENTS = 32
-WATCHERS = 100
-SAMPLED = 10
 PACE = 1500
-PODS = "/api/v1/namespaces/default/pods"
-MARK = re.compile(rb'"bench/sent":"([0-9.]+)"')
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where the server listens and how to speak to it."""
-
-    process: int
-    port: int
-    token: str
-    tls: bool
-
-    def cpu_seconds(self) -> float:
-        """Return the processor time that the server has used."""
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def memory_mib(self) -> int:
-        """Return the memory that the server uses now."""
-        return int(Path(f"/proc/{self.process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
-
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection."""
-        context = self.context() if self.tls else None
-        return await asyncio.open_connection("127.0.0.1", self.port, ssl=context, limit=2**22)
-
-    def dial(self) -> socket.socket:
-        """Open a connection that blocks."""
-        connection = socket.create_connection(("127.0.0.1", self.port))
-        return self.context().wrap_socket(connection) if self.tls else connection
-
-    @staticmethod
-    def context() -> ssl.SSLContext:
-        """Return TLS settings that trust everyone: this measures time."""
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
-
-    def request(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """Build a request."""
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAuthorization: Bearer {self.token}\r\n"
-            f"User-Agent: bench/1\r\nAccept: application/json\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        return head.encode() + body
-
-
-def pod(name: str, sent: float) -> bytes:
-    """Build a pod about as large as those of a LeaderWorkerSet: 2 KiB."""
-    env = [{"name": f"VARIABLE_{number}", "value": f"value-{number}" * 4} for number in range(12)]
-    labels = {f"leaderworkerset.sigs.k8s.io/label-{number}": f"value-{number}" for number in range(8)}
-    container = {
-        "name": "worker",
-        "image": "registry.example/worker:1.2.3",
-        "command": ["python", "-m", "program", "--rank", "$(LWS_WORKER_INDEX)"],
-        "env": env,
-        "ports": [{"containerPort": 8080, "protocol": "TCP"}],
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
-    }
-    metadata = {"name": name, "labels": labels, "annotations": {"bench/sent": f"{sent:.6f}"}}
-    spec = {"containers": [container], "subdomain": "group", "hostname": name}
-    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}).encode()
+SIDE_BY_SIDE_PACE = 500
+WITHOUT_CONTROLLERS = ("--disable-admission-plugins=ServiceAccount",)
 
 
 def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
@@ -118,7 +51,7 @@ def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
         token = secrets.token_urlsafe(32)
         context = server_context(*build_certificate(datetime.now(UTC))) if tls else None
         server = HttpServer(api, token=token, ssl_context=context)
-        pipe.send(Target(os.getpid(), await server.start(), token, tls))
+        pipe.send(Target((os.getpid(),), await server.start(), token, tls))
         await asyncio.to_thread(pipe.recv)
         await server.stop()
         await api.close()
@@ -126,162 +59,60 @@ def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
     asyncio.run(serve())
 
 
-async def current_version(target: Target) -> str:
-    """Return the resourceVersion of a list, to watch from."""
-    reader, writer = await target.connect()
-    writer.write(target.request("GET", f"{PODS}?limit=1"))
-    _, body = await answer(reader)
-    writer.close()
-    return str(json.loads(body)["metadata"]["resourceVersion"])
-
-
-async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Read one answer; return its status and body."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    lowered = head.lower()
-    start = lowered.index(b"content-length:") + len(b"content-length:")
-    body = await reader.readexactly(int(lowered[start : lowered.index(b"\r\n", start)]))
-    return int(head.split(b" ", 2)[1]), body
-
-
-async def create_many(target: Target, prefix: str, seconds: float, pace: float) -> list[float]:
-    """Create pods from all clients for a while; `pace` per second, 0: as fast as they are answered.
-
-    Returns the seconds that each took.
-    """
-    latencies: list[float] = []
-    begin = time.monotonic()
-
-    async def client(number: int) -> None:
-        reader, writer = await target.connect()
-        count = 0
-        while time.monotonic() < begin + seconds:
-            if pace:
-                due = begin + (count * CLIENTS + number) / pace
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
-            sent = time.monotonic()
-            writer.write(target.request("POST", PODS, pod(f"{prefix}-{number}-{count}", sent)))
-            status, body = await answer(reader)
-            if status != 201:
-                raise SystemExit(f"create answered {status}: {body.decode()}")
-            latencies.append(time.monotonic() - sent)
-            count += 1
-        writer.close()
-
-    async with asyncio.TaskGroup() as group:
-        for number in range(CLIENTS):
-            group.create_task(client(number))
-    return latencies
-
-
-def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
-    """Yield what has arrived on a connection."""
-    while True:
-        try:
-            count = connection.recv_into(room)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return
-        if not count:
-            raise SystemExit("the server ended a watch")
-        yield bytes(memoryview(room)[:count])
-
-
-def watcher_process(pipe: Connection, target: Target) -> None:
-    """Watch from many connections until told to stop; send how many events each saw, and the sampled delays."""
-    delays: list[float] = []
-    counts = [0] * WATCHERS
-
-    version = asyncio.run(current_version(target))
-    room = bytearray(2**20)
-    selector = selectors.DefaultSelector()
-    selector.register(pipe, selectors.EVENT_READ)
-    for number in range(WATCHERS):
-        connection = target.dial()
-        connection.sendall(target.request("GET", f"{PODS}?watch=true&resourceVersion={version}"))
-        connection.setblocking(False)
-        selector.register(connection, selectors.EVENT_READ, number)
-    pipe.send("ready")
-    while True:
-        for ready, _ in selector.select():
-            if ready.fileobj is pipe:
-                pipe.send((counts, delays))
-                return
-            for chunk in pieces(ready.fileobj, room):
-                now = time.monotonic()
-                counts[ready.data] += chunk.count(b'{"type":"ADDED"')
-                if ready.data < SAMPLED:
-                    delays.extend(now - float(mark) for mark in MARK.findall(chunk))
-
-
-def percentile(values: list[float], share: float) -> float:
-    """Return a percentile in milliseconds."""
-    ordered = sorted(values)
-    return round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
-
-
-def report(name: str, **numbers: object) -> None:
-    print(json.dumps({"measurement": name, **numbers}), flush=True)
+@contextmanager
+def embedded(*, tls: bool, memory: bool = False) -> Iterator[Target]:
+    """Run the embedded API server."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = MEMORY if memory else str(Path(directory) / "cluster.db")
+        with started(server_process, path, tls=tls) as server:
+            yield server.recv()
+            server.send("stop")
 
 
 @contextmanager
-def started(process: Callable[..., None], *arguments: object, **options: object) -> Iterator[Connection]:
-    """Run a function in a process of its own; talk to it through the connection."""
-    ours, theirs = multiprocessing.Pipe()
-    context = multiprocessing.get_context("spawn")
-    child = context.Process(target=process, args=(theirs, *arguments), kwargs=options)
-    child.start()
-    try:
-        yield ours
-    finally:
-        child.join(10)
-        child.kill()
+def kubernetes(assets: Path) -> Iterator[Target]:
+    """Run etcd and kube-apiserver."""
+    with tempfile.TemporaryDirectory() as name, process.api_server(assets, Path(name), WITHOUT_CONTROLLERS) as plane:
+        pids = tuple(child.pid for child in plane.processes.values())
+        yield Target(pids, urlsplit(plane.server).port or 0, plane.token, tls=True)
 
 
-def measure(target: Target, name: str, seconds: float, pace: float = 0) -> None:
-    """Create pods for a while and report how it went."""
-    before = target.cpu_seconds()
-    latencies = asyncio.run(create_many(target, name.replace("_", "-"), seconds, pace))
-    report(
-        name,
-        server_cpu_us_per_create=round(1e6 * (target.cpu_seconds() - before) / len(latencies)),
-        server_memory_mib=target.memory_mib(),
-        creates_per_second=round(len(latencies) / seconds),
-        answer_p50_ms=percentile(latencies, 0.5),
-        answer_p99_ms=percentile(latencies, 0.99),
-    )
+def run_alone(options: argparse.Namespace) -> None:
+    """Measure the embedded API server several times, each time a fresh one."""
+    for run in range(options.runs):
+        with embedded(tls=not options.plain, memory=options.memory) as target:
+            common = {"run": run, "tls": target.tls}
+            report("creates", **common, **measure(target, "alone", options.seconds))
+            report("creates_watched", **common, **measure_watched(target, "watched", options.seconds))
+            report("paced_watched", **common, **measure_watched(target, "paced", options.seconds, PACE))
 
 
-def measure_watched(target: Target, name: str, seconds: float, pace: float = 0) -> None:
-    """Do the same while others watch, and report what they saw."""
-    with started(watcher_process, target) as watchers:
-        watchers.recv()
-        measure(target, name, seconds, pace)
-        time.sleep(0.5)
-        watchers.send("stop")
-        counts, delays = watchers.recv()
-    report(
-        f"{name}_delivery",
-        watchers=WATCHERS,
-        events_each=[min(counts), max(counts)],
-        p50_ms=percentile(delays, 0.5),
-        p99_ms=percentile(delays, 0.99),
-    )
+def run_side_by_side(options: argparse.Namespace, assets: Path) -> None:
+    """Measure both servers in turn."""
+    with embedded(tls=True) as ours, kubernetes(assets) as theirs:
+        for run in range(options.runs):
+            for server, target in (("embedded", ours), ("kube-apiserver", theirs)):
+                common: dict[str, Any] = {"server": server, "run": run}
+                report("side_by_side_creates", **common, **measure(target, f"alone-{run}", options.seconds))
+                watched = measure_watched(target, f"paced-{run}", options.seconds, SIDE_BY_SIDE_PACE)
+                report("side_by_side_paced_watched", **common, **watched)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--plain", action="store_true", help="without TLS")
     parser.add_argument("--memory", action="store_true", help="store in memory, not in a file")
+    parser.add_argument("--side-by-side", action="store_true", help="in turn with a real kube-apiserver")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        path = ":memory:" if options.memory else str(Path(directory) / "cluster.db")
-        with started(server_process, path, tls=options.tls) as server:
-            target = server.recv()
-            measure(target, "creates", options.seconds)
-            measure_watched(target, "creates_watched", options.seconds)
-            measure_watched(target, "paced_watched", options.seconds, PACE)
-            server.send("stop")
+    if options.side_by_side:
+        assets = os.environ.get("LWS_CONTROLPLANE_ASSETS")
+        if not assets:
+            raise SystemExit("LWS_CONTROLPLANE_ASSETS does not say where kube-apiserver and etcd are")
+        run_side_by_side(options, Path(assets))
+    else:
+        run_alone(options)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,18 @@ def control_plane(
     `prepare` is called when the API server answers and nothing else runs: kinds that are defined then are known to the
     garbage collector from its start; of later ones it hears only every 30 seconds.
     """
+    with api_server(assets, directory, flags) as plane:
+        if prepare is not None:
+            prepare(plane)
+        start(plane, "kube-controller-manager", controller_manager_flags(plane))
+        start(plane, "kube-scheduler", client_flags(plane, "kube-scheduler"))
+        start(plane, "kwok", kwok_flags(plane))
+        yield plane
+
+
+@contextmanager
+def api_server(assets: Path, directory: Path, flags: Sequence[str] = ()) -> Iterator[Plane]:
+    """Run etcd and the API server; whatever else was started is ended with them."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     ports = free_ports(3)
     token = secrets.token_urlsafe(24)
@@ -79,11 +91,6 @@ def control_plane(
         start(plane, "kube-apiserver", [*apiserver_flags(directory, ports), *flags])
         await_ready(plane)
         write_kubeconfig(plane)
-        if prepare is not None:
-            prepare(plane)
-        start(plane, "kube-controller-manager", controller_manager_flags(plane))
-        start(plane, "kube-scheduler", client_flags(plane, "kube-scheduler"))
-        start(plane, "kwok", kwok_flags(plane))
         yield plane
     finally:
         for process in reversed(processes.values()):

@@ -1,0 +1,237 @@
+"""The load on an API server: clients that create pods, watchers that read of them, and what both measured.
+
+The clients are 32 connections of one process that create pod-sized objects (2 KiB), each its next one as soon as the
+last is answered, or at a given pace. The watchers are 100 connections of another process that watch all pods of the
+namespace. Every pod carries the time when it was sent, so ten of the watchers measure how late its event came.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import re
+import selectors
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+CLIENTS = 32
+WATCHERS = 100
+SAMPLED = 10
+PACE = 1500
+PODS = "/api/v1/namespaces/default/pods"
+LENGTH = re.compile(rb"(?i)content-length: *([0-9]+)")
+MARK = re.compile(rb'"bench/sent":"([0-9.]+)"')
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the server listens and how to speak to it."""
+
+    processes: tuple[int, ...]
+    port: int
+    token: str
+    tls: bool
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the server's processes have used."""
+        texts = [Path(f"/proc/{pid}/stat").read_text() for pid in self.processes]
+        fields = [text.rpartition(")")[2].split() for text in texts]
+        return sum(int(field[11]) + int(field[12]) for field in fields) / os.sysconf("SC_CLK_TCK")
+
+    def memory_mib(self) -> int:
+        """Return the memory that the server's processes use now."""
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.processes)
+        return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection."""
+        context = self.context() if self.tls else None
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=context, limit=2**22)
+
+    def dial(self) -> socket.socket:
+        """Open a connection that blocks."""
+        connection = socket.create_connection(("127.0.0.1", self.port))
+        return self.context().wrap_socket(connection) if self.tls else connection
+
+    @staticmethod
+    def context() -> ssl.SSLContext:
+        """Return TLS settings that trust everyone: this measures time."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def request(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Build a request."""
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAuthorization: Bearer {self.token}\r\n"
+            f"User-Agent: bench/1\r\nAccept: application/json\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode() + body
+
+
+def pod(name: str, sent: float) -> bytes:
+    """Build a pod about as large as those of a LeaderWorkerSet: 2 KiB."""
+    env = [{"name": f"VARIABLE_{number}", "value": f"value-{number}" * 4} for number in range(12)]
+    labels = {f"leaderworkerset.sigs.k8s.io/label-{number}": f"value-{number}" for number in range(8)}
+    container = {
+        "name": "worker",
+        "image": "registry.example/worker:1.2.3",
+        "command": ["python", "-m", "program", "--rank", "$(LWS_WORKER_INDEX)"],
+        "env": env,
+        "ports": [{"containerPort": 8080, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
+    }
+    metadata = {"name": name, "labels": labels, "annotations": {"bench/sent": f"{sent:.6f}"}}
+    spec = {"containers": [container], "subdomain": "group", "hostname": name}
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}).encode()
+
+
+async def current_version(target: Target) -> str:
+    """Return the resourceVersion of a list, to watch from."""
+    reader, writer = await target.connect()
+    writer.write(target.request("GET", f"{PODS}?limit=1"))
+    _, body = await answer(reader)
+    writer.close()
+    return str(json.loads(body)["metadata"]["resourceVersion"])
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Read one answer; return its status and body."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    status, length = int(head.split(b" ", 2)[1]), LENGTH.search(head)
+    if length is not None:
+        return status, await reader.readexactly(int(length[1]))
+    body = b""
+    while size := int(await reader.readline(), 16):  # chunked
+        body += await reader.readexactly(size)
+        await reader.readline()
+    await reader.readline()
+    return status, body
+
+
+async def create_many(target: Target, prefix: str, seconds: float, pace: float) -> list[float]:
+    """Create pods from all clients for a while; `pace` per second, 0: as fast as they are answered.
+
+    Returns the seconds that each took.
+    """
+    latencies: list[float] = []
+    connections = [await target.connect() for _ in range(CLIENTS)]
+    begin = time.monotonic()
+
+    async def client(number: int) -> None:
+        reader, writer = connections[number]
+        count = 0
+        while time.monotonic() < begin + seconds:
+            if pace:
+                due = begin + (count * CLIENTS + number) / pace
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+            sent = time.monotonic()
+            writer.write(target.request("POST", PODS, pod(f"{prefix}-{number}-{count}", sent)))
+            status, body = await answer(reader)
+            if status != 201:
+                raise SystemExit(f"create answered {status}: {body.decode()}")
+            latencies.append(time.monotonic() - sent)
+            count += 1
+        writer.close()
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(CLIENTS):
+            group.create_task(client(number))
+    return latencies
+
+
+def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
+    """Yield what has arrived on a connection."""
+    while True:
+        try:
+            count = connection.recv_into(room)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        if not count:
+            raise SystemExit("the server ended a watch")
+        yield bytes(memoryview(room)[:count])
+
+
+def watcher_process(pipe: Connection, target: Target) -> None:
+    """Watch from many connections until told to stop; send how many events each saw, and the sampled delays."""
+    delays: list[float] = []
+    counts = [0] * WATCHERS
+
+    version = asyncio.run(current_version(target))
+    room = bytearray(2**20)
+    selector = selectors.DefaultSelector()
+    selector.register(pipe, selectors.EVENT_READ)
+    for number in range(WATCHERS):
+        connection = target.dial()
+        connection.sendall(target.request("GET", f"{PODS}?watch=true&resourceVersion={version}"))
+        connection.setblocking(False)
+        selector.register(connection, selectors.EVENT_READ, number)
+    pipe.send("ready")
+    while True:
+        for ready, _ in selector.select():
+            if ready.fileobj is pipe:
+                pipe.send((counts, delays))
+                return
+            for chunk in pieces(ready.fileobj, room):
+                now = time.monotonic()
+                counts[ready.data] += chunk.count(b'{"type":"ADDED"')
+                if ready.data < SAMPLED:
+                    delays.extend(now - float(mark) for mark in MARK.findall(chunk))
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return a percentile in milliseconds."""
+    ordered = sorted(values)
+    return round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
+
+
+@contextmanager
+def started(process: Callable[..., None], *arguments: object, **options: object) -> Iterator[Connection]:
+    """Run a function in a process of its own; talk to it through the connection."""
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    child = context.Process(target=process, args=(theirs, *arguments), kwargs=options)
+    child.start()
+    try:
+        yield ours
+    finally:
+        child.join(10)
+        child.kill()
+
+
+def measure(target: Target, prefix: str, seconds: float, pace: float = 0) -> dict[str, Any]:
+    """Create pods for a while; return how it went."""
+    before = target.cpu_seconds()
+    latencies = asyncio.run(create_many(target, prefix, seconds, pace))
+    return {
+        "creates_per_second": round(len(latencies) / seconds),
+        "answer_p50_ms": percentile(latencies, 0.5),
+        "answer_p99_ms": percentile(latencies, 0.99),
+        "server_cpu_us_per_create": round(1e6 * (target.cpu_seconds() - before) / len(latencies)),
+        "server_memory_mib": target.memory_mib(),
+    }
+
+
+def measure_watched(target: Target, prefix: str, seconds: float, pace: float = 0) -> dict[str, Any]:
+    """Do the same while others watch; return also how late events came, in milliseconds after the create was sent."""
+    with started(watcher_process, target) as watchers:
+        watchers.recv()
+        numbers = measure(target, prefix, seconds, pace)
+        time.sleep(0.5)
+        watchers.send("stop")
+        counts, delays = watchers.recv()
+    return numbers | {
+        "watchers": WATCHERS,
+        "events_each": [min(counts), max(counts)],
+        "delivery_p50_ms": percentile(delays, 0.5),
+        "delivery_p99_ms": percentile(delays, 0.99),
+    }

@@ -1,0 +1,60 @@
+"""What benchmarks print: one JSON line per run, then medians; and the facts of the machine they ran on."""
+
+import json
+import os
+import platform
+import sqlite3
+import ssl
+import statistics
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+LABELS = ("measurement", "server")
+"""What tells apart the lines that are not summed up together."""
+
+
+def report(measurement: str, **numbers: object) -> None:
+    """Print the raw numbers of one run."""
+    print(json.dumps({"measurement": measurement, **numbers}), flush=True)
+
+
+def medians(lines: Iterable[Line]) -> list[Line]:
+    """Return one line per measurement, with the number of its runs and the median of each number."""
+    groups: dict[tuple[Any, ...], list[Line]] = {}
+    for line in lines:
+        groups.setdefault(tuple(line.get(label) for label in LABELS), []).append(line)
+    return [_median(group) for group in groups.values()]
+
+
+def _median(group: list[Line]) -> Line:
+    labels = {label: group[0][label] for label in LABELS if label in group[0]}
+    names = [name for name, value in group[0].items() if _is_number(value) and name != "run"]
+    return labels | {"runs": len(group)} | {name: statistics.median(line[name] for line in group) for name in names}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def machine() -> Line:
+    """Return the facts that numbers depend on."""
+    cpu = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
+    memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line)
+    revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return {
+        "machine": {
+            "cpu": cpu.partition(":")[2].strip(),
+            "cores": os.cpu_count(),
+            "memory_gib": round(int(memory.split()[1]) / 2**20),
+            "kernel": platform.release(),
+            "python": platform.python_version(),
+            "sqlite": sqlite3.sqlite_version,
+            "openssl": ssl.OPENSSL_VERSION,
+            "revision": revision.stdout.strip(),
+            "load": [round(load, 1) for load in os.getloadavg()],
+        }
+    }
