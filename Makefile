@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 .PHONY: help setup demo fmt check test unit integration e2e controlplane bench generate lock clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with .venv/bin/lws in it
 

@@ -42,6 +42,10 @@ class Cluster(Protocol):
         """Let the first container of a running pod end and start again."""
         ...
 
+    async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
+        """Have so many volumes that claims of this class may be bound to."""
+        ...
+
 
 def transport(cluster: Cluster, user_agent: str) -> HTTPTransport:
     """Open connections of one user to a cluster."""

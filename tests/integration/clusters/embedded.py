@@ -40,6 +40,9 @@ class EmbeddedCluster:
         running = meta.status(pod)["containerStatuses"][0]["containerID"]
         self.runner.end(running.removeprefix("process://"), Exit(1))
 
+    async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
+        """Nothing to do: the embedded binder makes a directory for every claim."""
+
 
 @asynccontextmanager
 async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:

@@ -6,8 +6,14 @@ from pathlib import Path
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.crd import leaderworkerset_crd
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import CUSTOM_RESOURCE_DEFINITIONS, LEADERWORKERSETS, PODS, SERVICE_ACCOUNTS
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    LEADERWORKERSETS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    SERVICE_ACCOUNTS,
+)
 from leaderworkerset.api.resources import NODES as NODE_RESOURCE
 from leaderworkerset.cli import lwsmanager
 from leaderworkerset.kube.client import Client
@@ -43,6 +49,11 @@ class KubernetesCluster:
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"containerStatuses": [restarted]}}
         await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
+    async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
+        """Create the volumes that an administrator would create."""
+        for number in range(count):
+            await client.create(PERSISTENT_VOLUMES, build_volume(f"{prefix}-{number}", storage_class))
+
 
 async def set_up(cluster: KubernetesCluster) -> None:
     """Define LeaderWorkerSets and create the nodes that kwok plays."""
@@ -71,6 +82,16 @@ def build_node(index: int) -> JSONObject:
     }
 
 
-def node_key(index: int) -> ObjectKey:
-    """Return the key of a node."""
-    return ObjectKey("", f"node-{index}")
+def build_volume(name: str, storage_class: str) -> JSONObject:
+    """Return a volume that nobody but its claim ever sees."""
+    return {
+        "apiVersion": PERSISTENT_VOLUMES.api_version,
+        "kind": PERSISTENT_VOLUMES.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": storage_class,
+            "hostPath": {"path": f"/volumes/{name}"},
+        },
+    }

@@ -122,9 +122,12 @@ class Space:
         """Hold an expectation at every change of a pod from now on; `until` fails where it was broken."""
         self._invariants.append(invariant)
 
-    async def create(self, obj: JSONObject, resource: Resource = LEADERWORKERSETS) -> JSONObject:
-        """Create an object."""
-        return await self.client.create(resource, obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}})
+    async def create(
+        self, obj: JSONObject, resource: Resource = LEADERWORKERSETS, *, dry_run: bool = False
+    ) -> JSONObject:
+        """Create an object, or ask what would come of it."""
+        placed = obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}}
+        return await self.client.create(resource, placed, dry_run=dry_run)
 
     async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
         """Change an object by a merge patch, or by a JSON patch where a list is given."""
@@ -164,6 +167,10 @@ class Space:
         """Delete an object."""
         self._generations.pop(name, None)
         await self.client.delete(resource, self.key(name), propagation=propagation)
+
+    async def provide_volumes(self, storage_class: str, count: int) -> None:
+        """Have so many volumes that claims of this class may be bound to."""
+        await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     async def evict(self, pod: str) -> None:
         """Evict a pod, as draining a node does."""

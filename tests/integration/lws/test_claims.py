@@ -1,0 +1,79 @@
+"""Volumes of groups: claim templates for leaders and workers, and what becomes of the claims (K-622)."""
+
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, assert_statefulsets
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+
+STORAGE = "tests"
+
+
+def with_claims(**template: object) -> JSONObject:
+    """Return two groups of two whose pods mount a claim each."""
+    pod = pod_template()
+    pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    claim = {
+        "metadata": {"name": "data", "labels": {"dropped": "yes"}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": STORAGE,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    return lws(replicas=2, size=2, template={"workerTemplate": pod, "volumeClaimTemplates": [claim]} | template)
+
+
+async def test_every_pod_has_a_claim_of_its_own(space: Space) -> None:
+    """R-LSTS-5, R-WSTS-3: leaders by the leader StatefulSet, workers by theirs; what does not belong there is dropped."""
+    await space.provide_volumes(STORAGE, 4)
+    await space.create(with_claims())
+    state = await space.settled()
+    assert state.claims.keys() == {"data-web-0", "data-web-0-1", "data-web-1", "data-web-1-1"}
+    assert {meta.status(claim)["phase"] for claim in state.claims.values()} == {"Bound"}
+    for name in ("web", "web-0"):
+        (claim,) = state.statefulsets[name]["spec"]["volumeClaimTemplates"]
+        assert (claim["kind"], claim["apiVersion"]) == ("PersistentVolumeClaim", "v1")
+        assert meta.name(claim) == "data"
+        assert "labels" not in claim["metadata"]
+        assert claim["spec"]["resources"] == {"requests": {"storage": "1Gi"}}
+        assert claim["spec"]["storageClassName"] == STORAGE
+    mounted = state.pods["web-1-1"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"]
+    assert mounted == "data-web-1-1"
+
+
+async def test_claims_outlive_pods_by_default(space: Space) -> None:
+    """R-LSTS-2: without a policy, scaling down and up finds the same claims."""
+    await space.provide_volumes(STORAGE, 4)
+    await space.create(with_claims())
+    before = await space.settled()
+    await space.edit(replicas=1)
+    state = await space.settled()
+    assert state.claims.keys() == before.claims.keys()
+    await space.edit(replicas=2)
+    after = await space.settled()
+    assert meta.uid(after.claims["data-web-1"]) == meta.uid(before.claims["data-web-1"])
+
+
+async def test_claims_go_where_the_policy_says_so(space: Space) -> None:
+    """R-LSTS-2, R-WSTS-3: persistentVolumeClaimRetentionPolicy on both kinds of StatefulSets."""
+    await space.provide_volumes(STORAGE, 4)
+    policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+    await space.create(with_claims(persistentVolumeClaimRetentionPolicy=policy))
+    state = await space.settled()
+    for name in ("web", "web-0"):
+        assert state.statefulsets[name]["spec"]["persistentVolumeClaimRetentionPolicy"] == policy
+    await space.edit(replicas=1)
+
+    def are_gone(state: State) -> None:
+        assert state.claims.keys() == {"data-web-0", "data-web-0-1"}
+        assert_statefulsets(state, "web", replicas=1, size=2)
+
+    await space.until(are_gone)
+    await space.delete("web")
+
+    def is_empty(state: State) -> None:
+        assert not state.claims
+
+    await space.until(is_empty)
