@@ -184,7 +184,7 @@ class ManagerProcess:
             liveness=probes.liveness_endpoint_name,
             readiness=probes.readiness_endpoint_name,
             checks={
-                "webhooks do not serve": self._webhooks_ready.is_set,
+                "webhooks do not serve": lambda: self._serves_webhooks,
                 "caches are not filled": lambda: self._synced.is_set() or not self._leads,
             },
         )
@@ -196,6 +196,11 @@ class ManagerProcess:
     def _leads(self) -> bool:
         """Tell whether the controllers run here."""
         return self._election.is_leader or not self._configuration.leader_election.leader_elect
+
+    @property
+    def _serves_webhooks(self) -> bool:
+        """Tell whether webhooks are answered, or are nobody's business here."""
+        return not self._settings.webhooks or (self._webhooks is not None and self._webhooks.is_ready)
 
     async def _serve_metrics(self) -> None:
         text = self._configuration.metrics.bind_address

@@ -1,12 +1,19 @@
 """The manager's flags, and what they override (contract 12.1, R-MGR-1)."""
 
-import pytest
+from pathlib import Path
 
-from leaderworkerset.api.configuration import ClientConnection, Configuration, LeaderElection
+import pytest
+import yaml
+from msgspec import structs
+
+from leaderworkerset.api import configuration
+from leaderworkerset.api.configuration import TLS, ClientConnection, Configuration, LeaderElection
 from leaderworkerset.api.duration import Duration
 from leaderworkerset.cli import goflags, managerflags
 from leaderworkerset.cli.errors import UsageFault
 from leaderworkerset.cli.managerlog import LogSettings
+
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "manager.md"
 
 FILE = Configuration(
     leader_election=LeaderElection(lease_duration=Duration(30), resource_name="mine"),
@@ -67,3 +74,15 @@ def test_flags_of_zap_say_how_logs_are_written(words: list[str], settings: LogSe
 def test_values_that_mean_nothing_are_refused(word: str) -> None:
     with pytest.raises(UsageFault, match="invalid value"):
         goflags.parse([word], managerflags.FLAGS)
+
+
+def test_the_reference_names_every_flag_and_its_file_has_the_defaults() -> None:
+    text = REFERENCE.read_text()
+    prefix = "leader-elect-"
+    for flag in managerflags.FLAGS:
+        short = f"`-{flag.name.removeprefix(prefix)}`"
+        assert f"`--{flag.name}`" in text or short in text, flag.name
+    example = text.partition("```yaml\n")[2].partition("```")[0]
+    assert configuration.decode(yaml.safe_load(example)) == structs.replace(
+        Configuration(), tls=TLS(min_version="VersionTLS12")
+    )

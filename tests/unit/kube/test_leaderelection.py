@@ -1,12 +1,15 @@
 """At most one leader, whatever is stopped, killed, frozen or cut off."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 from tests.unit.kube.fakes import answer, failure
 from tests.virtualtime import START, VirtualClock, run
 
@@ -310,3 +313,64 @@ def test_clocks_that_are_apart_by_an_hour_do_not_matter() -> None:
         await asyncio.wait(tasks)
 
     run(scenario())
+
+
+@settings_of_hypothesis(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.sampled_from(["cut", "mend", "slow", "quick", "kill", "stop", "start"]),
+            st.floats(0.0, 25.0),
+        ),
+        max_size=15,
+    )
+)
+def test_whatever_happens_no_two_act_and_in_the_end_one_does(happenings: list[tuple[int, str, float]]) -> None:
+    """`Candidate.lead` asserts that it acts alone; three of them are cut off, slowed down, killed, stopped, started."""
+
+    async def scenario() -> None:
+        server, acting = LeaseServer(), dict[str, float]()
+        candidates = [Candidate(name, server, acting) for name in ("a", "b", "c")]
+        tasks = {one.name: asyncio.create_task(one.run()) for one in candidates}
+        for index, what, seconds in happenings:
+            await happen(candidates[index], what, tasks)
+            await asyncio.sleep(seconds)
+        for one in candidates:
+            await happen(one, "mend", tasks)
+            await happen(one, "start", tasks)
+        await asyncio.sleep(60)
+        assert len(acting) == 1
+        for task in tasks.values():
+            task.cancel()
+        for task in tasks.values():
+            with suppress(asyncio.CancelledError):
+                await task
+
+    run(scenario())
+
+
+async def happen(candidate: Candidate, what: str, tasks: dict[str, "asyncio.Task[None]"]) -> None:
+    match what:
+        case "cut" | "mend":
+            candidate.line.is_cut = what == "cut"
+            candidate.line.delay = 0.01
+        case "slow":
+            candidate.line.delay = 7.0
+        case "quick":
+            candidate.line.delay = 0.01
+        case "kill":
+            candidate.line.is_cut = True  # it cannot release
+            await _cancel(tasks[candidate.name])
+        case "stop":
+            await _cancel(tasks[candidate.name])
+        case "start" if (task := tasks[candidate.name]).done():
+            if not task.cancelled():
+                task.result()  # it acted beside another
+            candidate.line.is_cut = False
+            tasks[candidate.name] = asyncio.create_task(candidate.run())
+
+
+async def _cancel(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait([task])
