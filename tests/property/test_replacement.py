@@ -8,13 +8,16 @@ from hypothesis import strategies as st
 from leaderworkerset.api.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import replacement
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Current
+from leaderworkerset.core.leaderworkerset.rollout import Budget
 
-STATEFULSET: JSONObject = {
-    "metadata": {"generation": 1},
-    "spec": {},
-    "status": {"observedGeneration": 1, "updateRevision": "s-new"},
-}
+
+def statefulset(replicas: int, partition: int) -> JSONObject:
+    """Return a leader StatefulSet whose controller is at work."""
+    return {
+        "metadata": {"generation": 1},
+        "spec": {"replicas": replicas, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
+        "status": {"observedGeneration": 1, "updateRevision": "s-new"},
+    }
 
 
 @st.composite
@@ -49,9 +52,9 @@ def budgets(draw: st.DrawFn) -> Budget:
     )
 
 
-def is_available(group: Group, current: Current, size: int) -> bool:
+def is_available(group: Group, replicas: int, size: int) -> bool:
     index = group.index
-    is_there = index is not None and index < current.replicas and not group.is_deleting
+    is_there = index is not None and index < replicas and not group.is_deleting
     is_mixed = size > 1 and group.workers is not None and group.workers.revision != group.revision
     return is_there and group.is_ready(size) and not is_mixed
 
@@ -61,10 +64,9 @@ def test_the_bound_holds_whatever_is_there(
     groups: list[Group], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
     """R-ROLL-1: after the deletions at least `replicas - maxUnavailable` groups are available, or none was touched."""
-    current = Current(replicas, partition, "")
-    chosen = replacement.choose(STATEFULSET, groups, current=current, limits=limits, size=size, key="new")
+    chosen = replacement.choose(statefulset(replicas, partition), groups, limits=limits, size=size, key="new")
 
-    before = [one for one in groups if is_available(one, current, size)]
+    before = [one for one in groups if is_available(one, replicas, size)]
     after = [one for one in before if one not in chosen]
     assert len(after) >= min(len(before), limits.replicas - limits.unavailable)
     assert len({one.uid for one in chosen}) == len(chosen)
@@ -74,7 +76,7 @@ def test_the_bound_holds_whatever_is_there(
         assert not one.is_deleting
         assert one.index is not None
         assert partition <= one.index < replicas
-    ready = [is_available(one, current, size) for one in chosen]
+    ready = [is_available(one, replicas, size) for one in chosen]
     assert ready == sorted(ready), "broken groups come first"
 
 
@@ -83,8 +85,8 @@ def test_a_fleet_whose_groups_come_back_is_new_after_the_fewest_waves(is_new: li
     """R-ROLL-10: each wave takes all that the bound allows."""
     limits = Budget(replicas=len(is_new), partition=0, unavailable=unavailable, surge=0)
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
-    current, waves = Current(len(fleet), 0, ""), 0
-    while chosen := replacement.choose(STATEFULSET, fleet, current=current, limits=limits, size=2, key="new"):
+    waves = 0
+    while chosen := replacement.choose(statefulset(len(fleet), 0), fleet, limits=limits, size=2, key="new"):
         fleet = [ready(index, "new") if one in chosen else one for index, one in enumerate(fleet)]
         waves += 1
     assert all(one.revision == "new" for one in fleet)

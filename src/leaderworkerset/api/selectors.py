@@ -53,7 +53,7 @@ class Requirement:
                 return value is None
             case Operator.GT:
                 return _is_integer(value) and int(value or "") > int(self.values[0])
-            case Operator.LT:
+            case _:
                 return _is_integer(value) and int(value or "") < int(self.values[0])
 
     def __str__(self) -> str:
@@ -170,7 +170,7 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
             faults += [f"value {value!r}: {fault}" for value in values for fault in _value_faults(value)]
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             faults += [f"operator {operator} takes no values"] if values else []
-        case Operator.GT | Operator.LT:
+        case _:
             faults += [] if len(values) == 1 and _is_integer(values[0]) else [f"operator {operator} needs one integer"]
     if faults:
         raise SelectorError(f"label {key!r}: {'; '.join(faults)}")

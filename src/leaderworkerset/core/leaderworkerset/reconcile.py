@@ -144,14 +144,9 @@ def _failure_event(facts: _Facts) -> Event:
 
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would take one at a time (docs/adr/0004)."""
-    statefulset = facts.observed.leader_statefulset
-    current = statefulsets.current(statefulset)
-    if statefulset is None or current is None:
-        return []
     chosen = replacement.choose(
-        statefulset,
+        facts.observed.leader_statefulset,
         facts.observed.groups,
-        current=current,
         limits=rollout.budget(facts.lws.spec),
         size=facts.lws.size,
         key=facts.revision.key,

@@ -20,16 +20,18 @@ from collections.abc import Iterable
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.core.leaderworkerset import statefulsets
 from leaderworkerset.core.leaderworkerset.groups import Group
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Current
+from leaderworkerset.core.leaderworkerset.rollout import Budget
 
 
 def choose(
-    statefulset: JSONObject, groups: Iterable[Group], *, current: Current, limits: Budget, size: int, key: str
+    statefulset: JSONObject | None, groups: Iterable[Group], *, limits: Budget, size: int, key: str
 ) -> list[Group]:
-    """Return the groups to replace now; `current` is what the rollout knows of `statefulset`."""
-    if not needs_help(statefulset):
+    """Return the groups to replace now."""
+    if statefulset is None or not needs_help(statefulset):
         return []
+    current = statefulsets.position(statefulset)
     by_index = {one.index: one for one in groups if one.index is not None and not one.is_deleting}
     living = {index: by_index[index] for index in sorted(by_index, reverse=True) if index < current.replicas}
     available = sum(_is_available(one, size) for one in living.values())

@@ -41,9 +41,12 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
 
 
 def current(statefulset: JSONObject | None) -> Current | None:
-    """Return what the rollout needs to know of the leader StatefulSet."""
-    if statefulset is None:
-        return None
+    """Return what the rollout needs to know of the leader StatefulSet, if there is one."""
+    return None if statefulset is None else position(statefulset)
+
+
+def position(statefulset: JSONObject) -> Current:
+    """Return how far a leader StatefulSet is rolled."""
     spec = meta.spec(statefulset)
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     return Current(

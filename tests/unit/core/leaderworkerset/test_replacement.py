@@ -10,16 +10,17 @@ from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import replacement, rollout
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Current
+from leaderworkerset.core.leaderworkerset.rollout import Budget
 
 
-def statefulset(**changes: Any) -> JSONObject:
+def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None = None, **rolling: Any) -> JSONObject:
     """Return a leader StatefulSet that its controller has looked at, and that lost `maxUnavailable`."""
+    strategy = {"rollingUpdate": {"partition": partition} | rolling}
     return {
         "metadata": {"generation": 3},
-        "spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}},
-        "status": {"observedGeneration": 3, "updateRevision": "web-new"},
-    } | changes
+        "spec": {"replicas": replicas, "updateStrategy": strategy},
+        "status": {"observedGeneration": 3, "updateRevision": "web-new"} if status is None else status,
+    }
 
 
 def group(index: int, letter: str) -> Group:
@@ -47,9 +48,8 @@ def chosen(
 ) -> list[int]:
     """Return the indexes of the groups to replace, in their order."""
     found = replacement.choose(
-        statefulset(**changes),
+        statefulset(len(letters) if replicas is None else replicas, partition, **changes),
         [group(index, letter) for index, letter in enumerate(letters)],
-        current=Current(len(letters) if replicas is None else replicas, partition, ""),
         limits=budget,
         size=2,
         key="new",
@@ -99,7 +99,7 @@ def test_surplus_groups_are_left_to_the_statefulset() -> None:
         {"status": {"observedGeneration": 3}},
         {"status": {"observedGeneration": 3, "updateRevision": ""}},
         {"status": {}},
-        {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0, "maxUnavailable": 2}}}},
+        {"maxUnavailable": 2},
     ],
     ids=["not observed", "no revision", "empty revision", "never seen", "honoured"],
 )
@@ -109,7 +109,11 @@ def test_nothing_is_deleted_where_nobody_or_somebody_else_would_replace_it(chang
 
 
 def test_a_set_without_a_strategy_is_helped() -> None:
-    assert replacement.needs_help(statefulset(spec={}))
+    assert replacement.needs_help(statefulset(1) | {"spec": {}})
+
+
+def test_without_a_statefulset_nothing_is_replaced() -> None:
+    assert replacement.choose(None, [group(0, "O")], limits=limits(1, 1), size=2, key="new") == []
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,7 @@ def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -
     """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
     one = Group("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
-    found = replacement.choose(statefulset(), [one], current=Current(1, 0, "1"), limits=limits(1, 1), size=1, key="new")
+    found = replacement.choose(statefulset(1), [one], limits=limits(1, 1), size=1, key="new")
 
     assert found == []
 
@@ -128,18 +132,13 @@ def test_a_leader_without_an_index_is_left_alone() -> None:
     """Q-22."""
     odd = Group("web-x", "x", None, True, "old", None)
 
-    assert (
-        replacement.choose(statefulset(), [odd], current=Current(1, 0, "1"), limits=limits(1, 1), size=1, key="new")
-        == []
-    )
+    assert replacement.choose(statefulset(1), [odd], limits=limits(1, 1), size=1, key="new") == []
 
 
 def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> None:
     """R-STAT-6 counts it as ready; the bound does not."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
-    found = replacement.choose(
-        statefulset(), [between, group(1, "O")], current=Current(2, 0, "2"), limits=limits(2, 1), size=2, key="new"
-    )
+    found = replacement.choose(statefulset(2), [between, group(1, "O")], limits=limits(2, 1), size=2, key="new")
 
     assert found == []
 
