@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import click
 
-from leaderworkerset.api import configuration, names
+from leaderworkerset.api import names
 from leaderworkerset.api.configuration import ConfigurationError
 from leaderworkerset.api.field import aggregate
 from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.cli import manifests, output
+from leaderworkerset.cli import manager, output
 from leaderworkerset.cli.deployment import until_rolled_out
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installation import Installer, place
@@ -78,24 +78,18 @@ def check_usage(chosen: Settings, options: dict[str, Any]) -> None:
 
 
 def read_configuration(path: str) -> str:
-    """Read a configuration file, and check it as the manager will, and that it fits the installed objects."""
+    """Return the text of a configuration file that the manager takes and that fits the installed objects."""
     try:
-        content = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"--config: {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"--config: {path}: not UTF-8 text at byte {error.start}") from error
-    documents = manifests.documents(content, path)
-    if len(documents) != 1:
-        raise CommandError(f"--config: {path}: {len(documents)} documents, expected one")
+        decoded = manager.load(path)
+    except (CommandError, ConfigurationError) as error:
+        raise CommandError(f"--config: {error}") from error
     try:
-        decoded = configuration.decode(documents[0].object)
-        configuration.check_tls(decoded.tls)
+        manager.check(decoded)
     except ConfigurationError as error:
         raise CommandError(f"--config: {path}: {error}") from error
-    if faults := [*configuration.validate(decoded), *misfits(decoded)]:
+    if faults := misfits(decoded):
         raise CommandError(f"--config: {path}: {aggregate(faults)}")
-    return content
+    return Path(path).read_text(encoding="utf-8")
 
 
 async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None:

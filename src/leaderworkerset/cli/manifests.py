@@ -86,10 +86,10 @@ Loader.add_implicit_resolver(
 
 def load(paths: Iterable[str]) -> list[Document]:
     """Read all documents of files, directories and `-`; nothing is returned unless all of them can be read."""
-    found = [document for path in paths for document in _read(path)]
-    if not found:
+    documents = [document for path in paths for document in _read(path)]
+    if not documents:
         raise ManifestError(f"no objects in {', '.join(paths)}: a manifest needs apiVersion, kind and metadata.name")
-    return found
+    return documents
 
 
 def parse(text: str, source: str) -> list[Document]:
@@ -99,11 +99,6 @@ def parse(text: str, source: str) -> list[Document]:
     ['pod/a']
     """
     return [document for part in _documents(text, source) for document in _expand(part)]
-
-
-def documents(text: str, source: str) -> list[Document]:
-    """Read the documents of a text that need not be objects of the API: they have a kind, but no name perhaps."""
-    return list(_documents(text, source))
 
 
 def _read(path: str) -> Iterator[Document]:

@@ -24,7 +24,14 @@ NAMED: Final = 3
 @click.command("uninstall")
 @click.option("--delete-leaderworkersets", "deletes", is_flag=True, help="Delete all LeaderWorkerSets first.")
 @click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definition, and with it all LeaderWorkerSets.")
-@click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for the end of any one object.",
+)
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Remove the manager; while there are LeaderWorkerSets only if told what becomes of them."""
