@@ -96,7 +96,7 @@ async def send_input(streams: Channels) -> None:
 def raw_terminal() -> Iterator[None]:
     """Let every key through to the command; put the terminal back after it."""
     before = termios.tcgetattr(sys.stdin)
-    tty.setraw(sys.stdin)
+    tty.setraw(sys.stdin, termios.TCSADRAIN)  # what was typed already is for the command
     try:
         yield
     finally:

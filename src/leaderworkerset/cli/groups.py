@@ -63,9 +63,10 @@ class View:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the newest spec is in place and every group is ready."""
+        """Tell whether the newest spec is in place and every group is ready: by its status, and by its pods."""
         observed = meta.status(self.object).get("observedGeneration") == meta.generation(self.object)
-        return observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
+        available = observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
+        return available and all(group.is_ready for group in self.groups if group.index < self.desired)
 
 
 def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:

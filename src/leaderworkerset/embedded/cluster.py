@@ -142,6 +142,8 @@ async def working(cluster: Cluster, processes: ProcessRunner | None = None) -> A
 
     Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
     few seconds, and then every process is gone.
+
+    When it yields, no pod of before shows a status of before: who waits for readiness waits for that of now.
     """
     settings = cluster.settings
     runner = processes or create_runner(network=settings.network, state_directory=settings.directory)
@@ -150,9 +152,10 @@ async def working(cluster: Cluster, processes: ProcessRunner | None = None) -> A
         async with asyncio.TaskGroup() as tasks:
             running = [
                 tasks.create_task(_run_controllers(cluster, ready := asyncio.Event())),
-                tasks.create_task(_run_kubelet(cluster, runner, capabilities)),
+                tasks.create_task(_run_kubelet(cluster, runner, capabilities, caught_up := asyncio.Event())),
             ]
             await ready.wait()
+            await caught_up.wait()
             try:
                 yield capabilities
             finally:
@@ -167,7 +170,9 @@ async def _run_controllers(cluster: Cluster, ready: asyncio.Event) -> None:
     await run_controllers(client, cluster.settings.controllers(), clock=cluster.clock, ready=ready)
 
 
-async def _run_kubelet(cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities) -> None:
+async def _run_kubelet(
+    cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
+) -> None:
     client = cluster.client(KUBELET)
     events = EventRecorder(client, podevents.REPORTER, cluster.settings.name, cluster.clock)
     settings = cluster.settings.kubelet(capabilities)
@@ -175,4 +180,4 @@ async def _run_kubelet(cluster: Cluster, runner: ProcessRunner, capabilities: Ca
     cluster.api.attach_node(kubelet)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(events.run())
-        tasks.create_task(kubelet.run())
+        tasks.create_task(kubelet.run(caught_up))

@@ -73,9 +73,12 @@ def test_a_deleted_pod_is_not_ready() -> None:
 def test_a_set_is_ready_when_its_newest_spec_is_observed_and_available() -> None:
     given = lws(1)
     given["status"]["conditions"] = [{"type": "Available", "status": "True"}]
-    assert groups.view(given, []).is_ready
+    pods = [pod(0, 0), pod(0, 1)]
+    assert groups.view(given, pods).is_ready
+    assert groups.view(given, [*pods, pod(1, 0, ready=False)]).is_ready, "a surge group does not count"
+    assert not groups.view(given, [pod(0, 0), pod(0, 1, ready=False)]).is_ready, "the status is behind the pods"
     given["metadata"]["generation"] = 2
-    assert not groups.view(given, []).is_ready
+    assert not groups.view(given, pods).is_ready
 
 
 def test_a_stub_is_marked() -> None:

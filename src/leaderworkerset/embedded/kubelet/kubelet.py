@@ -61,8 +61,11 @@ class Kubelet:
             discard=lambda uid: self._trash.add(settings.pod_directory(uid)),
         )
 
-    async def run(self) -> None:
-        """Run the pods of these nodes until cancelled. What runs then is for the runner to end."""
+    async def run(self, caught_up: asyncio.Event | None = None) -> None:
+        """Run the pods of these nodes until cancelled; what still runs then is for the runner to end.
+
+        `caught_up` is set once no pod shows the status that it had before.
+        """
         informers = [self._pods, self._services, *self._objects.informers]
         async with asyncio.TaskGroup() as tasks:
             for informer in informers:
@@ -76,6 +79,10 @@ class Kubelet:
             self._pods.subscribe(lambda change: self._on_pod(change, tasks))
             self._objects.subscribe(self._on_source)
             self._objects.claims.subscribe(self._on_claim)
+            for cell in list(self._cells.values()):
+                await cell.told.wait()
+            if caught_up is not None:
+                caught_up.set()
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield pieces of a container's log."""

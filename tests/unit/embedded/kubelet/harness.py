@@ -78,6 +78,7 @@ class Cluster:
     events: Events
     pods: Informer
     directory: Path
+    caught_up: asyncio.Event
 
     async def create(self, obj: JSONObject, resource: Resource = PODS) -> JSONObject:
         return await self.client.create(resource, obj)
@@ -158,8 +159,8 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
     kubelet = Kubelet(client, runner, settings, VirtualClock(), events)
     pods = Informer(client, PODS)
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run())]
-        yield Cluster(client, transport, runner, kubelet, events, pods, machine.directory)
+        running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run(caught_up := asyncio.Event()))]
+        yield Cluster(client, transport, runner, kubelet, events, pods, machine.directory, caught_up)
         for task in running:
             task.cancel()
         await asyncio.wait(running)

@@ -578,3 +578,17 @@ def test_the_end_of_the_cluster_waits_for_the_deaf_as_long_as_their_grace_and_th
         assert seconds() - began == pytest.approx(patience, abs=0.1)
 
     run(scenario())
+
+
+def test_a_kubelet_has_caught_up_once_no_pod_shows_what_was_before(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "state.db"
+        async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
+            await running_cluster(it)
+        slow = Machine(directory=tmp_path, store=Store(path), script=lambda _: Program(start_delay=3))
+        async with cluster(slow) as it:
+            await it.caught_up.wait()
+            assert not meta.is_condition_true(await it.get(), "Ready")
+            await it.ready()
+
+    run(scenario())
