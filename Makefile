@@ -33,6 +33,9 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python deploy/generate.py --check
 
+bench: setup ## measure: start, memory, rest, the API server (three minutes)
+	$(BIN)/python -m bench.everything
+
 generate: setup ## write the generated manifests below deploy/
 	$(BIN)/python deploy/generate.py
 

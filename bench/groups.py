@@ -1,18 +1,18 @@
 """Time 50 groups of 4 stub pods from apply to Ready, and take the memory of the cluster's process.
 
-python bench/groups.py [--groups N] [--runs N]
+python -m bench.groups [--groups N] [--runs N]
 """
 
 import argparse
-import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from bench.record import report
 
 MANIFEST = """
 apiVersion: leaderworkerset.x-k8s.io/v1
@@ -56,17 +56,14 @@ def measure(groups: int, directory: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run several times; print raw numbers and medians."""
+    """Run several times; print raw numbers."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--groups", type=int, default=50)
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
-    results = []
-    for _ in range(options.runs):
+    for run in range(options.runs):
         with tempfile.TemporaryDirectory() as directory:
-            results.append(measure(options.groups, directory))
-        print(json.dumps({"groups": options.groups} | results[-1]), flush=True)
-    print(json.dumps({"median": {name: statistics.median(one[name] for one in results) for name in results[0]}}))
+            report("groups", run=run, groups=options.groups, ranks_each=4, **measure(options.groups, directory))
 
 
 if __name__ == "__main__":

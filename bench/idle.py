@@ -1,16 +1,24 @@
-"""Measure a cluster at rest: CPU and writes of `lws up` with ready groups, over some seconds.
+"""Measure a cluster at rest: CPU, wake-ups and writes of `lws up` with ready groups, over some seconds.
 
-python bench/idle.py [--seconds N]
+    python -m bench.idle [--seconds N] [--runs N]
+
+A wake-up is a voluntary context switch of the cluster's process or its launcher: what polls shows up there.
 """
 
 import argparse
-import json
 import os
+import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
+
+from bench.record import report
+
+from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 MANIFEST = """
@@ -33,18 +41,40 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def revision(environment: dict[str, str]) -> int:
-    """Return the newest resourceVersion among the LeaderWorkerSet's objects; it moves with every write."""
-    command = [*LWS, "get", "--local=bench", "-o", "json"]
-    answer = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
-    return int(answer["items"][0]["leaderWorkerSet"]["metadata"]["resourceVersion"])
+def processes(pid: int) -> list[int]:
+    """Return the cluster's process, and those of its launcher; containers are not among them."""
+    parents = read_parents()
+    commands = {found: Path(f"/proc/{found}/comm").read_text().strip() for found in descendants([pid], parents)}
+    launchers = [found for found, command in commands.items() if command == "lws-launcher"]
+    return [pid, *launchers, *(parents[launcher] for launcher in launchers if parents[launcher] != pid)]
+
+
+def wakeups(pid: int) -> int:
+    """Return how often the threads of a process have gone to sleep so far."""
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    return sum(
+        int(found) for text in texts for found in re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)
+    )
+
+
+def revision(directory: str) -> int:
+    """Return the number of writes that the cluster's store has ever taken."""
+    with closing(sqlite3.connect(f"file:{directory}/bench/state.db?mode=ro", uri=True)) as database:
+        return int(database.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0])
 
 
 def main() -> None:
-    """Bring up twenty ranks, let them rest, and look twice."""
+    """Run several times; print raw numbers."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=30)
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--runs", type=int, default=1)
+    options = parser.parse_args()
+    for run in range(options.runs):
+        measure(run, options.seconds)
+
+
+def measure(run: int, seconds: float) -> None:
+    """Bring up twenty ranks, let them rest, and look twice."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"LWS_STATE_HOME": directory}
         manifest = Path(directory) / "lws.yaml"
@@ -57,14 +87,19 @@ def main() -> None:
                 )
             pid = int((Path(directory) / "bench" / "lock").read_text())
             time.sleep(5)
-            before, version = cpu_seconds(pid), revision(environment)
+            version = revision(directory)
+            watched = processes(pid)
+            before, woken = sum(map(cpu_seconds, watched)), sum(map(wakeups, watched))
             time.sleep(seconds)
-            used = cpu_seconds(pid) - before
-            print(json.dumps({
-                "seconds": seconds,
-                "cpu_percent_of_a_core": round(100 * used / seconds, 2),
-                "writes_to_the_set": revision(environment) - version,
-            }))  # fmt: skip
+            report(
+                "idle",
+                run=run,
+                seconds=seconds,
+                ranks=20,
+                cpu_percent_of_a_core=round(100 * (sum(map(cpu_seconds, watched)) - before) / seconds, 2),
+                wakeups_per_second=round((sum(map(wakeups, watched)) - woken) / seconds, 2),
+                writes=revision(directory) - version,
+            )
         finally:
             subprocess.run([*LWS, "down", "bench", "--delete"], env=environment, check=True, capture_output=True)
 

@@ -1,17 +1,17 @@
 """Time `lws run` from its start to eight ready ranks (two groups of four, `sleep`), and `lws --help`.
 
-python bench/startup.py [--runs N]
+python -m bench.startup [--runs N]
 """
 
 import argparse
-import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from bench.record import report
 
 MANIFEST = """
 apiVersion: leaderworkerset.x-k8s.io/v1
@@ -59,7 +59,7 @@ def ready_time(manifest: Path, environment: dict[str, str]) -> float:
 
 
 def main() -> None:
-    """Run each several times; print raw numbers and medians."""
+    """Run each several times; print raw numbers."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=7)
     runs = parser.parse_args().runs
@@ -67,14 +67,13 @@ def main() -> None:
         manifest = Path(directory) / "lws.yaml"
         manifest.write_text(MANIFEST)
         environment = os.environ | {"LWS_STATE_HOME": directory}
-        results: dict[str, list[float]] = {"ready_8_ranks": [], "help": []}
         for run in range(runs):
-            results["ready_8_ranks"].append(ready_time(manifest, environment))
-            results["help"].append(timed([*LWS, "--help"], environment))
-            print(
-                json.dumps({"run": run} | {name: round(values[-1], 3) for name, values in results.items()}), flush=True
+            report(
+                "startup",
+                run=run,
+                ready_8_ranks_seconds=round(ready_time(manifest, environment), 3),
+                help_seconds=round(timed([*LWS, "--help"], environment), 3),
             )
-    print(json.dumps({"median": {name: round(statistics.median(values), 3) for name, values in results.items()}}))
 
 
 if __name__ == "__main__":
