@@ -64,8 +64,8 @@ def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, chose
     """Describe a write (`new` given) or a deletion."""
     operation: AdmissionOperation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     options: JSONObject = {"kind": OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}
-    if chosen.manager and new is not None:
-        options["fieldManager"] = chosen.manager
+    if new is not None:
+        options |= {name: call.query[name] for name in ("fieldManager", "fieldValidation") if call.query.get(name)}
     if chosen.dry_run:
         options["dryRun"] = ["All"]
     return Attempt(

@@ -10,7 +10,7 @@ The finalizers `orphan` and `foregroundDeletion` are put on here, as the propaga
 takes them off when it has done its part.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -69,20 +69,21 @@ class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a deletion left: the object as it is or was last, and whether it is gone."""
+    """What a deletion left: the object as it is or was last, whether it is gone, and what webhooks warned of."""
 
     object: JSONObject
     removed: bool
+    warnings: Sequence[str] = ()
 
 
-async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject]:
-    """Delete the object; return the code and body of the answer."""
+async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequence[str]]:
+    """Delete the object; return the code, body and warnings of the answer."""
     chosen = read_options(call)
     outcome = await delete_object(backend, call, chosen)
     code = 202 if not outcome.removed and chosen.orphan_dependents is False else 200
     if outcome.removed and call.served.stored_as not in RETURNS_OBJECT:
-        return code, success(call, outcome.object)
-    return code, outcome.object
+        return code, success(call, outcome.object), outcome.warnings
+    return code, outcome.object, outcome.warnings
 
 
 async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
@@ -91,12 +92,13 @@ async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> 
     stored = backend.store.get(call.key)
     if stored is None:
         raise refusal.not_found(call.served.resource, call.name)
-    attempt = admission.attempt_of(call, call.served.shown(stored), None, WriteOptions(dry_run=chosen.dry_run))
+    options = WriteOptions(dry_run=chosen.dry_run)
+    attempt = admission.attempt_of(call, call.served.shown(stored), None, options)
     await backend.admission.mutate(attempt)
     await backend.admission.validate(attempt)
     outcome = delete_now(backend, call, chosen)
     await backend.store.settle()
-    return replace(outcome, object=call.served.shown(outcome.object))
+    return replace(outcome, object=call.served.shown(outcome.object), warnings=options.warnings)
 
 
 def delete_now(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:

@@ -88,8 +88,8 @@ async def _patch(backend: Backend, call: Call) -> Answer:
 
 
 async def _delete(backend: Backend, call: Call) -> Answer:
-    code, obj = await delete.delete(backend, call)
-    return present.show(backend, call, code, obj)
+    code, obj, warnings = await delete.delete(backend, call)
+    return present.show(backend, call, code, obj, warnings)
 
 
 async def _delete_collection(backend: Backend, call: Call) -> Answer:

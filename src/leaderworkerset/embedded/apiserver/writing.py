@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import admission, metadata, refusal, timestamps
+from leaderworkerset.api.resources import PODS
+from leaderworkerset.embedded.apiserver import admission, metadata, priorities, refusal, timestamps
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.kind import Operation, UndecodableError
@@ -31,13 +32,14 @@ async def complete(backend: Backend, change: Change, chosen: WriteOptions) -> JS
     """Return the object to store; the stored one itself where the write changes nothing."""
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
+    if change.operation == "create" and call.served.resource == PODS:
+        obj = priorities.resolve(backend.store, obj)
     if not change.owned:
         anew = ownership.is_reset(change.new)
         obj = ownership.track(kind, change.old, obj, writer(backend, call, chosen, "Update"), anew=anew)
     attempt = admission.attempt_of(call, change.old, obj, chosen)
-    mutated = await backend.admission.mutate(attempt) if is_admitted(call) else obj
-    if mutated is not None and mutated is not obj:
-        obj = ownership.track(kind, obj, mutated, writer(backend, call, chosen, "Update"))
+    if is_admitted(call):
+        obj = await backend.admission.mutate(attempt) or obj  # what webhooks change stays owned as it was
     validate(change, obj)
     if is_admitted(call):
         await backend.admission.validate(replace(attempt, object=obj))

@@ -143,7 +143,7 @@ def test_unknown_fields_are_dropped_and_warned_of_unless_told_otherwise() -> Non
 def test_options_are_checked() -> None:
     async def scenario(api: Api) -> None:
         answer = await api.create(CONFIG_MAPS, config_map(), dryRun="Some")
-        text = 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: "Some": supported values: "All"'
+        text = 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
         assert answer.refusal == (422, "Invalid", text)
 
     run(scenario)

@@ -133,7 +133,7 @@ def test_an_apply_needs_a_manager_and_known_fields() -> None:
         assert unnamed.refusal == (422, "Invalid", text)
         unknown = await api.apply(f"{CONFIG_MAPS}/settings", config_map() | {"colour": "red"})
         text = (
-            "failed to create typed patch object (default/settings; v1, Kind=ConfigMap):"
+            "failed to create typed patch object (/settings; /v1, Kind=ConfigMap):"
             " .colour: field not declared in schema"
         )
         assert unknown.refusal == (500, "", text)

@@ -1,8 +1,8 @@
 """Defaults of pods and pod templates, filled in place, as kube-apiserver has them.
 
 `default_spec` is for both. `default_pod` adds what only pods get: requests from limits, host ports, service links; and
-`admit_pod` what the API server's own admission adds to new pods: the service account, the priority and the tolerations
-that keep a pod for five minutes on a node that is lost.
+`admit_pod` what the API server's own admission adds to new pods: the service account and the tolerations that keep a pod
+for five minutes on a node that is lost (priorities: `priorities.py`).
 """
 
 from collections.abc import Iterator
@@ -137,13 +137,21 @@ def default_pod(pod: JSONObject) -> None:
     spec = pod["spec"]
     default_spec(spec)
     spec.setdefault("enableServiceLinks", True)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    if "resources" in spec:
+        _default_requests(spec["resources"])
     for container in _containers(spec):
-        limits = container["resources"].get("limits") if "resources" in container else None
-        if limits:
-            container["resources"]["requests"] = {**limits, **container["resources"].get("requests", {})}
+        if "resources" in container:
+            _default_requests(container["resources"])
         if spec.get("hostNetwork"):
             for port in container.get("ports") or ():
                 port.setdefault("hostPort", port["containerPort"])
+
+
+def _default_requests(resources: JSONObject) -> None:
+    if resources.get("limits"):
+        resources["requests"] = {**resources["limits"], **resources.get("requests", {})}
 
 
 def admit_pod(pod: JSONObject) -> None:
@@ -151,9 +159,6 @@ def admit_pod(pod: JSONObject) -> None:
     spec = pod["spec"]
     spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = spec["serviceAccountName"]
-    if "priorityClassName" not in spec:
-        spec.setdefault("priority", 0)
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     tolerate_lost_nodes(spec)
 
 

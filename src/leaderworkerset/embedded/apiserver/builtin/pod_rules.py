@@ -9,13 +9,20 @@ from functools import lru_cache
 from leaderworkerset.api import names
 from leaderworkerset.api.field import FieldError, invalid, required
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.builtin import container_rules, object_meta, scheduling_rules, volume_rules
+from leaderworkerset.embedded.apiserver.builtin import (
+    container_rules,
+    object_meta,
+    scheduling_rules,
+    security_rules,
+    volume_rules,
+)
 from leaderworkerset.embedded.apiserver.builtin.container_rules import Names
 from leaderworkerset.embedded.apiserver.builtin.values import duplicate, forbidden, must_be
 
 RESTART_POLICIES = ("Always", "Never", "OnFailure")
 DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
 PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
+OPERATING_SYSTEMS = ("linux", "windows")
 MAX_NAMESERVERS = 3
 
 subdomain = lru_cache(maxsize=1024)(names.dns_1123_subdomain)
@@ -58,16 +65,20 @@ def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     yield from _validate_names(spec, path)
     yield from _validate_dns(spec, path)
     yield from scheduling_rules.validate(spec, path)
+    yield from security_rules.validate(spec, path)
+    yield from _validate_host_port_uses(spec, path)
     if spec.get("hostNetwork"):
         yield from _validate_host_ports(spec, path)
+    for index, gate in enumerate(spec.get("readinessGates") or ()):
+        for fault in object_meta.annotation_key(gate["conditionType"]):
+            yield invalid(f"{path}.readinessGates[{index}].conditionType", gate["conditionType"], fault)
+    if "os" in spec:
+        yield from must_be(spec["os"].get("name", ""), OPERATING_SYSTEMS, f"{path}.os")
     if "preemptionPolicy" in spec:
         yield from must_be(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
 
 
 def _validate_numbers(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    grace = spec["terminationGracePeriodSeconds"]
-    if grace < 0:
-        yield invalid(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than or equal to 0")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and deadline < 1:
         text = "must be between 1 and 2147483647, inclusive"
@@ -95,6 +106,17 @@ def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldEr
         if gate["name"] in seen:
             yield duplicate(f"{path}[{index}]", gate["name"])
         seen.add(gate["name"])
+
+
+def _validate_host_port_uses(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the ports of the host that two containers want."""
+    taken: set[str] = set()
+    for index, container in enumerate(spec.get("containers") or ()):
+        for number, port in enumerate(container.get("ports") or ()):
+            use = f"{port['protocol']}/{port.get('hostIP', '')}/{port.get('hostPort')}"
+            if port.get("hostPort") and use in taken:
+                yield duplicate(f"{path}.containers[{index}].ports[{number}].hostPort", use)
+            taken.add(use)
 
 
 def _validate_dns(spec: JSONObject, path: str) -> Iterator[FieldError]:

@@ -8,6 +8,7 @@ from leaderworkerset.api.field import FieldError
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.builtin import pod_defaults, pod_rules
 from leaderworkerset.embedded.apiserver.builtin.strategy import Strategy
+from leaderworkerset.embedded.apiserver.builtin.values import forbidden
 
 COMPUTE = ("cpu", "memory")
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
@@ -39,6 +40,8 @@ def quality_of_service(spec: JSONObject) -> str:
     'Burstable'
     """
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    if spec.get("resources"):
+        containers = [spec]
     amounts = [_compute(container.get("resources", {})) for container in containers]
     if not any(limits or requests for limits, requests in amounts):
         return "BestEffort"
@@ -62,6 +65,8 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
         yield from pod_rules.validate_change(new, old)
         if new["spec"] == old["spec"]:
             return
+    elif new["spec"].get("ephemeralContainers"):
+        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
     yield from pod_rules.validate_spec(new["spec"], "spec")
 
 

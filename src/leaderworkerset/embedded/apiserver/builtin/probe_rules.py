@@ -46,7 +46,9 @@ def _validate_probe(probe: JSONObject, where: str, name: str) -> Iterator[FieldE
     if name != "readinessProbe" and probe["successThreshold"] != 1:
         yield invalid(f"{where}.successThreshold", probe["successThreshold"], "must be 1")
     grace = probe.get("terminationGracePeriodSeconds")
-    if grace is not None and grace <= 0:
+    if grace is not None and name == "readinessProbe":
+        yield invalid(f"{where}.terminationGracePeriodSeconds", grace, "must not be set for readinessProbes")
+    elif grace is not None and grace <= 0:
         yield invalid(f"{where}.terminationGracePeriodSeconds", grace, "must be greater than 0")
 
 

@@ -71,13 +71,24 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     if old is None:
         yield from _validate_fixed(spec)
     yield from _validate_selector(spec)
-    yield from pod_rules.validate_template(spec["template"], "spec.template")
+    yield from pod_rules.validate_template(_with_claims(spec), "spec.template")
     policy = spec["template"]["spec"]["restartPolicy"]
     if policy in {"OnFailure", "Never"}:
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
     if "activeDeadlineSeconds" in spec["template"]["spec"]:
         text = "activeDeadlineSeconds in StatefulSet is not Supported"
         yield forbidden("spec.template.spec.activeDeadlineSeconds", text)
+
+
+def _with_claims(spec: JSONObject) -> JSONObject:
+    """Return the template of pods with the volumes that the claim templates will be, which its mounts may name."""
+    template = spec["template"]
+    claims = [claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates") or ()]
+    if not claims:
+        return template
+    own = [volume for volume in template["spec"].get("volumes") or () if volume["name"] not in claims]
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    return template | {"spec": template["spec"] | {"volumes": [*own, *added]}}
 
 
 def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:

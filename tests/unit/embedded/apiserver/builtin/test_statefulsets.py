@@ -53,6 +53,13 @@ def test_an_empty_retention_policy_becomes_retain(api: Make) -> None:
     assert found["spec"]["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Delete", "whenScaled": "Retain"}
 
 
+def test_containers_may_mount_what_claim_templates_will_be(api: Make) -> None:
+    mounting = {"name": "c", "image": "x:1", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    template = TEMPLATE | {"spec": {"containers": [mounting]}}
+    found = api(STATEFULSETS).create(statefulset(template=template, volumeClaimTemplates=[CLAIM]))
+    assert "volumes" not in found["spec"]["template"]["spec"]
+
+
 def test_claim_templates_are_whole_claims(api: Make) -> None:
     found = api(STATEFULSETS).create(statefulset(volumeClaimTemplates=[CLAIM]))
     (claim,) = found["spec"]["volumeClaimTemplates"]
