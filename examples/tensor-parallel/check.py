@@ -5,18 +5,35 @@ python3 check.py http://127.0.0.1:8080 [prompt]
 
 import json
 import sys
+import time
+import urllib.error
 import urllib.request
+from typing import Any
 
 import numpy as np
 from model import Shard, generate
+
+PATIENCE = 10.0
+"""Seconds that whoever forwards the port may take to listen."""
+
+
+def ask(url: str, question: dict[str, Any]) -> Any:
+    """Post a question and return the answer."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with urllib.request.urlopen(url, json.dumps(question).encode(), timeout=60) as response:
+                return json.load(response)
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def main() -> None:
     """Exit 0 only if every token is the same and every score within rounding."""
     url, prompt = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "one leader, its workers"
-    body = json.dumps({"prompt": prompt, "tokens": 8}).encode()
-    with urllib.request.urlopen(urllib.request.Request(f"{url}/generate", body), timeout=60) as response:
-        answer = json.load(response)
+    answer = ask(f"{url}/generate", {"prompt": prompt, "tokens": 8})
     tokens, scores = generate(prompt.encode(), 8, Shard(0, 1).part)
     difference = float(np.abs(scores - np.array(answer["scores"])).max())
     if tokens != answer["tokens"] or difference > 1e-9:

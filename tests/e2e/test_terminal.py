@@ -1,0 +1,250 @@
+"""What a person sees on a terminal, and what a program reads where there is none."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pytest
+import yaml
+from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, line_with, lines_with, lws, ranks, shell_script
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """A program on a terminal of its own, 24 lines of 100 columns."""
+
+    def __init__(self, words: Sequence[str], shell: Shell, environment: Mapping[str, str]) -> None:
+        self._near, far = pty.openpty()
+        self.resize(24, 100)
+        self.seen = ""
+        self.process = subprocess.Popen(
+            words, stdin=far, stdout=far, stderr=far, env=environment, cwd=shell.directory, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no thread runs here
+        )  # fmt: skip
+        os.close(far)
+
+    def resize(self, lines: int, columns: int) -> None:
+        """Give the terminal another size."""
+        fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def type(self, text: str) -> None:
+        """Type."""
+        os.write(self._near, text.encode())
+
+    def until(self, pattern: str, seconds: float = 30) -> str:
+        """Read until something new on the screen matches; return what was new."""
+        begin, deadline = len(self.seen), time.monotonic() + seconds
+        while not re.search(pattern, self.seen[begin:]):
+            left = max(deadline - time.monotonic(), 0)
+            assert select.select([self._near], [], [], left)[0], f"no {pattern!r} in {seconds} s: {self.seen[begin:]!r}"
+            assert self._read(), f"ended without {pattern!r}: {self.seen[begin:]!r}"
+        return self.seen[begin:]
+
+    def end(self, seconds: float = 30) -> int:
+        """Read to the end; return the exit code."""
+        while select.select([self._near], [], [], seconds)[0] and self._read():
+            pass
+        os.close(self._near)
+        return self.process.wait(seconds)
+
+    def _read(self) -> bool:
+        try:
+            piece = os.read(self._near, 1 << 16)
+        except OSError:  # the other side is closed
+            return False
+        self.seen += piece.decode(errors="replace")
+        return bool(piece)
+
+
+@contextmanager
+def terminal(shell: Shell, *words: str, **environment: str) -> Iterator[Terminal]:
+    """Run `lws` on a terminal."""
+    made = Terminal([*LWS, *words], shell, {**shell.environment, **environment})
+    try:
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.process.kill()
+            made.process.wait()
+
+
+RUN = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
+
+
+def test_a_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> None:
+    with terminal(shell, *RUN) as screen:
+        assert screen.end() == 0
+    shown = ANSI.sub("", screen.seen)
+    assert re.search(r"NAME +READY +DESIRED +UP-TO-DATE +AGE", shown)
+    assert re.search(r"1 +3 +allreduce-1-3 +Completed", shown)
+    assert "8 ranks in 2 groups ended with 0" in shown
+    assert re.search(r"\x1b\[\d+m1/3\x1b\[0m .*all-reduce verified", screen.seen)
+    assert screen.seen.rindex("\x1b[?25h") > screen.seen.rindex("\x1b[?25l")  # the cursor is shown again
+    shell.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
+def test_a_person_may_ask_for_no_colors(shell: Shell, environment: dict[str, str]) -> None:
+    with terminal(shell, *RUN, **environment) as screen:
+        assert screen.end() == 0
+    assert not re.search(r"\x1b\[\d*m", screen.seen)
+    assert "1/3 all-reduce verified" in screen.seen
+
+
+def test_without_a_terminal_there_are_lines_and_nothing_else(shell: Shell) -> None:
+    result = shell.lws(*RUN)
+    assert "\x1b" not in result.stdout + result.stderr
+    assert all(re.match(r"[01]/[0-3] ", line) for line in result.stdout.splitlines())
+    assert "starting the API server" in result.stderr
+    assert "leaderworkerset/allreduce created" in result.stderr
+    assert "allreduce group 1: 4 of 4 ranks ready" in result.stderr
+
+
+def test_a_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> None:
+    cluster.start(lws("shells", SLEEP))
+    with terminal(cluster.shell, "exec", f"--local={cluster.name}", "-it", "shells/0", "--", "sh") as screen:
+        screen.type("stty size; hostname\n")
+        screen.until(r"24 100\r\nshells-0\r\n")
+        screen.resize(30, 120)
+        screen.process.send_signal(signal.SIGWINCH)
+        screen.type("until [ \"$(stty size)\" = '30 120' ]; do :; done; echo re''sized\n")
+        screen.until("resized")
+        screen.type("echo be''gun; sleep 100\n")
+        screen.until("begun")
+        screen.type("\x03")
+        screen.until(r"\^C\r\n")
+        screen.type("echo $((6 * 7))\n")
+        screen.until(r"42\r\n")
+        screen.type("exit 7\n")
+        assert screen.end() == 7
+    cluster.lws("delete", "shells")
+
+
+def test_a_command_in_a_rank_takes_input_and_gives_its_exit_code(cluster: Cluster) -> None:
+    cluster.start(lws("commands", SLEEP, size=2))
+    assert cluster.lws("exec", "-i", "commands/0/1", "--", "tr", "a-z", "A-Z", text="hello\n") == "HELLO\n"
+    assert cluster.refused("exec", "commands/0", "--", "sh", "-c", "echo oops >&2; exit 9", code=9) == "oops\n"
+    assert "commands-0-1" in cluster.lws("exec", "commands/0/1", "-c", "rank", "--", "hostname")
+    assert "no-such" in cluster.refused("exec", "commands/0", "-c", "no-such", "--", "true")
+    assert "commands/7/0 has no pods now: commands has 1 groups of 2 ranks" in cluster.refused(
+        "exec", "commands/7", "--", "true"
+    )
+    cluster.lws("delete", "commands")
+
+
+COUNTER = """
+n=$(cat /scratch/n || echo 0); n=$((n + 1)); echo $n > /scratch/n
+echo run $n
+until [ -e /scratch/end-$n ]; do sleep 0.05; done
+echo end of run $n; exit 1
+"""
+
+
+def test_logs_are_followed_over_restarts_and_the_one_before_is_kept(cluster: Cluster) -> None:
+    counting = lws("counting", shell_script(COUNTER, grace=1), restart="None")
+    pod = counting["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
+    pod["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "scratch", "mountPath": "/scratch"}]
+    cluster.apply(counting)
+    with cluster.shell.running("logs", f"--local={cluster.name}", "-f", "counting") as follow:
+        line_with(follow, "0/0 run 1")
+        cluster.lws("exec", "counting/0", "--", "touch", "/scratch/end-1")
+        assert lines_with(follow, "run", 2) == ["0/0 end of run 1", "0/0 run 2"]
+    assert cluster.lws("logs", "counting/0/0") == "run 2\n"
+    assert cluster.lws("logs", "counting/0/0", "--previous").endswith("run 1\nend of run 1\n")
+    assert cluster.lws("logs", "counting", "--previous", "--tail=1") == "0/0 end of run 1\n"
+    assert re.fullmatch(r"0/0 \d{4}-\d\d-\d\dT\S+Z run 2\n", cluster.lws("logs", "counting", "--timestamps"))
+    assert cluster.lws("logs", "counting/0", "--since=1h") == "0/0 run 2\n"
+    assert ranks(cluster.view("counting"))["0/0"]["restarts"] == 1
+    cluster.lws("delete", "counting")
+
+
+def test_sets_are_shown_in_every_form(cluster: Cluster) -> None:
+    cluster.start(lws("forms", SLEEP, size=2))
+    header, row = cluster.lws("get", "forms", "-o", "wide").splitlines()[3:5]
+    assert header.split() == [
+        "GROUP",
+        "RANK",
+        "POD",
+        "STATE",
+        "READY",
+        "RESTARTS",
+        "AGE",
+        "NODE",
+        "ADDRESS",
+        "REVISION",
+    ]
+    assert row.split()[:5] == ["0", "0", "forms-0", "Running", "yes"]
+    assert cluster.lws("get", "-o", "name") == "leaderworkerset.leaderworkerset.x-k8s.io/forms\n"
+    assert yaml.safe_load(cluster.lws("get", "-o", "yaml")) == json.loads(cluster.lws("get", "-o", "json"))
+    assert len(cluster.lws("get", "forms/0/1").splitlines()) == 5
+    assert "NAMESPACE" in cluster.lws("get", "-A").splitlines()[0]
+    assert cluster.lws("get", "-l", "no=such") == ""
+    assert "(there: forms)" in cluster.refused("get", "other")
+    cluster.lws("delete", "forms")
+
+
+def test_a_cluster_is_addressed_by_kubeconfig_context_and_namespace(cluster: Cluster) -> None:
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    cluster.lws("apply", "-n", "team", "-f", "-", text=json.dumps(lws("mine", SLEEP, replicas=0)))
+    path = cluster.shell.state / cluster.name / "kubeconfig"
+    context, config = yaml.safe_load(path.read_text())["current-context"], str(path)
+    assert "mine" in cluster.shell.lws("-n", "team", "get", "--kubeconfig", config, "--context", context).stdout
+    inside = Shell(cluster.shell.base, {**cluster.shell.environment, "KUBECONFIG": config})
+    assert "mine" in inside.lws("get", "--namespace=team", "mine").stdout
+    assert "No LeaderWorkerSets found" in inside.lws("get").stderr
+    assert "no-such-context" in inside.lws("get", "--context=no-such-context", code=1).stderr
+
+
+def test_a_watch_tells_what_changes_line_by_line(cluster: Cluster) -> None:
+    cluster.start(lws("watched", SLEEP))
+    with cluster.shell.running("get", f"--local={cluster.name}", "watched", "--watch") as watch:
+        line_with(watch, "watched-0")
+        cluster.lws("scale", "watched", "--replicas=2")
+        assert "watched: READY 2, DESIRED 2, UP-TO-DATE 2" in line_with(watch, "READY 2")
+        cluster.lws("delete", "watched")
+        line_with(watch, "watched: gone")
+
+
+def test_a_watch_on_a_terminal_is_a_table_that_stays(cluster: Cluster) -> None:
+    cluster.start(lws("table", SLEEP))
+    with terminal(cluster.shell, "get", f"--local={cluster.name}", "table", "-w") as screen:
+        screen.until("table-0 ")
+        cluster.lws("scale", "table", "--replicas=2")
+        screen.until(r"table-1 +Running +yes")
+        screen.type("\x03")
+        assert screen.end() == 130
+    assert "Traceback" not in screen.seen
+    cluster.lws("delete", "table")
+
+
+def test_progress_is_shown_while_something_is_awaited(cluster: Cluster) -> None:
+    stuck = lws("stuck", {"command": ["no-such-program"]})
+    cluster.apply(stuck)
+    told = cluster.refused("wait", "stuck", "--timeout=1", code=124).splitlines()
+    assert told[0].startswith("stuck: 0 of 1 groups ready")
+    assert 'program "no-such-program" is not installed' in told[-1]
+    cluster.lws("delete", "stuck")
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_shells_can_complete(shell: Shell, name: str) -> None:
+    assert "_LWS_COMPLETE" in shell.lws("completion", name).stdout
+
+
+def test_bash_completes_commands_and_options(shell: Shell) -> None:
+    typed = 'source <(lws completion bash); COMP_WORDS=(lws get --o); COMP_CWORD=2; _lws_completion lws; echo "${COMPREPLY[@]}"'
+    assert shell.run(["bash", "-c", typed]).stdout == "--output\n"
