@@ -7,8 +7,10 @@ from pathlib import Path
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import STORAGE_CLASSES
 from leaderworkerset.embedded import cluster as embedded
 from leaderworkerset.embedded.cluster import ClusterSettings
+from leaderworkerset.embedded.controllers.claims import DEFAULT_CLASS
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
 from leaderworkerset.embedded.controllers.nodes import NodeSettings
 from leaderworkerset.embedded.kubelet.model import ModelRunner
@@ -41,7 +43,9 @@ class EmbeddedCluster:
         self.runner.end(running.removeprefix("process://"), Exit(1))
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
-        """Nothing to do: the embedded binder makes a directory for every claim."""
+        """Have the class; the embedded binder makes a directory for every claim of it."""
+        named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
+        await client.apply(STORAGE_CLASSES, named, manager="tests")
 
 
 @asynccontextmanager

@@ -272,6 +272,7 @@ class Space:
                 for name, obj in state.statefulsets.items()
             ),
             *(f"pod {name}: {_pod_line(obj)}" for name, obj in state.pods.items()),
+            *(f"warning: {event['note']}" for event in state.events.values() if event.get("type") == "Warning"),
         ]
         return "\n".join(lines)
 

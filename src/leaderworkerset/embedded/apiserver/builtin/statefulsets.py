@@ -82,7 +82,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
 
 def _with_claims(spec: JSONObject) -> JSONObject:
     """Return the template of pods with the volumes that the claim templates will be, which its mounts may name."""
-    template = spec["template"]
+    template: JSONObject = spec["template"]
     claims = [claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates") or ()]
     if not claims:
         return template
