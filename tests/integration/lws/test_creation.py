@@ -8,7 +8,7 @@ from tests.integration.clusters.state import State, is_ready, revision_of, revis
 
 from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import SERVICES
+from leaderworkerset.api.resources import SERVICES, STATEFULSETS
 from leaderworkerset.core.leaderworkerset import revisions
 
 INJECTED = ("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX")
@@ -42,7 +42,8 @@ async def test_the_leader_statefulset(space: Space) -> None:
     assert spec["selector"] == {"matchLabels": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
     own = {labels.NAME: "web", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: key}
     assert spec["template"]["metadata"] == {"labels": own, "annotations": {labels.SIZE: "3"}}
-    managers = {one["manager"] for one in found["metadata"]["managedFields"] if one["operation"] == "Apply"}
+    stored = await space.get(STATEFULSETS, "web")
+    managers = {one["manager"] for one in stored["metadata"]["managedFields"] if one["operation"] == "Apply"}
     assert managers == {"lws"}
 
 
