@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit integration e2e controlplane bench generate lock clean
+.PHONY: help setup demo fmt check test unit integration e2e controlplane bench generate lock coverage contract parity mutate clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,19 @@ controlplane: setup ## build the control plane that the tests run on, where it i
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/runtime.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock -o requirements/dev.lock pyproject.toml requirements/dev.in
+
+coverage: setup ## every branch of api/ and core/ is taken by their unit tests
+	$(BIN)/coverage run --source=leaderworkerset.api,leaderworkerset.core --branch -m pytest -q tests/unit/api tests/unit/core
+	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
+
+contract: setup ## which tests prove which rule of the contract, and where (-v: names; --run: by passing tests)
+	$(BIN)/python -m tests.contract $(ARGS)
+
+parity: setup ## what our manager leaves, against what was recorded of the Go manager, on both clusters
+	$(BIN)/python -m tests.parity $(ARGS)
+
+mutate: setup ## try the tests of core/ with small faults (long; ARGS="rollout --sample 100" for less)
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 clean: ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

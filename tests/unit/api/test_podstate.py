@@ -108,3 +108,15 @@ def test_scheduling_gates_show() -> None:
 )
 def test_a_pod_that_is_not_ready_says_why(given: JSONObject, sentence: str) -> None:
     assert podstate.why(given) == sentence
+
+
+def test_before_the_initial_containers_are_done_their_restarts_count() -> None:
+    init = [container("a", terminated={"exitCode": 0}, restarts=1), container("b", running={}, restarts=2)]
+    later = container("c", restarts=4)
+    assert podstate.restarts(pod("Pending", init=[*init, later], containers=[container(restarts=8)])) == 3
+
+
+def test_a_container_without_a_state_and_one_that_ended_well_say_nothing() -> None:
+    assert podstate.state(pod(containers=[container(ready=True)])) == "Running"
+    done = pod(containers=[container(terminated={"exitCode": 0})])
+    assert podstate.why(done) == ""
