@@ -1,8 +1,8 @@
 """Run all benchmarks, print their raw numbers and medians, and keep them.
 
-    python -m bench.everything [--record FILE]
+    python -m bench.everything [--record FILE] [--patience SECONDS]
 
-Takes about three minutes. With LWS_CONTROLPLANE_ASSETS set, the embedded API server is also measured side by side with
+Takes about three minutes: five rounds of all, so that what else the machine does meets all alike. With LWS_CONTROLPLANE_ASSETS set, the embedded API server is also measured side by side with
 a real kube-apiserver. FILE gets the facts of the machine, every raw line and the medians, as JSON lines.
 """
 
@@ -11,27 +11,45 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.record import Line, machine, medians
 
-ALL = (
-    ("bench.startup", "--runs", "7"),
-    ("bench.groups", "--runs", "5"),
-    ("bench.idle", "--runs", "1"),
-    ("bench.apiserver", "--runs", "5", "--seconds", "3"),
+ROUNDS = 5
+ALL: tuple[tuple[str, ...], ...] = (
+    ("bench.startup", "--runs", "1"),
+    ("bench.groups", "--runs", "1"),
+    ("bench.apiserver", "--runs", "1", "--seconds", "3"),
 )
-SIDE_BY_SIDE = ("bench.apiserver", "--side-by-side", "--runs", "5", "--seconds", "3")
+ONCE: tuple[tuple[str, ...], ...] = (("bench.idle", "--runs", "1"),)
+SIDE_BY_SIDE: tuple[tuple[str, ...], ...] = (("bench.apiserver", "--side-by-side", "--runs", "5", "--seconds", "3"),)
+QUIET = 10.0
+"""Percent of ten seconds in which something waited for a processor."""
 
 
-def run(words: tuple[str, ...]) -> Iterator[Line]:
+def pressure() -> float:
+    """Return how much the processors were fought over in the last ten seconds, in percent; 0 where that is unknown."""
+    path = Path("/proc/pressure/cpu")
+    return float(path.read_text().split("avg10=")[1].split()[0]) if path.exists() else 0.0
+
+
+def wait_until_quiet(patience: float) -> None:
+    """Wait until nobody fights over the processors, for so many seconds at most."""
+    deadline = time.monotonic() + patience
+    while pressure() > QUIET and time.monotonic() < deadline:
+        time.sleep(1)
+
+
+def run(words: tuple[str, ...], number: int) -> Iterator[Line]:
     """Run one benchmark; yield its lines."""
+    before = pressure()
     with subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for text in process.stdout:
             line: Line = json.loads(text)
-            yield line
+            yield line | {"run": line["run"] or number, "cpu_pressure_before_percent": before}
     if process.returncode:
         raise SystemExit(f"{words[0]} ended with {process.returncode}")
 
@@ -39,16 +57,21 @@ def run(words: tuple[str, ...]) -> Iterator[Line]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", type=Path, help="the file to write all lines to")
+    parser.add_argument("--patience", type=float, default=0, help="seconds to wait for a quiet machine before each")
     options = parser.parse_args()
     lines = [machine()]
     print(json.dumps(lines[0]), flush=True)
-    for words in [*ALL, *([SIDE_BY_SIDE] if "LWS_CONTROLPLANE_ASSETS" in os.environ else [])]:
-        for line in run(words):
+    plan = [(number, words) for number in range(ROUNDS) for words in ALL] + [(0, words) for words in ONCE]
+    plan += [(0, words) for words in SIDE_BY_SIDE if "LWS_CONTROLPLANE_ASSETS" in os.environ]
+    for number, words in plan:
+        wait_until_quiet(options.patience)
+        for line in run(words, number):
             lines.append(line)
             print(json.dumps(line), flush=True)
     found = [{"median": line} for line in medians(line for line in lines if "measurement" in line)]
     print("\n".join(map(json.dumps, found)))
     if options.record:
+        options.record.parent.mkdir(parents=True, exist_ok=True)
         options.record.write_text("".join(f"{json.dumps(line)}\n" for line in [*lines, *found]))
 
 
