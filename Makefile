@@ -32,12 +32,14 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python deploy/generate.py --check
+	$(BIN)/python docs/generate_cli.py --check
 
 bench: setup ## measure: start, memory, rest, the API server (three minutes)
 	$(BIN)/python -m bench.everything
 
-generate: setup ## write the generated manifests below deploy/
+generate: setup ## write the generated manifests below deploy/, and the reference of the commands
 	$(BIN)/python deploy/generate.py
+	$(BIN)/python docs/generate_cli.py
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest

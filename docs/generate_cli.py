@@ -1,0 +1,123 @@
+"""Write docs/reference/cli.md from the commands themselves; with `--check` only tell whether it is up to date.
+
+python docs/generate_cli.py [--check]
+"""
+# ruff: noqa: INP001, T201 - a script of its own, which talks
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from leaderworkerset.cli import app
+
+PAGE = Path(__file__).parent / "reference" / "cli.md"
+
+INTRODUCTION = """\
+# Commands
+
+<!-- Written by docs/generate_cli.py from the commands themselves. Do not edit: make generate. -->
+
+`lws COMMAND [OPTIONS]`, or `kubectl lws COMMAND [OPTIONS]` where `kubectl-lws` is on PATH.
+Ranks are named by path: `LWS`, `LWS/GROUP`, `LWS/GROUP/RANK`, as in `web/0/2`.
+
+## Where to
+
+These options may stand before or after any command. Without them `lws` uses the kubeconfig as kubectl does:
+`$KUBECONFIG`, else `~/.kube/config`, and its current context.
+
+{options}
+
+## Exit codes
+
+| code | means |
+|---|---|
+| 0 | done |
+| 1 | failed; one message on standard error says what, where and what to do |
+| 2 | wrong usage; nothing was done |
+| 124 | timed out; the message says what is missing |
+| 130 | interrupted |
+
+`lws exec` ends with the exit code of its command.
+
+## Output
+
+Results go to standard output, everything else (progress, notes, faults) to standard error. On a terminal `lws run` and
+`lws get --watch` show a table that stays; elsewhere they print plain lines. What `-o json` and `-o yaml` print is stable:
+it has `apiVersion: lws/v1` as long as no field changes its meaning; fields may be added. With `--watch`, JSON documents
+stand on one line each.
+
+| variable | does |
+|---|---|
+| `NO_COLOR` | set to anything: no colors, and lines instead of tables that stay |
+| `TERM=dumb` | the same, and no progress line that rewrites itself |
+| `LWS_STATE_HOME` | where embedded clusters are kept; else `$XDG_STATE_HOME/lws` or `~/.local/state/lws` |
+
+## Completion
+
+`source <(lws completion bash)` in `~/.bashrc`, `source <(lws completion zsh)` in `~/.zshrc`, or
+`lws completion fish > ~/.config/fish/completions/lws.fish`.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    root = click.Context(app.lws, info_name="lws", max_content_width=200)
+    parts = [INTRODUCTION.format(options=table(root))]
+    for name in app.COMMANDS:
+        command = app.lws.get_command(root, name)
+        if command is None:
+            raise LookupError(name)
+        parts.append(section(command, click.Context(command, info_name=name, parent=root, max_content_width=200)))
+    return "\n".join(parts)
+
+
+def section(command: click.Command, context: click.Context) -> str:
+    """Describe one command."""
+    words = " ".join(command.collect_usage_pieces(context))
+    return f"## lws {command.name}\n\n`lws {command.name} {words}`\n\n{paragraphs(command.help or '')}\n\n{table(context)}\n"
+
+
+def paragraphs(text: str) -> str:
+    """Return the help of a command, each paragraph on one line."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text.replace("\b\n", "")).strip()
+
+
+def table(context: click.Context) -> str:
+    """Return the table of a command's options; --help, which all have, is left out."""
+    rows = [f"| `{names}` | {escape(text)} |" for names, text in records(context)]
+    return "\n".join(["| option | does |", "|---|---|", *rows]) if rows else "No options."
+
+
+def records(context: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield the options of a command as its help shows them."""
+    for parameter in context.command.params:
+        record = parameter.get_help_record(context)
+        if record is not None and isinstance(parameter, click.Option):
+            yield record[0].replace("|", " or "), re.sub(" +", " ", record[1])
+
+
+def escape(text: str) -> str:
+    """Return the text fit for a cell."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def main() -> int:
+    """Write or check; return the exit code."""
+    parser = argparse.ArgumentParser(description="Write docs/reference/cli.md from the commands themselves.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
+    check = parser.parse_args().check
+    text = page()
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"docs/reference/cli.md {'is out of date: run make generate' if check else 'written'}")
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    return int(check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
