@@ -57,7 +57,7 @@ def decode(kind: type[Any], value: Any) -> Scalar:
 def encode(value: Any) -> str:
     """Return the canonical text."""
     if not isinstance(value, Scalar):
-        raise NotImplementedError(f"{type(value)} is no scalar")
+        raise TypeError(f"{type(value).__name__} is no scalar of JSON")
     return value.text
 
 
