@@ -20,8 +20,14 @@ Worlds: TypeAlias = Callable[[], AbstractAsyncContextManager[World]]
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     with control_plane(assets, tmp_path_factory.mktemp("plane")) as running:
-        asyncio.run(set_up(KubernetesCluster(running.kubeconfig)))
+        asyncio.run(prepare(running))
         yield running
+
+
+async def prepare(plane: Plane) -> None:
+    """Define LeaderWorkerSets, make nodes, and let the connections end before the loop does."""
+    await set_up(KubernetesCluster(plane.kubeconfig))
+    await asyncio.sleep(0.1)
 
 
 @pytest.fixture

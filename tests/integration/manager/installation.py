@@ -14,6 +14,7 @@ from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import (
     DEPLOYMENTS,
     LEADERWORKERSETS,
+    LEASES,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
     SERVICE_ACCOUNTS,
@@ -21,7 +22,7 @@ from leaderworkerset.api.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.install.settings import NAMESPACE, Settings
@@ -37,6 +38,7 @@ SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
 async def install(client: Client, port: int) -> None:
     """Apply everything; API servers find the webhooks at `port` of this machine."""
     await _remove(client, SECRETS, SECRET)
+    await _remove(client, LEASES, ObjectKey(NAMESPACE, LEASE))
     for resource, obj in build_all(Settings()):
         if resource != DEPLOYMENTS:
             await client.apply(resource, _adapted(resource, obj, port), manager="tests")

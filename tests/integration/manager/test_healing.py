@@ -99,7 +99,7 @@ def test_at_rest_nothing_is_written(worlds: Worlds) -> None:
                 await space.await_ready(f"web-{index}", 1)
             await asyncio.sleep(8.0)  # series of events are folded for 5 s
             before, versions = await world.writes(), await space.versions()
-            await asyncio.sleep(20.0)
+            await asyncio.sleep(12.0)
             assert await world.writes() == before
             assert await space.versions() == versions
 

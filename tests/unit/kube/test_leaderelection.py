@@ -315,7 +315,7 @@ def test_clocks_that_are_apart_by_an_hour_do_not_matter() -> None:
     run(scenario())
 
 
-@settings_of_hypothesis(max_examples=40, deadline=None)
+@settings_of_hypothesis(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.tuples(
