@@ -64,7 +64,7 @@ def _settle(obj: JSONObject) -> JSONObject:
         template = round_trip("LeaderWorkerTemplate", spec["leaderWorkerTemplate"], "spec.leaderWorkerTemplate")
         return obj | {"spec": spec | {"leaderWorkerTemplate": template}}
     if obj["kind"] == PODS.kind:
-        # docs/adr/0005-group-index-variable.md: we inject LWS_GROUP_INDEX beside the three variables of R-ENV-1.
+        # docs/reference/contract.md, section 15: we inject LWS_GROUP_INDEX beside the three variables of R-ENV-1.
         return obj | {"spec": _without_group_index(obj["spec"])}
     # Go makes another revision each time it fails to write the StatefulSet; equal ones count once (by the name,
     # which lost its number), see `settle_intended`. Records of recreations (docs/adr/0003-recreation-backoff.md) are

@@ -1,0 +1,46 @@
+"""How rules and their proofs are found."""
+
+import re
+from pathlib import Path
+
+from tests.contract import rules
+from tests.contract.rules import Place, Proof
+
+TESTS = Path(__file__).parents[1]
+CONTRACT = (TESTS.parent / "docs" / "reference" / "contract.md").read_text()
+
+
+def test_rules_are_defined_by_lists_and_tables() -> None:
+    text = "- **R-ARC-1** Two.\n| R-VAL-3† | `x` |\n| R-VAL-10..12 | y |\nsee R-ARC-9\n- **Q-5** Odd."
+
+    assert rules.defined(text) == ["R-ARC-1", "R-VAL-3", "R-VAL-10", "R-VAL-11", "R-VAL-12", "Q-5"]
+
+
+def test_every_rule_that_the_contract_speaks_of_is_defined() -> None:
+    spoken = rules.cited(CONTRACT.replace("R-1)", ""))
+
+    assert spoken <= set(rules.defined(CONTRACT))
+
+
+def test_a_rule_is_proved_where_its_test_runs() -> None:
+    tests = [
+        ("tests/unit/core/test_a.py::test_a", "R-ARC-1."),
+        ("tests/integration/test_b.py::test_b[embedded]", "R-ARC-1, Q-5"),
+        ("tests/integration/test_b.py::test_b[kubernetes]", "R-ARC-1, Q-5"),
+    ]
+
+    assert rules.prove(tests)["R-ARC-1"] == [Proof(test, place) for (test, _), place in zip(tests, Place, strict=True)]
+    assert list(rules.uncovered(["R-ARC-1", "R-ARC-2", "R-GANG-1", "Q-20"], rules.prove(tests))) == ["R-ARC-2"]
+
+
+def test_the_tests_that_hold_our_differences_exist() -> None:
+    """Contract, section 15."""
+    named = set(re.findall(r"\| `(test_\w+)` \|", CONTRACT))
+    there = {
+        name
+        for path in TESTS.rglob("test_*.py")
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+    }
+
+    assert len(named) >= 19
+    assert named - there == set()
