@@ -2,34 +2,19 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias
 
 from tests.conformance import refused
 from tests.conformance.apiservers import Servers
+from tests.conformance.difference import ABSENT, Difference, parts
 from tests.conformance.transcript import Entry, Session, normalized
 
-from leaderworkerset.api.meta import JSON
 from leaderworkerset.kube.transport import Request, Transport
 
 Sequence: TypeAlias = Callable[[Session], Awaitable[None]]
 
-ABSENT = "<absent>"
 LIST_ITEM = re.compile(r"^(\.items)?\[\d+\](\.object)?|^\.items\[\d+\]")
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Where the answers to one request part."""
-
-    request: str
-    path: str
-    embedded: JSON
-    real: JSON
-
-    def __str__(self) -> str:
-        return f"{self.request}\n    at {self.path}\n    embedded: {self.embedded!r}\n    real:     {self.real!r}"
 
 
 def differences(servers: Servers, namespace: str, sequence: Sequence) -> list[Difference]:
@@ -76,16 +61,4 @@ def _of_answers(ours: Entry, theirs: Entry) -> Iterator[Difference]:
         return
     if ours.warnings != theirs.warnings:
         yield Difference(ours.request, "warnings", ours.warnings, theirs.warnings)
-    yield from (Difference(ours.request, *found) for found in _parts("", ours.body, theirs.body))
-
-
-def _parts(path: str, ours: JSON, theirs: JSON) -> Iterator[tuple[str, JSON, JSON]]:
-    """Yield where two values part."""
-    if isinstance(ours, dict) and isinstance(theirs, dict) and ours.get("kind") == theirs.get("kind"):
-        for name in sorted({*ours, *theirs}):
-            yield from _parts(f"{path}.{name}", ours.get(name, ABSENT), theirs.get(name, ABSENT))
-    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        for index, (left, right) in enumerate(zip(ours, theirs, strict=True)):
-            yield from _parts(f"{path}[{index}]", left, right)
-    elif ours != theirs or type(ours) is not type(theirs):
-        yield path, ours, theirs
+    yield from (Difference(ours.request, *found) for found in parts("", ours.body, theirs.body))

@@ -1,0 +1,33 @@
+"""Where two values part."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from leaderworkerset.api.meta import JSON
+
+ABSENT = "<absent>"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where the answers to one request part."""
+
+    request: str
+    path: str
+    embedded: JSON
+    real: JSON
+
+    def __str__(self) -> str:
+        return f"{self.request}\n    at {self.path}\n    embedded: {self.embedded!r}\n    real:     {self.real!r}"
+
+
+def parts(path: str, ours: JSON, theirs: JSON) -> Iterator[tuple[str, JSON, JSON]]:
+    """Yield where two values part."""
+    if isinstance(ours, dict) and isinstance(theirs, dict) and ours.get("kind") == theirs.get("kind"):
+        for name in sorted({*ours, *theirs}):
+            yield from parts(f"{path}.{name}", ours.get(name, ABSENT), theirs.get(name, ABSENT))
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for index, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+            yield from parts(f"{path}[{index}]", left, right)
+    elif ours != theirs or type(ours) is not type(theirs):
+        yield path, ours, theirs
