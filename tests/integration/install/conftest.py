@@ -16,8 +16,10 @@ from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import build_node
 
+from leaderworkerset.api import meta
 from leaderworkerset.install.metadata import MANAGER
-from leaderworkerset.install.settings import NAMESPACE
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import NAMESPACE, Settings
 
 SECONDS = 180
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
@@ -57,6 +59,12 @@ class Administrator:
         text = self.kubectl("get", "--ignore-not-found", "-o", "json", *words)
         found: dict[str, Any] | None = json.loads(text) if text.strip() else None
         return found
+
+    def installed(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return what is there of an installation, by kind and name."""
+        names = [f"{kind.plural}.{kind.version}.{kind.group}/{meta.name(obj)}" for kind, obj in build_all(Settings())]
+        found = self.get(*names, "-n", NAMESPACE) or {"items": []}
+        return {(obj["kind"], meta.name(obj)): obj for obj in found.get("items", [found])}
 
     def await_kind(self, plural: str = "leaderworkersets") -> None:
         """Wait until a kind is served and explained."""

@@ -36,11 +36,9 @@ def words(output: str) -> set[str]:
 def versions(administrator: Administrator) -> dict[str, str]:
     """Return the resourceVersion of every installed object, but those whose status moves by itself."""
     return {
-        f"{kind.kind}/{obj['metadata']['name']}": administrator.there(
-            f"{kind.plural}.{kind.version}.{kind.group}", obj["metadata"]["name"], *(IN if kind.namespaced else ())
-        )["metadata"]["resourceVersion"]
-        for kind, obj in build_all(Settings())
-        if kind.kind not in {"Deployment", "CustomResourceDefinition"}
+        f"{kind}/{name}": obj["metadata"]["resourceVersion"]
+        for (kind, name), obj in administrator.installed().items()
+        if kind not in {"Deployment", "CustomResourceDefinition"}
     }
 
 
@@ -204,13 +202,11 @@ def test_who_may_not_install_is_told_what_is_missing(fresh: Administrator) -> No
     assert fresh.get("namespace/lws-system") is None
 
 
-def test_all_that_is_installed_carries_our_labels(administrator: Administrator) -> None:
+def test_all_that_is_installed_is_there_and_carries_our_labels(administrator: Administrator) -> None:
     administrator.lws("install")
-    for kind, obj in build_all(Settings()):
-        live = administrator.there(
-            f"{kind.plural}.{kind.version}.{kind.group}", obj["metadata"]["name"], *(IN if kind.namespaced else ())
-        )
-        assert metadata.is_installed(live), obj["metadata"]["name"]
+    installed = administrator.installed()
+    assert installed.keys() == {(kind.kind, obj["metadata"]["name"]) for kind, obj in build_all(Settings())}
+    assert all(metadata.is_installed(obj) for obj in installed.values())
 
 
 def test_kinds_that_only_the_go_manager_serves_are_not_left_alone(fresh: Administrator) -> None:

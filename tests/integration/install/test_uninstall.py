@@ -6,9 +6,6 @@ import pytest
 from tests.integration.clusters import objects
 from tests.integration.install.conftest import DEFINITION, Administrator
 
-from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
-
 pytestmark = pytest.mark.slow
 
 IN = ("-n", "lws-system")
@@ -16,13 +13,7 @@ IN = ("-n", "lws-system")
 
 def left(administrator: Administrator) -> set[str]:
     """Return the kinds of everything installed that is still there."""
-    return {
-        kind.kind
-        for kind, obj in build_all(Settings())
-        if administrator.get(
-            f"{kind.plural}.{kind.version}.{kind.group}", obj["metadata"]["name"], *(IN if kind.namespaced else ())
-        )
-    }
+    return {kind for kind, _ in administrator.installed()}
 
 
 def create_sets(administrator: Administrator, *names: str) -> None:
