@@ -129,6 +129,8 @@ class ManagerProcess:
         log.info("stopping", logger="setup")
         drained = asyncio.get_running_loop().time() + (DRAIN_SECONDS if self._webhooks else 0.0)
         self._stopping.set()
+        if self._webhooks is not None:
+            self._webhooks.drain()
         if self._synced.is_set():
             await asyncio.wait((leading,), timeout=FINISH_SECONDS)
         leading.cancel()

@@ -8,13 +8,14 @@ and the certificate.
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from leaderworkerset.kube.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import review
@@ -51,6 +52,7 @@ class WebhookServer:
         self._port = port
         self._tls = server_context(chain, tls)
         self._observe = observe
+        self._is_draining = False
         self._thread: threading.Thread | None = None
         self._stop: asyncio.Event
         self._loop: asyncio.AbstractEventLoop
@@ -74,6 +76,10 @@ class WebhookServer:
             load_chain(self._tls, chain)
 
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
+
+    def drain(self) -> None:
+        """Go on answering, but keep no connection open: their next requests go to another replica."""
+        self._is_draining = True
 
     async def __aenter__(self) -> Self:
         started: Future[int] = Future()
@@ -102,7 +108,7 @@ class WebhookServer:
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        runner = web.AppRunner(_application(self._observe), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         try:
             site = web.TCPSite(runner, self._host, self._port, ssl_context=self._tls)
@@ -113,6 +119,30 @@ class WebhookServer:
         finally:
             await _end(runner)
 
+    def _application(self) -> web.Application:
+        application = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._measured()])
+        application.add_routes([web.post(path, _answer) for path in HANDLERS])
+        return application
+
+    def _measured(self) -> Middleware:
+        @web.middleware
+        async def measured(request: web.Request, handler: Handler) -> web.StreamResponse:
+            started, code = time.monotonic(), 500
+            try:
+                response = await handler(request)
+                code = response.status
+            except web.HTTPException as refusal:
+                code = refusal.status
+                raise
+            finally:
+                if request.path in HANDLERS:
+                    self._observe(request.path, code, time.monotonic() - started)
+            if self._is_draining:
+                response.force_close()
+            return response
+
+        return measured
+
 
 async def _end(runner: web.AppRunner) -> None:
     """Answer what was asked, then drop the connections: a TLS farewell could take longer than this loop lives."""
@@ -122,30 +152,6 @@ async def _end(runner: web.AppRunner) -> None:
     for transport in transports:
         if transport is not None:
             transport.abort()
-
-
-def _application(observe: Observe) -> web.Application:
-    @web.middleware
-    async def measured(
-        request: web.Request, handler: Callable[..., Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        started = time.monotonic()
-        code = 500
-        try:
-            response = await handler(request)
-            code = response.status
-        except web.HTTPException as refusal:
-            code = refusal.status
-            raise
-        else:
-            return response
-        finally:
-            if request.path in HANDLERS:
-                observe(request.path, code, time.monotonic() - started)
-
-    application = web.Application(client_max_size=LARGEST_BODY, middlewares=[measured])
-    application.add_routes([web.post(path, _answer) for path in HANDLERS])
-    return application
 
 
 async def _answer(request: web.Request) -> web.Response:

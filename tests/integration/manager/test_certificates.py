@@ -9,10 +9,11 @@ from tests.integration.manager import installation
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
+from tests.integration.manager.stream import Stream
 from tests.integration.manager.world import World
 
 from leaderworkerset.api.meta import ObjectKey
-from leaderworkerset.api.resources import LEADERWORKERSETS, MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS
+from leaderworkerset.api.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS
 from leaderworkerset.install.settings import NAMESPACE
 from leaderworkerset.kube.errors import KubeError
 from leaderworkerset.webhooks import certificates, configurations, rotation
@@ -22,35 +23,6 @@ from leaderworkerset.webhooks.rotation import Material
 pytestmark = pytest.mark.slow
 
 HOST = f"{SERVICE_NAME}.{NAMESPACE}.svc"
-
-
-class Stream:
-    """Creates and deletes LeaderWorkerSets all the time, and remembers what was refused."""
-
-    def __init__(self, space: Space) -> None:
-        self.space = space
-        self.created = 0
-        self.refused: list[str] = []
-
-    async def run(self) -> None:
-        while True:
-            try:
-                await self.space.create(f"loop-{self.created}", replicas=0, size=2)
-                await self.space.client.delete(
-                    LEADERWORKERSETS, ObjectKey(self.space.namespace, f"loop-{self.created}")
-                )
-            except KubeError as error:
-                self.refused.append(str(error))
-            self.created += 1
-
-    async def go_on(self, count: int) -> None:
-        """Wait for more creations."""
-        wanted = self.created + count
-
-        async def reached() -> bool:
-            return self.created >= wanted
-
-        await until(reached)
 
 
 async def material(world: World) -> Material:

@@ -7,6 +7,7 @@ import pytest
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import LEASE_SECONDS, until
+from tests.integration.manager.stream import Stream
 from tests.integration.manager.world import World
 
 from leaderworkerset.api.resources import STATEFULSETS
@@ -107,5 +108,30 @@ def test_a_leader_that_was_frozen_does_not_write_when_it_wakes(worlds: Worlds) -
             await first.await_ready()
             assert [await world.is_master(one) for one in (first, second)] == [False, True]
             await space.assert_whole("web", replicas=4, size=2)
+
+    asyncio.run(scenario())
+
+
+def test_replacing_both_managers_refuses_no_request(worlds: Worlds) -> None:
+    """As a rolling update of the Deployment does: a new one is ready, an old one leaves the service and is stopped."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            old = [await world.start("a"), await world.start("b")]
+            space = Space(world.client, "rolling-update")
+            await space.open()
+            stream = Stream(space)
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(stream.run())
+                for index, replica in enumerate(old):
+                    await world.start(f"new-{index}")
+                    await stream.go_on(20)
+                    world.balancer.backends.remove(replica.webhooks)
+                    assert await replica.stop() < 10
+                    await stream.go_on(20)
+                running.cancel()
+            assert stream.refused == []
+            await space.create("web", replicas=1, size=2)
+            await space.await_ready("web", 1)
 
     asyncio.run(scenario())

@@ -127,6 +127,32 @@ def test_a_replaced_certificate_serves_new_connections() -> None:
     asyncio.run(scenario())
 
 
+def test_a_draining_server_answers_and_keeps_no_connection() -> None:
+    async def scenario() -> None:
+        async with server() as running, aiohttp.ClientSession() as client:
+            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+                assert "Connection" not in answer.headers
+            running.drain()
+            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+                assert (answer.status, answer.headers["Connection"]) == (200, "close")
+
+    asyncio.run(scenario())
+
+
+def test_every_request_is_observed_with_its_code() -> None:
+    seen: list[tuple[str, int]] = []
+
+    async def scenario() -> None:
+        observed = WebhookServer("127.0.0.1", 0, SERVING.chain, observe=lambda path, code, _: seen.append((path, code)))
+        async with observed as running, aiohttp.ClientSession() as client:
+            for method, path in (("POST", MUTATE_POD), ("GET", MUTATE_POD), ("POST", "/elsewhere")):
+                async with client.request(method, running.url + path, json=review(), ssl=trust()):
+                    pass
+
+    asyncio.run(scenario())
+    assert seen == [(MUTATE_POD, 200), (MUTATE_POD, 405)]
+
+
 def test_after_the_end_nothing_listens() -> None:
     async def scenario() -> str:
         async with server() as running:

@@ -1,0 +1,37 @@
+"""Requests all the time, so that a moment without webhooks shows."""
+
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import until
+
+from leaderworkerset.api.meta import ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kube.errors import KubeError
+
+
+class Stream:
+    """Creates and deletes LeaderWorkerSets all the time, and remembers what was refused."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.created = 0
+        self.refused: list[str] = []
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.space.create(f"loop-{self.created}", replicas=0, size=2)
+                await self.space.client.delete(
+                    LEADERWORKERSETS, ObjectKey(self.space.namespace, f"loop-{self.created}")
+                )
+            except KubeError as error:
+                self.refused.append(str(error))
+            self.created += 1
+
+    async def go_on(self, count: int) -> None:
+        """Wait for more creations."""
+        wanted = self.created + count
+
+        async def reached() -> bool:
+            return self.created >= wanted
+
+        await until(reached)
