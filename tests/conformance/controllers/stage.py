@@ -1,8 +1,8 @@
 """One namespace of one cluster: what a scenario does there, and what is there when the controllers are at rest."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from tests.conformance.transcript import Entry, normalized
@@ -35,7 +35,10 @@ Expectation: TypeAlias = Callable[["Stage"], bool]
 
 @dataclass
 class Stage:
-    """A namespace; `told` is what the scenario has seen of it, `order` the pods that came and went since."""
+    """A namespace; `told` is what the scenario has seen of it, `order` the pods that came and went since.
+
+    `seen` are the names of all objects there ever were; `read` is what was read anew, where that counts.
+    """
 
     cluster: Cluster
     client: Client
@@ -43,11 +46,14 @@ class Stage:
     informers: Mapping[Resource, Informer]
     told: list[JSON] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    read: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def objects(self, resource: Resource) -> Objects:
         """Return the objects of a kind by name."""
-        found = {meta.name(obj): obj for obj in self.informers[resource].store.list()}
+        current = self.read[resource] if self.read else self.informers[resource].store.list()
+        found = {meta.name(obj): obj for obj in current}
         return {name: found[name] for name in sorted(found) if name not in OF_THE_CLUSTER}
 
     async def create(self, resource: Resource, obj: JSONObject) -> JSONObject:
@@ -85,8 +91,14 @@ class Stage:
 
     async def tell(self, what: str, expectation: Expectation, *, ordered: bool = False) -> None:
         """Wait until the expectation holds, and write down what is there then; `ordered`: and which pods came and went."""
-        await self.until(what, expectation)
-        snapshot: dict[str, JSON] = {resource.kind: await self._shown(resource) for resource in FOLLOWED}
+        while True:
+            await self.until(what, expectation)
+            again = replace(self, read={resource: await self._read(resource) for resource in FOLLOWED})
+            if expectation(again):  # not every watch has come as far as the one that was waited for
+                break
+        snapshot: dict[str, JSON] = {
+            resource.kind: [shown(resource, obj) for obj in again.objects(resource).values()] for resource in FOLLOWED
+        }
         if ordered:
             snapshot["order"] = list(self.order)
         self.order.clear()
@@ -95,14 +107,13 @@ class Stage:
     def note(self, change: Change) -> None:
         """Take note of any change."""
         self._changed.set()
+        self.seen.add(meta.name(change.object))
         if change.object["kind"] == PODS.kind and (change.old is None or change.new is None):
             word = "added" if change.old is None else "deleted"
             self.order.append(f"{word} {meta.name(change.object)}")
 
-    async def _shown(self, resource: Resource) -> list[JSON]:
-        """Read the objects of a kind anew: not every watch has come as far as the one that was waited for."""
-        found = (await self.client.list(resource, namespace=self.namespace)).items
-        return [shown(resource, obj) for obj in sorted(found, key=meta.name) if meta.name(obj) not in OF_THE_CLUSTER]
+    async def _read(self, resource: Resource) -> Sequence[JSONObject]:
+        return (await self.client.list(resource, namespace=self.namespace)).items
 
 
 def shown(resource: Resource, obj: JSONObject) -> JSONObject:

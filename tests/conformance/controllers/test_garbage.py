@@ -75,7 +75,7 @@ def test_an_object_whose_owner_never_was_goes(same: CheckSame) -> None:
         top = await stage.create(CONFIG_MAPS, {"metadata": {"name": "top"}})
         stranger = {**top, "metadata": {"name": "top", "uid": "11111111-2222-3333-4444-555555555555"}}
         await stage.create(CONFIG_MAPS, owned("leaf", stranger))
-        await stage.tell("the top alone", lambda one: names(one) == ["top"])
+        await stage.tell("the top alone", lambda one: "leaf" in one.seen and names(one) == ["top"])
 
     same(scenario)
 
