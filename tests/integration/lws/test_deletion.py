@@ -3,7 +3,7 @@
 import pytest
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, pod_names
+from tests.integration.clusters.state import State, assert_settled, pod_names
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.plan import Propagation
@@ -73,10 +73,9 @@ async def test_a_deleted_worker_statefulset_comes_back_with_its_group(space: Spa
     await space.delete("web-1", STATEFULSETS)
 
     def is_another(state: State) -> None:
+        assert_settled(state, "web")
         assert meta.uid(state.statefulsets["web-1"]) != meta.uid(before.statefulsets["web-1"])
+        same = before.uids("web").items() & state.uids("web").items()
+        assert {pod for pod, _ in same} == {"web-0", "web-0-1", "web-1"}
 
     await space.until(is_another)
-    after = await space.settled()
-    assert after.uids("web").items() & before.uids("web").items() == {
-        (pod, before.uids("web")[pod]) for pod in ("web-0", "web-0-1", "web-1")
-    }
