@@ -38,6 +38,10 @@ TIMES: Final[dict[str, Callable[[float], str | float | int]]] = {
 }
 
 
+ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
+"""The levels that zap calls otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogSettings:
     """The form of the logs, the lowest level written, and the level from which errors bring their stack."""
@@ -57,6 +61,7 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
             _stamp(TIMES[settings.times]),
             _drop_stack_below(LEVELS[settings.stacktrace_level]),
             structlog.processors.format_exc_info,
+            _name_level,
             render_console if settings.encoder == "console" else render_json,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[settings.level]),
@@ -107,6 +112,11 @@ def _drop_stack_below(lowest: int) -> structlog.typing.Processor:
         return event
 
     return drop
+
+
+def _name_level(_logger: object, _method: str, event: EventDict) -> EventDict:
+    event["level"] = ZAP_NAMES.get(event["level"], event["level"])
+    return event
 
 
 def _json(value: dict[str, Any]) -> str:

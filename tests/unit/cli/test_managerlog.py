@@ -30,7 +30,7 @@ def test_lines_for_people_are_separated_by_tabs(stream: io.StringIO) -> None:
         "Serving metrics server",
         '{"bindAddress":":8443"}',
     ]
-    assert second.split("\t")[1:] == ["WARNING", "careful"]
+    assert second.split("\t")[1:] == ["WARN", "careful"]
 
 
 def test_lines_for_programs_are_json(stream: io.StringIO) -> None:
