@@ -77,10 +77,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line."""
     trials = select(arguments)
     sys.path[:0] = [str(SOURCE), str(ROOT)]
-    doubtful = list(alive(trials, None))
-    survivors = list(alive(doubtful, ALL))
-    for one in survivors:
+    survivors = []
+    for one in alive(list(alive(trials, None)), ALL):
+        survivors.append(one)
         sys.stdout.write(f"survived {one}\n")
+        sys.stdout.flush()
     killed = len(trials) - len(survivors)
     sys.stdout.write(f"{killed} of {len(trials)} mutants killed ({100 * killed / max(len(trials), 1):.1f} %)\n")
     return 0 if killed >= REQUIRED * len(trials) else 1
