@@ -15,6 +15,7 @@ without controllers; neither syncs every write to the disk. The assets are those
 
 import argparse
 import asyncio
+import gc
 import os
 import secrets
 import tempfile
@@ -51,6 +52,7 @@ def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
         token = secrets.token_urlsafe(32)
         context = server_context(*build_certificate(datetime.now(UTC))) if tls else None
         server = HttpServer(api, token=token, ssl_context=context)
+        gc.freeze()  # as `lws up` does
         pipe.send(Target((os.getpid(),), await server.start(), token, tls))
         await asyncio.to_thread(pipe.recv)
         await server.stop()

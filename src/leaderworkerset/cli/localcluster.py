@@ -1,5 +1,6 @@
 """An embedded cluster with LeaderWorkerSets: what `lws up` and `lws run` start."""
 
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -69,8 +70,10 @@ async def local_cluster(
                     embedded.working(cluster) as granted,
                     lwsmanager.controllers(client, clock),
                 ):
+                    gc.freeze()  # what the start made stays; looking through it again and again would delay events
                     yield LocalCluster(Client(transport, field_validation="Strict"), transport.channels, granted.lost)
             finally:
+                gc.unfreeze()
                 await client.close()
     except (ListenError, StoreError, IdentityError) as error:
         raise CommandError(str(error)) from error
