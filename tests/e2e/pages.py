@@ -1,0 +1,41 @@
+"""The commands of a page of the documentation, as a script.
+
+They run in order in one shell, as somebody types them who has never used `lws`: an empty home, a state directory of its
+own, `.venv/bin` on PATH as after `source .venv/bin/activate`. Lines that end with `&` run beside the others, to the end
+of the page.
+"""
+
+import re
+from collections.abc import Iterator
+
+from tests.e2e.harness import ROOT, Shell
+
+LEFT_OUT = {
+    "make setup": "the environment that runs this test is set up",
+    "make demo": "has a test of its own, from a fresh clone",
+    "make test": "is what runs this test",
+}
+"""The commands that are not run, and why."""
+
+ENDS_OTHERWISE = {"lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself"}
+"""The commands that do not end with 0, and why."""
+
+
+def follow(shell: Shell, page: str) -> str:
+    """Run the commands of a page; all must end with 0. Return what they printed."""
+    result = shell.run(["bash", "-c", script(page)])
+    return result.stdout + result.stderr
+
+
+def script(page: str) -> str:
+    """Return the script of a page: it stops at the first command that fails, and ends what runs beside it."""
+    lines = [f"{line} || true" if line.startswith(tuple(ENDS_OTHERWISE)) else line for line in commands(page)]
+    return "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", *lines])
+
+
+def commands(page: str) -> Iterator[str]:
+    """Yield the commands of a page's bash blocks that are to be run."""
+    for block in re.findall(r"^```bash\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line and not line.startswith(tuple(LEFT_OUT)):
+                yield line
