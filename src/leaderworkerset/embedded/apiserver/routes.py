@@ -102,7 +102,9 @@ async def _logs(backend: Backend, call: Call) -> Answer:
 
 async def _upgrade_required(backend: Backend, call: Call) -> Answer:
     containers.running_pod(backend, call)
-    raise refusal.bad_request("Upgrade request required: the embedded cluster speaks WebSockets, not SPDY")
+    raise refusal.bad_request(
+        "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY; use `lws port-forward`"
+    )
 
 
 def _plain(code: int, verb: Callable[[Backend, Call], Awaitable[JSONObject]]) -> Handler:

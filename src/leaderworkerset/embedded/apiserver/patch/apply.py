@@ -12,7 +12,7 @@ from leaderworkerset.api.field import render
 from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.kind import Kind, Schema
-from leaderworkerset.embedded.apiserver.patch import fieldset, ownership
+from leaderworkerset.embedded.apiserver.patch import fieldset, last_applied, ownership
 from leaderworkerset.embedded.apiserver.patch.fieldset import FieldSet
 from leaderworkerset.embedded.apiserver.patch.ownership import Entry, Writer
 
@@ -35,7 +35,9 @@ def apply(
     others = [entry for entry in entries if entry is not mine]
     if mine is not None:
         merged = _without_abandoned(kind.schema, merged, mine.fields, [wanted, *(other.fields for other in others)])
-    others = _settle_conflicts(kind, before, merged, others, force=force)
+    allowed = last_applied.own_fields(kind, before, writer.manager)
+    others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
+    merged = last_applied.updated(merged, applied, writer.manager)
     if live is not None and merged == _without_entries(live):  # only what changes something has a time
         writer = replace(writer, time=mine.writer.time if mine is not None else "")
     return ownership.with_entries(merged, [*others, Entry(writer, wanted)])
@@ -58,12 +60,17 @@ def _without_entries(obj: JSONObject) -> JSONObject:
 
 
 def _settle_conflicts(
-    kind: Kind, before: JSONObject, merged: JSONObject, others: Sequence[Entry], *, force: bool
+    kind: Kind, change: tuple[JSONObject, JSONObject], others: Sequence[Entry], allowed: FieldSet, *, force: bool
 ) -> list[Entry]:
-    """Return what others still own; fields that they own and this write changes are theirs no longer, or a conflict."""
+    """Return what others still own.
+
+    Fields that they own and this write changes are theirs no longer; unless they are allowed, that is a conflict.
+    """
+    before, merged = change
     found = fieldset.compare(kind.schema, _without_entries(before), merged)
     changed = fieldset.union(found.added, found.modified)
-    conflicts = [Entry(other.writer, fieldset.intersection(other.fields, changed)) for other in others]
+    disputed = fieldset.difference(changed, allowed)
+    conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
     conflicts = [conflict for conflict in conflicts if conflict.fields]
     if conflicts and not force:
         raise conflict_refusal(conflicts)

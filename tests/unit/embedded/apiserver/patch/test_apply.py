@@ -267,3 +267,26 @@ def test_applying_twice_is_applying_once(first: dict[str, str], other: dict[str,
     assert {key: once.get("data", {})[key] for key in again} == again
     kept = {key: value for key, value in other.items() if key not in again}
     assert once.get("data", {}) == again | kept, "what two wants stays; what only one wanted is gone"
+
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def test_kubectl_takes_over_what_it_applied_on_the_client() -> None:
+    annotation = '{"apiVersion":"v1","data":{"a":"1","b":"1"},"kind":"ConfigMap","metadata":{"name":"m"}}'
+    made = config_map({"a": "1", "b": "9"}, annotations={LAST_APPLIED: annotation})
+    stored = ownership.track(CONFIG_MAPS, None, made, writer("kubectl-client-side-apply", "Update"))
+    taken = apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
+    assert taken["data"] == {"a": "2", "b": "9"}
+    assert '"a":"2"' in taken["metadata"]["annotations"][LAST_APPLIED], "the annotation tells what was applied last"
+    with pytest.raises(Refusal, match="1 conflict.*: .data.b"):
+        apply(CONFIG_MAPS, stored, config_map({"a": "2", "b": "2"}), writer("kubectl"))
+    with pytest.raises(Refusal, match="1 conflict.*: .data.a"):
+        apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("other"))
+
+
+def test_a_broken_annotation_allows_nothing() -> None:
+    made = config_map({"a": "1"}, annotations={LAST_APPLIED: "{"})
+    stored = ownership.track(CONFIG_MAPS, None, made, writer("someone", "Update"))
+    with pytest.raises(Refusal, match="1 conflict"):
+        apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))

@@ -1,0 +1,44 @@
+"""What a cluster says of itself: resources, versions, explanations, who one is."""
+
+import pytest
+from tests.kubectl.conftest import Place
+
+
+def test_the_cluster_tells_what_it_serves(cluster: Place) -> None:
+    resources = cluster.run("api-resources", "-o", "name").split()
+    assert {"pods", "statefulsets.apps", "leaderworkersets.leaderworkerset.x-k8s.io", "leases.coordination.k8s.io"} <= {
+        *resources
+    }
+    assert "lws" in cluster.run("api-resources", "--api-group=leaderworkerset.x-k8s.io")
+    assert {"v1", "apps/v1", "leaderworkerset.x-k8s.io/v1"} <= {*cluster.run("api-versions").split()}
+    assert "Server Version: v1.36" in cluster.run("version")
+    assert "Kubernetes control plane" in cluster.run("cluster-info")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("lws", "LeaderWorkerSet"),
+        ("lws.spec", "leaderWorkerTemplate"),
+        ("lws.spec.replicas", "replicas <integer>"),
+        ("lws.spec.leaderWorkerTemplate.workerTemplate.spec.containers.image", "image <string>"),
+        ("pod.spec.containers", "imagePullPolicy"),
+        ("sts.spec.updateStrategy", "rollingUpdate"),
+    ],
+)
+def test_fields_are_explained(cluster: Place, path: str, expected: str) -> None:
+    assert expected in cluster.run("explain", path)
+
+
+def test_the_administrator_may_do_anything(cluster: Place) -> None:
+    assert cluster.run("auth", "can-i", "create", "pods").strip() == "yes"
+    assert cluster.run("auth", "can-i", "delete", "lws").strip() == "yes"
+    assert "system:masters" in cluster.run("auth", "whoami")
+
+
+def test_nodes_are_closed_and_opened(cluster: Place) -> None:
+    node = cluster.run("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+    assert "cordoned" in cluster.run("cordon", node)
+    assert "SchedulingDisabled" in cluster.run("get", "node", node)
+    assert "uncordoned" in cluster.run("uncordon", node)
+    assert "Conditions" in cluster.run("describe", "node", node)

@@ -1,0 +1,51 @@
+"""What only the embedded cluster can show, as it runs processes: logs, commands, files; and what it refuses in words."""
+
+import pytest
+from tests.kubectl.conftest import Place
+from tests.kubectl.objects import pod
+
+
+@pytest.fixture
+def talker(place: Place) -> Place:
+    """Return a namespace in which `talker` runs, on the embedded cluster."""
+    if place.name != "embedded":
+        pytest.skip("kwok runs no processes")
+    place.apply(pod())
+    place.run("wait", "--for=condition=Ready", "pod/talker", "--timeout=30s")
+    return place
+
+
+def test_logs_are_read_and_followed(talker: Place) -> None:
+    talker.run("exec", "talker", "--", "true")
+    assert talker.run("logs", "talker").split() == ["hello", "world"]
+    assert talker.run("logs", "talker", "--tail=1").split() == ["world"]
+    assert talker.run("logs", "-l", "app=talker", "--prefix").startswith("[pod/talker/main] hello")
+    follower = talker.start("logs", "-f", "talker")
+    assert follower.stdout is not None
+    assert [follower.stdout.readline().strip() for _ in range(2)] == ["hello", "world"]
+    talker.run("delete", "pod", "talker", "--now")
+    follower.communicate(timeout=20)
+    assert follower.returncode == 0
+
+
+def test_commands_run_inside(talker: Place) -> None:
+    assert talker.run("exec", "talker", "--", "echo", "hi").strip() == "hi"
+    assert talker.run("exec", "-i", "talker", "--", "cat", text="some\ntext").startswith("some\ntext")
+    assert "exit code 3" in talker.run("exec", "talker", "--", "sh", "-c", "exit 3", code=3)
+    assert "not found" in talker.run("exec", "absent", "--", "true", code=1)
+    assert "container absent is not valid" in talker.run("exec", "talker", "-c", "absent", "--", "true", code=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("port-forward", "talker", ":80"), "use `lws port-forward`"),
+        (("attach", "talker"), "the embedded cluster does not serve pods/attach"),
+        (("debug", "talker", "--image=x"), "the embedded cluster does not serve pods/ephemeralcontainers"),
+        (("top", "pods"), "Metrics API not available"),
+        (("create", "deployment", "x", "--image=y"), "the server could not find the requested resource"),
+        (("get", "deployments"), 'the server doesn\'t have a resource type "deployments"'),
+    ],
+)
+def test_what_is_not_served_is_refused_in_words(talker: Place, words: tuple[str, ...], told: str) -> None:
+    assert told in talker.run(*words, code=1)
