@@ -1,4 +1,4 @@
-"""Try the tests of the core with small faults: `python -m tests.mutation [MODULE ...] [--sample N]`.
+"""Try the tests of the core with small faults: `python -m tests.mutation [MODULE ...] [--sample N] [--rules]`.
 
 Each mutant (`mutants.py`) meets the unit tests of its module first, and where those pass all tests of the core.
 Survivors are printed; docs/reference/mutation.md explains the known ones. Ends with 1 below 90 % killed.
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutation import trial
+from tests.mutation import broken, trial
 from tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +56,17 @@ def select(arguments: Sequence[str]) -> list[Trial]:
     return random.Random(0).sample(found, min(count, len(found)))
 
 
+def broken_rules() -> list[Trial]:
+    """Return the trials of rules that are broken on purpose."""
+    found = []
+    for one in broken.RULES:
+        source = (CORE / one.module).read_text()
+        assert source.count(one.before) == 1, f"{one.rule}: {one.module} does not hold {one.before!r} once"
+        mutant = Mutant(0, f"{one.rule} is broken", source.replace(one.before, one.after))
+        found.append(Trial(CORE / one.module, mutant))
+    return found
+
+
 def alive(trials: Sequence[Trial], tests: Sequence[Path] | None) -> Iterator[Trial]:
     """Yield the trials whose mutants pass the tests, their own or the given ones; as many at a time as there are CPUs."""
     running: list[tuple[Trial, int]] = []
@@ -75,7 +86,7 @@ def _finish(running: list[tuple[Trial, int]]) -> Iterator[Trial]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line."""
-    trials = select(arguments)
+    trials = broken_rules() if "--rules" in arguments else select(arguments)
     sys.path[:0] = [str(SOURCE), str(ROOT)]
     survivors = []
     for one in alive(list(alive(trials, None)), ALL):

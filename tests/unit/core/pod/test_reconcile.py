@@ -63,6 +63,28 @@ def test_a_new_leader_gets_its_workers() -> None:
     assert reconcile(new_group(), builders.NOW) == Plan((create_workers(LWS, LEADER),))
 
 
+def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None:
+    """R-WSTS-4, R-REV-12: size and template are those of then, labels those of now."""
+    now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
+    before = builders.leaderworkerset_object(size=4, image="app:1")
+    leader = builders.leader_pod(before)
+    observed = Observed(
+        leader=leader,
+        leaderworkerset=now,
+        pods=(leader,),
+        revisions=(builders.revision(before), builders.revision(now, number=2)),
+    )
+
+    (action,) = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(action, Create)
+    spec = action.object["spec"]
+    assert spec["replicas"] == 3
+    assert spec["template"]["spec"]["containers"][0]["image"] == "app:1"
+    assert spec["template"]["metadata"]["annotations"][labels.SIZE] == "4"
+    assert meta.labels(action.object)["team"] == "new"
+
+
 def test_a_group_that_is_complete_is_left_alone() -> None:
     """R-ARC-3, R-WSTS-1k, Q-26."""
     assert reconcile(group(builders.worker_pod(LEADER)), builders.NOW) == Plan()

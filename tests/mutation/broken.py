@@ -1,0 +1,40 @@
+"""Ten rules of the contract, broken on purpose: `python -m tests.mutation --rules` shows that each turns a test red."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule, and the change of one module of the core that breaks it."""
+
+    rule: str
+    module: str
+    before: str
+    after: str
+
+
+RULES: Final = (
+    Broken(
+        "R-LSTS-2", "leaderworkerset/statefulsets.py", '"podManagementPolicy": "Parallel"', '"podManagementPolicy": ""'
+    ),
+    Broken("R-ROLL-2", "leaderworkerset/rollout.py", "max(partition, limits.partition)", "partition"),
+    Broken("R-ROLL-7", "leaderworkerset/rollout.py", "return min(partition, current.partition)", "return partition"),
+    Broken(
+        "R-REV-8",
+        "leaderworkerset/revisions.py",
+        "(value * FNV_PRIME & 0xFFFFFFFF) ^ byte",
+        "((value ^ byte) * FNV_PRIME) & 0xFFFFFFFF",
+    ),
+    Broken("R-REV-14", "leaderworkerset/revisions.py", "if key_of(revision) != key]", "if key_of(revision) == key]"),
+    Broken("R-STAT-12", "leaderworkerset/status.py", "excluded = EXCLUDES[outcome.type]", "excluded: set[str] = set()"),
+    Broken(
+        "R-WSTS-4",
+        "pod/reconcile.py",
+        "statefulset.build(group.lws, revised,",
+        "statefulset.build(group.lws, group.lws,",
+    ),
+    Broken("R-POD-5", "pod/reconcile.py", 'propagation="Foreground"', 'propagation="Background"'),
+    Broken("R-POD-8", "pod/restart.py", 'and meta.uid(statefulset) == owner["uid"]\n', "\n"),
+    Broken("R-ROLL-1", "leaderworkerset/replacement.py", "][:spare]", "]"),
+)
