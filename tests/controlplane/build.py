@@ -189,5 +189,13 @@ def _run(command: list[str], environment: dict[str, str], directory: Path, remin
         raise BuildError(f"{' '.join(command)} failed in {directory}:\n{output[-2000:]}")
 
 
+def main() -> None:
+    """Build, say so, and print where the programs are."""
+    try:
+        sys.stdout.write(f"{assets(lambda text: print(text, file=sys.stderr, flush=True))}\n")  # noqa: T201 - progress
+    except BuildError as error:
+        sys.exit(f"the control plane for tests cannot be built: {error}")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{assets(lambda text: print(text, file=sys.stderr, flush=True))}\n")  # noqa: T201 - progress
+    main()

@@ -260,6 +260,14 @@ class Space:
             except AssertionError as broken:
                 self._broken.append(str(broken))
 
+    def story(self) -> list[str]:
+        """Tell all changes of pods, a line each."""
+        return [
+            f"{'-' if change.new is None else '+' if change.old is None else '~'} {meta.name(change.object)}"
+            f" {meta.uid(change.object)[:8]} {_pod_line(change.object)}"
+            for change in self.changes
+        ]
+
     def _overview(self) -> str:
         state = self.state
         lines = [

@@ -91,7 +91,10 @@ def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.Config) -> Iter
 @contextmanager
 def _kubernetes(runner: asyncio.Runner, directory: Path, config: pytest.Config) -> Iterator[Cluster]:
     terminal = config.get_terminal_writer()
-    assets = build.assets(lambda text: terminal.line(f"control plane: {text}"))
+    try:
+        assets = build.assets(lambda text: terminal.line(f"control plane: {text}"))
+    except build.BuildError as error:
+        pytest.fail(f"the control plane for tests cannot be built: {error}", pytrace=False)
 
     def prepare(plane: Plane) -> None:
         runner.run(set_up(KubernetesCluster(plane.kubeconfig)))
