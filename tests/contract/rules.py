@@ -50,8 +50,8 @@ class Proof:
 
 
 def defined(contract: str) -> list[str]:
-    """Return the ids of all rules and quirks in the order of the contract."""
-    return [rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1])]
+    """Return the ids of all rules and quirks in the order of the contract; later tables may speak of them again."""
+    return list(dict.fromkeys(rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1])))
 
 
 def _expand(text: str) -> list[str]:

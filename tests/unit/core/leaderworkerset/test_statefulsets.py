@@ -55,6 +55,15 @@ def test_a_leader_template_is_preferred() -> None:
     assert build(obj)["spec"]["template"]["spec"]["containers"][0]["image"] == "leader:1"
 
 
+@pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
+def test_a_template_that_cannot_be_read_is_named(field: str) -> None:
+    """R-LSTS-2: by its path in the spec."""
+    broken = {"spec": {"containers": "none"}}
+
+    with pytest.raises(ValueError, match=rf"^spec\.leaderWorkerTemplate\.{field}\.spec\.containers"):
+        build(builders.leaderworkerset_object(template={field: broken}))
+
+
 def test_the_subdomain_policy_reaches_the_pods_and_not_the_service_name() -> None:
     """R-LSTS-2."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
