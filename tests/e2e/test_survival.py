@@ -79,10 +79,17 @@ def port_of(shell: Shell) -> int:
     return urlsplit(cluster["server"]).port or 0
 
 
-def assert_free(port: int) -> None:
-    """Fail if somebody listens on the port."""
-    with socket.create_server(("127.0.0.1", port)):
-        pass
+def await_free(port: int) -> None:
+    """Wait until nobody listens on the port: the kernel closes it a moment after the process is gone."""
+
+    def is_free() -> bool:
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            return False
+        return True
+
+    until(is_free, f"the end of the listener on port {port}", 5)
 
 
 def test_a_cluster_that_was_killed_goes_on_with_the_same_objects_and_the_same_pods(shell: Shell) -> None:
@@ -94,7 +101,7 @@ def test_a_cluster_that_was_killed_goes_on_with_the_same_objects_and_the_same_po
     port = port_of(shell)
     os.kill(leader_process(shell), signal.SIGKILL)
     until(lambda: not shell.processes(), "the end of every process")
-    assert_free(port)
+    await_free(port)
     assert "the embedded cluster default does not run" in shell.lws("get", "--local", code=1).stderr
 
     shell.lws("up", "--detach")
@@ -134,7 +141,7 @@ def test_a_run_takes_its_daemons_and_those_that_ignore_sigterm_with_it(
     run.communicate(timeout=15)
     assert run.returncode == code
     until(lambda: not shell.processes(), "the end of every process", 5)
-    assert_free(port)
+    await_free(port)
     if number is signal.SIGKILL:  # who is killed cannot clean up; the next run does
         assert list(shell.state.glob("run-*"))
         shell.lws("run", "-f", write(shell, lws("next", SLEEP)), "--until", "ready", "--timeout", "30")
@@ -177,7 +184,7 @@ def test_a_cluster_in_the_foreground_ends_when_asked_to(shell: Shell, number: si
     up.send_signal(number)
     up.communicate(timeout=15)
     assert up.returncode == 0
-    assert_free(port)
+    await_free(port)
     shell.assert_nothing_is_left()
 
 
