@@ -1,6 +1,6 @@
 """Bodies: from bytes to the object of a write, checked against the URL it was sent to.
 
-In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read; protobuf is refused.
+In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read, and protobuf of a few kinds.
 """
 
 import json
@@ -12,7 +12,7 @@ import yaml
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSON, JSONObject
-from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver import protobuf, refusal
 from leaderworkerset.embedded.apiserver.call import Call
 
 JSON_TYPE: Final = "application/json"
@@ -36,7 +36,12 @@ def media_type(headers: Mapping[str, str]) -> str:
 
 
 def parse(content: bytes, media: str) -> JSON:
-    """Read JSON or YAML."""
+    """Read JSON or YAML, or protobuf of the few kinds that kubectl sends in it."""
+    if media == protobuf.MEDIA:
+        try:
+            return protobuf.decode(content)
+        except (protobuf.UnreadableError, UnicodeDecodeError) as error:
+            raise refusal.unsupported_media_type(ACCEPTED) from error
     if media not in ACCEPTED:
         raise refusal.unsupported_media_type(ACCEPTED)
     return parse_yaml(content) if media == YAML_TYPE else parse_json(content)

@@ -7,7 +7,7 @@ from typing import Final
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
-from leaderworkerset.embedded.apiserver import body, refusal
+from leaderworkerset.embedded.apiserver import body, protobuf, refusal
 from leaderworkerset.kube.transport import Request
 
 ADMIN_GROUPS: Final = ["system:masters", "system:authenticated"]
@@ -18,7 +18,6 @@ RESOURCES: Final = (
     Resource("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False),
     Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False),
 )
-PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 BY_PATH: Final = {resource.path(): resource for resource in RESOURCES}
 
 
@@ -29,7 +28,7 @@ def answer(request: Request, user: str) -> JSONObject:
     resource = BY_PATH[request.path]
     media = body.media_type(request.headers)
     # kubectl asks in protobuf; what it asks makes no difference to the answer.
-    sent = {} if media == PROTOBUF else body.parse(request.body, media)
+    sent = {} if media == protobuf.MEDIA else body.parse(request.body, media)
     if not isinstance(sent, dict) or sent.get("kind", resource.kind) != resource.kind:
         raise refusal.bad_request(f"the body must be a {resource.kind} of {resource.api_version}")
     spec = sent.get("spec")

@@ -279,9 +279,9 @@ def test_kubectl_takes_over_what_it_applied_on_the_client() -> None:
     taken = apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
     assert taken["data"] == {"a": "2", "b": "9"}
     assert '"a":"2"' in taken["metadata"]["annotations"][LAST_APPLIED], "the annotation tells what was applied last"
-    with pytest.raises(Refusal, match="1 conflict.*: .data.b"):
+    with pytest.raises(Refusal, match=r"1 conflict.*: \.data\.b"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2", "b": "2"}), writer("kubectl"))
-    with pytest.raises(Refusal, match="1 conflict.*: .data.a"):
+    with pytest.raises(Refusal, match=r"1 conflict.*: \.data\.a"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("other"))
 
 
