@@ -45,7 +45,7 @@ test: setup controlplane ## all tests; the first time, the programs of a Kuberne
 	$(BIN)/pytest
 
 unit: setup ## the fast tests
-	$(BIN)/pytest tests/unit tests/property
+	$(BIN)/pytest tests/unit
 
 integration: setup controlplane ## the tests on the embedded cluster and on a real control plane
 	$(BIN)/pytest tests/integration tests/conformance
