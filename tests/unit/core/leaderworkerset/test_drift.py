@@ -77,6 +77,8 @@ def test_fields_that_are_still_wanted_are_no_reason_to_apply() -> None:
         {"f:spec": {"f:containers": {'k:{"name":"gone"}': {".": {}}}}},
         {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:args": {'v:"y"': {}}}}}},
         {"f:spec": {"f:replicas": {"f:odd": {}}}},
+        {"f:spec": {"f:containers": {"f:was-a-map": {}}}},
+        {"f:spec": {'k:{"name":"c"}': {".": {}}}},
     ],
 )
 def test_a_field_that_is_given_up_must_be_applied(given_up: dict[str, Any]) -> None:

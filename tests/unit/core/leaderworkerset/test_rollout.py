@@ -167,7 +167,7 @@ def group(index: int, *, name: str = "web", workers_index: str | None = None) ->
 
 def test_groups_are_known_by_their_names_and_labels() -> None:
     """R-ROLL-8: other names, other labels and indexes beyond the replicas do not count."""
-    found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3), group(7)]
+    found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3), group(5), group(7)]
 
     states = rollout.states(found, name="web", size=2, revision="new", count=5)
 
