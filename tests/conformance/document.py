@@ -1,0 +1,53 @@
+"""`docs/reference/conformance.md`, made from the table of differences: `python -m tests.conformance.document`."""
+
+from pathlib import Path
+
+from tests.conformance.refused import TABLE
+
+PAGE = Path(__file__).parents[2] / "docs/reference/conformance.md"
+
+HEAD = """# Conformance
+
+The embedded cluster is held to Kubernetes 1.36 by tests that speak to both and compare what comes back.
+
+| part | compared with | how |
+|---|---|---|
+| API server | kube-apiserver | the same requests to both: status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, the order of watch events; picked by hand, and generated |
+| StatefulSet controller, garbage collector | kube-controller-manager | the same scenarios on both: all objects when they are at rest, and the order of pods where it is fixed |
+| both, by `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, exec on the embedded cluster only |
+
+What no server could say alike is replaced before: UIDs, resourceVersions (by their rank), moments, ages, continue tokens,
+generated suffixes. Causes are compared without their order.
+
+Run them with `pytest tests/conformance tests/kubectl`. `LWS_CONTROLPLANE_ASSETS` names a folder with ready binaries;
+without it they are built once.
+
+## What differs
+
+Each line is a pattern in `tests/conformance/refused.py`; any other difference fails the tests.
+
+| here | why |
+|---|---|
+"""
+
+TAIL = """
+## kubectl
+
+| asked for | answer |
+|---|---|
+| `kubectl port-forward` | speaks SPDY, which is not served: use `lws port-forward` |
+| `kubectl attach`, `kubectl debug` | 501, with the name of what is not served |
+| `kubectl create` of a kind that is not read in protobuf (Deployment, Job, Role …) | 415 or 404 |
+| `kubectl top` | there is no metrics API |
+| `kubectl explain` | fields and types, without descriptions |
+"""
+
+
+def build() -> str:
+    """Return the page."""
+    rows = [f"| {one.what} | {one.why} |" for one in TABLE]
+    return HEAD + "\n".join(rows) + "\n" + TAIL
+
+
+if __name__ == "__main__":
+    PAGE.write_text(build())

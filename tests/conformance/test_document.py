@@ -1,0 +1,7 @@
+"""The page that lists the differences."""
+
+from tests.conformance import document
+
+
+def test_the_page_lists_every_difference() -> None:
+    assert document.PAGE.read_text() == document.build(), "run python -m tests.conformance.document"
