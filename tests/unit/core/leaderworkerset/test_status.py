@@ -208,3 +208,12 @@ def test_the_event_counts_groups() -> None:
     note = status.event_note(found, status.build(found, {}, Counts(), builders.NOW), AVAILABLE)
 
     assert note == "All replicas are ready, with 0 groups ready of total 0 groups"
+
+
+def test_the_words_of_the_conditions() -> None:
+    """R-STAT-11."""
+    assert [AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS] == [
+        ("Available", "AllGroupsReady", "All replicas are ready"),
+        ("Progressing", "GroupsProgressing", "Replicas are progressing"),
+        ("UpdateInProgress", "GroupsUpdating", "Rolling Upgrade is in progress"),
+    ]

@@ -18,7 +18,7 @@ CLAIM = {
         "selector": {"matchLabels": {"x": "y"}},
         "dataSource": {"kind": "PersistentVolumeClaim", "name": "other"},
         "volumeAttributesClassName": "gold",
-        "resources": {"requests": {"storage": "1024Mi"}},
+        "resources": {"requests": {"storage": "1024Mi"}, "limits": {"storage": "2Gi"}},
     },
 }
 
@@ -82,7 +82,7 @@ def test_claims_are_reduced_to_what_the_go_controller_passes_on() -> None:
                     "accessModes": ["ReadWriteOnce"],
                     "storageClassName": "fast",
                     "volumeMode": "Block",
-                    "resources": {"requests": {"storage": "1Gi"}},
+                    "resources": {"requests": {"storage": "1Gi"}, "limits": {"storage": "2Gi"}},
                 },
             },
             {
