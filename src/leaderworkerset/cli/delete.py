@@ -13,6 +13,7 @@ from leaderworkerset.cli import manifests, selection
 from leaderworkerset.cli.discovery import Discovery
 from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
 from leaderworkerset.cli.following import following, one_object
+from leaderworkerset.cli.progress import Progress
 from leaderworkerset.cli.target import Session, Target
 from leaderworkerset.kube.errors import NotFound
 
@@ -77,8 +78,10 @@ async def _delete(session: Session, resource: Resource, key: ObjectKey, propagat
 
 async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
     """Wait for the end of every object; what is left after `timeout` seconds is named."""
+    progress = Progress()
     for resource, key in wanted:
         informer = one_object(session.client, resource, key)
+        progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
         try:
             async with asyncio.timeout(timeout), following(informer) as objects:
                 await objects.until(lambda informer=informer: None if informer.store.list() else True)  # type: ignore[misc]  # the default binds the loop's variable
@@ -87,3 +90,5 @@ async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKe
             finalizers = meta.metadata(left).get("finalizers")
             held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
             raise TimedOut(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}") from error
+        finally:
+            progress.clear()

@@ -9,6 +9,7 @@ import click
 from leaderworkerset.cli import places
 from leaderworkerset.cli.errors import TimedOut
 from leaderworkerset.cli.places import Place
+from leaderworkerset.cli.progress import Progress
 
 
 @click.command("down")
@@ -35,6 +36,8 @@ def stop(place: Place, timeout: float) -> bool:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return False
+    progress = Progress()
+    progress.show(f"stopping cluster {place.name}")
     try:
         signal.pidfd_send_signal(process, signal.SIGTERM)
         if not ended(process, timeout):
@@ -42,6 +45,7 @@ def stop(place: Place, timeout: float) -> bool:
             if not ended(process, 10):
                 raise TimedOut(f"process {pid} of cluster {place.name} does not end")
     finally:
+        progress.clear()
         os.close(process)
     return True
 

@@ -115,6 +115,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         click.echo(conclusion(views_of(sets), options), err=True)
         return 0
     if end is Ending.STOPPED:
+        click.echo("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once", err=True)
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
