@@ -38,7 +38,7 @@ async def _define(transport: Transport) -> None:
     assert answer.status == 201, answer.body
     served = Request("GET", "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets")
     async with asyncio.timeout(20):
-        while (await transport.request(served)).status != 200:  # noqa: ASYNC110 - the API server tells nobody when it serves a new kind
+        while (await transport.request(served)).status != 200:  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.05)
 
 

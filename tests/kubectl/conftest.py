@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -96,7 +97,19 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """Run one cluster after the other."""
     start = {"embedded": embedded, "kubernetes": kubernetes}[request.param]
     with start(tmp_path_factory.mktemp(request.param)) as kubeconfig:
-        yield Place(request.param, build.assets(print) / "kubectl", kubeconfig)
+        one = Place(request.param, build.assets(print) / "kubectl", kubeconfig)
+        await_explanations(one)
+        yield one
+
+
+def await_explanations(place: Place) -> None:
+    """Wait until the cluster describes its custom resources, which kube-apiserver does some seconds later."""
+    deadline = time.monotonic() + SECONDS
+    while subprocess.run(
+        place.command("explain", "lws"), env=place.environment, capture_output=True, check=False
+    ).returncode:
+        assert time.monotonic() < deadline, "LeaderWorkerSets are not described"
+        time.sleep(0.2)
 
 
 @pytest.fixture
