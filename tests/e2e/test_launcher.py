@@ -1,0 +1,25 @@
+"""The launcher of the pods' processes dies: the node is up again within moments, and pods go on."""
+
+import os
+import signal
+
+import pytest
+from bench.idle import processes
+from tests.e2e.harness import SLEEP, Cluster, Shell, facts, is_whole, lws, ranks, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+
+def test_groups_go_on_with_their_identity_after_the_launcher_was_killed(shell: Shell) -> None:
+    shell.lws("up", "mended", "--detach")
+    cluster = Cluster(shell, "mended")
+    cluster.start(lws("sleepers", SLEEP, replicas=2, size=2))
+    pods = set(facts(cluster.view("sleepers"), "pod").values())
+    before = shell.processes("LWS_GROUP_SIZE=2")
+    launcher = processes(int((shell.state / "mended" / "lock").read_text()))[1]
+    os.kill(launcher, signal.SIGKILL)
+    until(lambda: not before.keys() & shell.processes("LWS_GROUP_SIZE=2").keys(), "the end of the first processes")
+    view = cluster.until("sleepers", is_whole)
+    assert set(facts(view, "pod").values()) == pods
+    assert {rank["restarts"] for rank in ranks(view).values()} == {0}
+    assert sum(command.startswith("sleep") for command in shell.processes("LWS_GROUP_SIZE=2").values()) == 4
