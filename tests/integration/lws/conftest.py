@@ -23,7 +23,7 @@ from leaderworkerset.kube.client import Client
 
 T = TypeVar("T")
 
-LIMIT = 120.0
+LIMIT = 240.0
 """Seconds for one test; what it waits for has limits of its own."""
 
 
