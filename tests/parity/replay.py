@@ -59,7 +59,7 @@ class Watched:
 
     def __init__(self, client: Client) -> None:
         self.changed = asyncio.Event()
-        self.informers = [Informer(client, resource) for resource in KINDS]
+        self.informers = [Informer(client, resource).with_managed_fields() for resource in KINDS]
         for informer in self.informers:
             informer.subscribe(self._note)
 
