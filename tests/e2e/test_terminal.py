@@ -122,7 +122,7 @@ def test_a_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) ->
         screen.process.send_signal(signal.SIGWINCH)
         screen.type("until [ \"$(stty size)\" = '30 120' ]; do :; done; echo re''sized\n")
         screen.until("resized")
-        screen.type("echo be''gun; sleep 100\n")
+        screen.type("sh -c 'echo be\"\"gun; exec sleep 100'\n")
         screen.until("begun")
         screen.type("\x03")
         screen.until(r"\^C\r\n")
