@@ -201,7 +201,7 @@ class Store:
             await asyncio.shield(self._committed)
 
     def flush(self) -> None:
-        """Commit what is pending now, and tell the subscribers."""
+        """Commit what is pending now, and tell the subscribers; where that fails, the writers get it from `settle`."""
         if self._committed is None:
             return
         try:
@@ -210,7 +210,7 @@ class Store:
             self._execute("COMMIT")
         except StoreError as error:
             self._fail_turn(error)
-            raise
+            return
         committed, changes = self._committed, self._pending
         self._committed, self._pending = None, []
         self._saved = (self.revision, self.compacted)
@@ -236,18 +236,12 @@ class Store:
             self._execute("BEGIN IMMEDIATE")
             loop = asyncio.get_running_loop()
             self._committed = loop.create_future()
-            loop.call_soon(self._flush_turn)
+            loop.call_soon(self.flush)
         try:
             yield
         except StoreError as error:
             self._fail_turn(error)
             raise
-
-    def _flush_turn(self) -> None:
-        try:
-            self.flush()
-        except StoreError:
-            return  # every writer of this turn gets it from `settle`
 
     def _record(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
         revision = self.revision + 1

@@ -275,3 +275,25 @@ def test_a_failing_write_undoes_its_whole_turn() -> None:
         assert len(commits) == 1
 
     run(scenario)
+
+
+def test_a_failing_disk_is_told_to_who_writes_and_not_to_who_reads() -> None:
+    async def scenario(store: Store) -> None:
+        store.create(A, obj("a", "1"))
+        await store.settle()
+
+        async def write() -> None:
+            store.create(B, obj("b", "2"))
+            store._db.set_authorizer(lambda _, what, *__: int(what == "COMMIT"))
+            await store.settle()
+
+        async def read() -> list[str]:
+            store.flush()
+            store._db.set_authorizer(None)
+            return values(store.list("pods"))
+
+        written, seen = await asyncio.gather(write(), read(), return_exceptions=True)
+        assert isinstance(written, StoreError)
+        assert seen == ["1"]
+
+    run(scenario)
