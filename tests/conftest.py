@@ -1,6 +1,7 @@
-"""Counts of the tests by part and cluster, above pytest's own last line."""
+"""What holds for all tests: how they begin, and their counts by part and cluster above pytest's own last line."""
 
 import re
+import signal
 from collections import Counter
 from typing import Final
 
@@ -9,6 +10,13 @@ import pytest
 PARTS: Final = re.compile(r"tests/(?P<part>\w+)/[^\[]*(\[(?P<parameters>.*)\])?")
 CLUSTERS: Final = {"embedded": "on the embedded cluster", "kubernetes": "on Kubernetes"}
 OUTCOMES: Final = ("passed", "failed", "error", "skipped")
+
+
+def pytest_configure() -> None:
+    """Heed Ctrl-C also where these tests run in the background: shells let such programs ignore it, and their children
+    would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
