@@ -16,7 +16,7 @@ from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import build_node
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import labels, meta
 from leaderworkerset.install.metadata import MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import NAMESPACE, Settings
@@ -125,6 +125,7 @@ def administrator(settled: Administrator) -> Iterator[Administrator]:
     settled.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
     if settled.get("crd", DEFINITION):
         settled.kubectl("delete", "lws", "--all", "-A")
+    settled.kubectl("delete", "service", "-A", "-l", labels.NAME)  # sooner than the garbage collector comes by
     settled.lws("uninstall", "--keep-crd")
 
 
