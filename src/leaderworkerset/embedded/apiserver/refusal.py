@@ -138,11 +138,6 @@ def too_old(asked: int, oldest: int) -> Refusal:
     return expired(f"too old resource version: {asked} ({oldest})")
 
 
-def too_many_requests(message: str, *, retry_after: int = 1) -> Refusal:
-    """Build the refusal of what may succeed later."""
-    return Refusal(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after})
-
-
 def internal_error(message: str) -> Refusal:
     """Build the answer when this server itself failed."""
     details = {"causes": [{"message": message}]}

@@ -37,11 +37,6 @@ def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
     """Carry nothing over from the stored object."""
 
 
-def no_status(_obj: JSONObject) -> JSONObject:
-    """Start without a status."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """One kind. `struct` is its Go type.
