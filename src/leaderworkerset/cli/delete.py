@@ -12,10 +12,12 @@ from leaderworkerset.api.resources import LEADERWORKERSETS, Resource
 from leaderworkerset.cli import manifests, selection
 from leaderworkerset.cli.discovery import Discovery
 from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
-from leaderworkerset.cli.following import following, one_object
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.progress import Progress
 from leaderworkerset.cli.target import Session, Target
 from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.informer import Informer
+from leaderworkerset.kube.requests import only
 
 CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 
@@ -80,7 +82,7 @@ async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKe
     """Wait for the end of every object; what is left after `timeout` seconds is named."""
     progress = Progress()
     for resource, key in wanted:
-        informer = one_object(session.client, resource, key)
+        informer = Informer(session.client, only(resource, key))
         progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
         try:
             async with asyncio.timeout(timeout), following(informer) as objects:

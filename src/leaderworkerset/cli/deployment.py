@@ -7,16 +7,17 @@ from leaderworkerset.api import meta, podstate
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import DEPLOYMENTS, PODS
 from leaderworkerset.cli.errors import CommandError, TimedOut
-from leaderworkerset.cli.following import following, one_object
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.progress import Progress
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Informer
+from leaderworkerset.kube.requests import Selection, only
 
 
 async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
     """Wait until the newest template of a Deployment runs everywhere; its pods have these labels."""
-    deployments = one_object(client, DEPLOYMENTS, key)
-    pods = Informer(client, PODS, namespace=key.namespace, label_selector=label_selector)
+    deployments = Informer(client, only(DEPLOYMENTS, key))
+    pods = Informer(client, Selection(PODS, key.namespace, label_selector))
     progress, missing = Progress(), "the first answer of the API server"
 
     def is_done() -> bool | None:

@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import LEADERWORKERSETS, PODS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS, PODS
 from leaderworkerset.cli.groups import View, view
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.requests import Selection, only
 
 T = TypeVar("T")
 
@@ -48,17 +49,12 @@ async def following(*informers: Informer) -> AsyncIterator[Following]:
                 task.cancel()
 
 
-def one_object(client: Client, resource: Resource, key: ObjectKey) -> Informer:
-    """Return an informer of a single object."""
-    return Informer(client, resource, namespace=key.namespace, field_selector=f"metadata.name={key.name}")
-
-
 class AllSets:
     """The informers of all LeaderWorkerSets of a namespace (empty: of all namespaces) with these labels, and pods."""
 
     def __init__(self, client: Client, namespace: str, label_selector: str) -> None:
-        self.sets = Informer(client, LEADERWORKERSETS, namespace=namespace, label_selector=label_selector)
-        self.pods = Informer(client, PODS, namespace=namespace, label_selector=labels.NAME)
+        self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
+        self.pods = Informer(client, Selection(PODS, namespace, labels.NAME))
 
     @property
     def all(self) -> tuple[Informer, ...]:
@@ -79,8 +75,8 @@ class SetInformers:
 
     def __init__(self, client: Client, key: ObjectKey) -> None:
         self.key = key
-        self.set = one_object(client, LEADERWORKERSETS, key)
-        self.pods = Informer(client, PODS, namespace=key.namespace, label_selector=f"{labels.NAME}={key.name}")
+        self.set = Informer(client, only(LEADERWORKERSETS, key))
+        self.pods = Informer(client, Selection(PODS, key.namespace, f"{labels.NAME}={key.name}"))
 
     @property
     def all(self) -> tuple[Informer, ...]:

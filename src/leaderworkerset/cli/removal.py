@@ -36,6 +36,7 @@ from leaderworkerset.install.settings import Settings
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Informer
+from leaderworkerset.kube.requests import Selection, only
 
 DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
 """What LeaderWorkerSets own directly; the garbage collector needs their kind's definition to remove these."""
@@ -73,7 +74,7 @@ class Remover:
             self._say(f"{title(LEADERWORKERSETS, str(meta.key(lws)))} deleted")
             await self._until_gone(LEADERWORKERSETS, meta.key(lws))
         for resource in DEPENDENTS:
-            informer = Informer(self._client, resource, label_selector=labels.NAME)
+            informer = Informer(self._client, Selection(resource, label_selector=labels.NAME))
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
     async def remove_manager(self) -> None:
@@ -134,8 +135,7 @@ class Remover:
     async def _until_gone(self, resource: Resource, key: ObjectKey) -> None:
         if await self._find(resource, key) is None:
             return
-        selector = f"metadata.name={key.name}"
-        informer = Informer(self._client, resource, namespace=key.namespace, field_selector=selector)
+        informer = Informer(self._client, only(resource, key))
         await self._until_none(informer, resource, informer.store.list)
 
     async def _until_none(

@@ -18,7 +18,7 @@ from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.kube.clock import Clock
-from leaderworkerset.kube.controller import Controller, Watch
+from leaderworkerset.kube.controller import Controller, LoopOptions, Watch
 from leaderworkerset.kube.executor import Executor
 from leaderworkerset.kube.informer import Change
 from leaderworkerset.kube.observer import SILENCE, Observer
@@ -64,9 +64,8 @@ def build_controller(
 ) -> Controller:
     """Wire the controller."""
     driver = Driver(informers, clock)
-    return Controller(
-        NAME, watches=driver.watches(), plan=driver.plan, executor=executor, clock=clock, observer=observer
-    )
+    options = LoopOptions(observer=observer)
+    return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:

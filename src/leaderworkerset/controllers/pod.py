@@ -18,7 +18,7 @@ from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
-from leaderworkerset.kube.controller import Controller, Watch
+from leaderworkerset.kube.controller import Controller, LoopOptions, Watch
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.executor import Executor
 from leaderworkerset.kube.informer import Change
@@ -117,9 +117,8 @@ def build_controller(
 ) -> Controller:
     """Wire the controller."""
     driver = Driver(informers, client, clock)
-    return Controller(
-        NAME, watches=driver.watches(), plan=driver.plan, executor=executor, clock=clock, observer=observer
-    )
+    options = LoopOptions(observer=observer)
+    return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

@@ -11,10 +11,18 @@ from typing import Final
 
 from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api.resources import (
+    CONTROLLER_REVISIONS,
+    LEADERWORKERSETS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Informer
+from leaderworkerset.kube.requests import Selection
 
 BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"
@@ -41,21 +49,20 @@ class Informers:
 
 def build_informers(client: Client) -> Informers:
     """Build the informers; nothing is read before they run."""
-    selector = labels.NAME
     return Informers(
         leaderworkersets=Informer(client, LEADERWORKERSETS),
-        statefulsets=Informer(
-            client, STATEFULSETS, label_selector=selector, indexes={BY_GROUP: group_values}
-        ).with_managed_fields(),
-        pods=Informer(client, PODS, label_selector=selector, indexes={BY_GROUP: group_values, LEADERS: leader_values}),
-        services=Informer(client, SERVICES, label_selector=selector),
+        statefulsets=Informer(client, ours(STATEFULSETS), indexes={BY_GROUP: group_values}).with_managed_fields(),
+        pods=Informer(client, ours(PODS), indexes={BY_GROUP: group_values, LEADERS: leader_values}),
+        services=Informer(client, ours(SERVICES)),
         revisions=Informer(
-            client,
-            CONTROLLER_REVISIONS,
-            label_selector=f"{selector},!{OF_STATEFULSETS}",
-            indexes={BY_LWS: revision_values},
+            client, ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"), indexes={BY_LWS: revision_values}
         ),
     )
+
+
+def ours(resource: Resource, further: str = "") -> Selection:
+    """Select what carries the name of a LeaderWorkerSet, and fulfils further requirements on labels."""
+    return Selection(resource, label_selector=labels.NAME + further)
 
 
 def lws_key(obj: JSONObject) -> ObjectKey:

@@ -26,26 +26,19 @@ NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 
 
 class Informer:
-    """Keeps the objects of one kind, selected by labels, fields or namespace, in `store`.
+    """Keeps the objects of one kind, all of them or a selection, in `store`.
 
     `metadata.managedFields` takes as much memory as the rest of a pod, so it is forgotten on arrival.
     """
 
     def __init__(
-        self,
-        client: Client,
-        resource: Resource,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        namespace: str = "",
-        indexes: Mapping[str, Indexer] = NO_INDEXES,
+        self, client: Client, what: Resource | Selection, *, indexes: Mapping[str, Indexer] = NO_INDEXES
     ) -> None:
-        self.resource = resource
+        selection = what if isinstance(what, Selection) else Selection(what)
+        self.resource = selection.resource
         self._keeps_managed_fields = False
         self.version = ResourceVersion("")
         self._writer = Writer(indexes)
-        selection = Selection(resource, namespace, label_selector, field_selector)
         self._watcher = Watcher(client, selection, self._take)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []

@@ -9,7 +9,7 @@ and executing (`controller.py`), or anything else.
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import structlog
 
@@ -36,26 +36,27 @@ class Watch:
     keys: Callable[[Change], Iterable[ObjectKey]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopOptions:
+    """How many keys are looked at at the same time, how long one waits after a failure, and who hears of it."""
+
+    workers: int = 4
+    backoff: Backoff = BACKOFF
+    observer: Observer = SILENCE
+
+
+DEFAULTS: Final = LoopOptions()
+
+
 class Loop:
     """Calls `look` for every key the watches name."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        watches: Sequence[Watch],
-        look: Look,
-        workers: int = 4,
-        backoff: Backoff = BACKOFF,
-        observer: Observer = SILENCE,
-    ) -> None:
+    def __init__(self, name: str, *, watches: Sequence[Watch], look: Look, options: LoopOptions = DEFAULTS) -> None:
         self._watches = watches
         self._look = look
         self._log = log.bind(controller=name)
-        self._queue = WorkQueue[ObjectKey](backoff, observer)
-        self._workers = Workers(
-            name, self._queue, self._attend, count=workers, is_held=self._is_held, observer=observer
-        )
+        self._queue = WorkQueue[ObjectKey](options.backoff, options.observer)
+        self._workers = Workers(name, self._queue, self._attend, count=options.workers, is_held=self._is_held)
         self._waiting: set[ObjectKey] = set()
         self._barrier = Barrier({watch.informer for watch in watches}, self._released)
 

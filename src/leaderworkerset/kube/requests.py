@@ -48,6 +48,11 @@ class Selection:
         return _present(labelSelector=self.label_selector, fieldSelector=self.field_selector)
 
 
+def only(resource: Resource, key: ObjectKey) -> Selection:
+    """Select one object by its name."""
+    return Selection(resource, key.namespace, field_selector=f"metadata.name={key.name}")
+
+
 def get(resource: Resource, key: ObjectKey, subresource: str = "") -> Request:
     """Build the request that reads one object."""
     return Request("GET", object_path(resource, key, subresource))

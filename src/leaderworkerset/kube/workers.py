@@ -11,7 +11,7 @@ import structlog
 
 from leaderworkerset.kube.errors import KubeError
 from leaderworkerset.kube.executor import LookAgain
-from leaderworkerset.kube.observer import SILENCE, Observer, Result
+from leaderworkerset.kube.observer import Result
 from leaderworkerset.kube.workqueue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
@@ -33,14 +33,12 @@ class Workers(Generic[K]):
         *,
         count: int,
         is_held: Callable[[K], bool] = lambda _: False,
-        observer: Observer = SILENCE,
     ) -> None:
         self._name = name
         self._queue = queue
         self._work = work
         self._count = count
         self._is_held = is_held
-        self._observer = observer
         self._log = log.bind(controller=name)
 
     async def run(self) -> None:
@@ -56,7 +54,7 @@ class Workers(Generic[K]):
         while (key := await self._queue.get()) is not None:
             try:
                 result = Result.REQUEUE if self._is_held(key) else await self._attend(key)
-                self._observer.finished(key, result)
+                self._queue.observer.finished(key, result)
             finally:
                 self._queue.done(key)
 

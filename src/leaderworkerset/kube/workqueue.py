@@ -19,11 +19,14 @@ BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
 
 
 class WorkQueue(Generic[K]):
-    """Keys to work on. `dirty` ones want work; those in `processing` are being worked on."""
+    """Keys to work on. `dirty` ones want work; those in `processing` are being worked on.
+
+    `observer` hears of every step; whoever does the work tells it how that ended.
+    """
 
     def __init__(self, backoff: Backoff = BACKOFF, observer: Observer = SILENCE) -> None:
         self._backoff = backoff
-        self._observer = observer
+        self.observer = observer
         self._ready: asyncio.Queue[K | None] = asyncio.Queue()
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
@@ -42,7 +45,7 @@ class WorkQueue(Generic[K]):
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
-        self._observer.queued(key)
+        self.observer.queued(key)
         if key not in self._processing:
             self._ready.put_nowait(key)
 
@@ -64,7 +67,7 @@ class WorkQueue(Generic[K]):
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(self._failures[key])
         self.add_after(key, delay)
-        self._observer.retried(key)
+        self.observer.retried(key)
         return delay
 
     def forget(self, key: K) -> None:
@@ -80,7 +83,7 @@ class WorkQueue(Generic[K]):
         self._dirty.discard(key)
         self._processing.add(key)
         self._idle.clear()
-        self._observer.taken(key)
+        self.observer.taken(key)
         return key
 
     def done(self, key: K) -> None:

@@ -26,8 +26,9 @@ from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.errors import ConfigError, Conflict, NotFound
 from leaderworkerset.kube.executor import Write, Written
 from leaderworkerset.kube.informer import Informer
-from leaderworkerset.kube.loop import Loop, Watch
+from leaderworkerset.kube.loop import Loop, LoopOptions, Watch
 from leaderworkerset.kube.manager import Manager
+from leaderworkerset.kube.requests import only
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.rotation import Material, Step
 
@@ -71,9 +72,7 @@ class Rotation:
         self._serve = serve
         self._served = b""
         self._signer = b""
-        self._secret = Informer(
-            client, SECRETS, namespace=place.secret.namespace, field_selector=f"metadata.name={place.secret.name}"
-        )
+        self._secret = Informer(client, only(SECRETS, place.secret))
         self._configurations = (
             _follow(client, MUTATING_WEBHOOK_CONFIGURATIONS, configurations.MUTATING_NAME),
             _follow(client, VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.VALIDATING_NAME),
@@ -84,7 +83,7 @@ class Rotation:
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
-        loop = Loop("certificates", watches=watches, look=self.look, workers=1, backoff=RETRY)
+        loop = Loop("certificates", watches=watches, look=self.look, options=LoopOptions(workers=1, backoff=RETRY))
         loop.enqueue(self._place.secret)
         await Manager(informers=informers, runnables=(loop,)).run()
 
@@ -152,4 +151,4 @@ def missing(secret: ObjectKey) -> str:
 
 
 def _follow(client: Client, resource: Resource, name: str) -> Informer:
-    return Informer(client, resource, field_selector=f"metadata.name={name}")
+    return Informer(client, only(resource, ObjectKey("", name)))

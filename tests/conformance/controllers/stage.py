@@ -21,6 +21,7 @@ from leaderworkerset.api.resources import (
 )
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.requests import Selection
 
 LIMIT: Final = 20.0
 """Seconds in which anything must come true."""
@@ -149,7 +150,7 @@ async def play(cluster: Cluster, scenario: Scenario) -> JSON:
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "conformance-"}}
     namespace = meta.name(await client.create(NAMESPACES, made))
     await cluster.await_namespace(client, namespace)
-    informers = {resource: Informer(client, resource, namespace=namespace) for resource in FOLLOWED}
+    informers = {resource: Informer(client, Selection(resource, namespace)) for resource in FOLLOWED}
     stage = Stage(cluster, client, namespace, informers)
     async with asyncio.TaskGroup() as tasks:
         running = []

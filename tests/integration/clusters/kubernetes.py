@@ -18,6 +18,7 @@ from leaderworkerset.api.resources import NODES as NODE_RESOURCE
 from leaderworkerset.cli import lwsmanager
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Informer
+from leaderworkerset.kube.requests import Selection
 
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, transport
 
@@ -33,7 +34,7 @@ class KubernetesCluster:
 
     async def await_namespace(self, client: Client, name: str) -> None:
         """Wait for the service account without which pods are refused."""
-        accounts = Informer(client, SERVICE_ACCOUNTS, namespace=name)
+        accounts = Informer(client, Selection(SERVICE_ACCOUNTS, name))
         there = asyncio.Event()
         accounts.subscribe(lambda _: there.set())
         following = asyncio.create_task(accounts.run())

@@ -25,7 +25,7 @@ from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Change, Informer
-from leaderworkerset.kube.requests import PatchKind
+from leaderworkerset.kube.requests import PatchKind, Selection
 
 from .cluster import Cluster, Manager, transport
 from .objects import GATE
@@ -308,7 +308,7 @@ async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncI
     )
     namespace = meta.name(created)
     await cluster.await_namespace(client, namespace)
-    informers = {resource: Informer(client, resource, namespace=namespace) for resource in FOLLOWED}
+    informers = {resource: Informer(client, Selection(resource, namespace)) for resource in FOLLOWED}
     one = Space(cluster, manager, client, namespace, informers)
     async with asyncio.TaskGroup() as tasks:
         running = []

@@ -14,7 +14,7 @@ from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.plan import Apply, Create, Event, Plan
 from leaderworkerset.api.resources import PODS
 from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.controller import Controller, Watch
+from leaderworkerset.kube.controller import Controller, LoopOptions, Watch
 from leaderworkerset.kube.errors import KubeError
 from leaderworkerset.kube.executor import Executor
 from leaderworkerset.kube.informer import Change, Informer
@@ -90,8 +90,7 @@ async def rig(*, workers: int = 2) -> AsyncIterator[Rig]:
         watches=[Watch(informer, doubler.keys)],
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
-        clock=VirtualClock(),
-        workers=workers,
+        options=LoopOptions(workers=workers),
     )
     manager = Manager(informers=[informer], runnables=[controller])
     async with asyncio.TaskGroup() as group:
@@ -244,7 +243,6 @@ def test_a_no_op_apply_does_not_hold_its_key() -> None:
             watches=[Watch(informer, lambda change: [meta.key(change.object)])],
             plan=plan,
             executor=Executor(Client(server), NoEvents(), VirtualClock()),
-            clock=VirtualClock(),
         )
         async with asyncio.TaskGroup() as group:
             task = group.create_task(Manager(informers=[informer], runnables=[controller]).run())
@@ -269,9 +267,7 @@ def test_a_change_nobody_foresaw_does_not_stop_the_informer() -> None:
             return Plan()
 
         executor = Executor(Client(server), NoEvents(), VirtualClock())
-        controller = Controller(
-            "fragile", watches=[Watch(informer, keys)], plan=plan, executor=executor, clock=VirtualClock()
-        )
+        controller = Controller("fragile", watches=[Watch(informer, keys)], plan=plan, executor=executor)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(Manager(informers=[informer], runnables=[controller]).run())
             await asyncio.sleep(1)

@@ -15,6 +15,7 @@ from leaderworkerset.api.meta import ObjectKey
 from leaderworkerset.api.resources import PODS
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.requests import Selection
 from leaderworkerset.kube.transport import Request, Response
 from leaderworkerset.kube.watching import GRACE, TIMEOUT
 
@@ -23,7 +24,7 @@ A = ObjectKey("default", "a")
 
 @asynccontextmanager
 async def running(server: SmallServer) -> AsyncIterator[Informer]:
-    informer = Informer(Client(server), PODS, label_selector="app=x")
+    informer = Informer(Client(server), Selection(PODS, label_selector="app=x"))
     async with asyncio.TaskGroup() as group:
         task = group.create_task(informer.run())
         await informer.wait_synced()

@@ -38,7 +38,7 @@ def test_every_step_of_a_key_is_counted() -> None:
             queue.add(key)
         before = samples(metrics)
         assert before['workqueue_depth{controller="pod",name="pod"}'] == 5
-        workers = Workers("pod", queue, work, count=1, is_held=lambda key: key == "held", observer=observer)
+        workers = Workers("pod", queue, work, count=1, is_held=lambda key: key == "held")
         task = asyncio.create_task(workers.run())
         await asyncio.sleep(0.001)
         task.cancel()

@@ -23,11 +23,14 @@ from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.events import EventRecorder
 from leaderworkerset.kube.executor import Executor
-from leaderworkerset.kube.loop import Loop
+from leaderworkerset.kube.loop import Loop, LoopOptions
 from leaderworkerset.kube.manager import Manager, Runnable
 
-STATEFULSET_WORKERS: Final = 8
-"""Sets looked at at the same time; each may create its pods at the same time too."""
+MANY: Final = LoopOptions(workers=8)
+"""For sets, each of which may create its pods at the same time too."""
+
+ONE: Final = LoopOptions(workers=1)
+"""For what may wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,7 @@ def _statefulsets(wiring: Wiring) -> tuple[Runnable, ...]:
         executor=wiring.executor(recorder),
         clock=wiring.clock,
     )
-    return recorder, Loop("statefulset", watches=sets.watches(), look=sets.look, workers=STATEFULSET_WORKERS)
+    return recorder, Loop("statefulset", watches=sets.watches(), look=sets.look, options=MANY)
 
 
 def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:
@@ -135,5 +138,5 @@ def _housekeeping(wiring: Wiring) -> tuple[Runnable, ...]:
         recorder,
         Loop("namespace", watches=namespaces.watches(), look=namespaces.look),
         Loop("endpointslice", watches=slices.watches(), look=slices.look),
-        Loop("pod-garbage-collector", watches=pod_collector.watches(), look=pod_collector.look, workers=1),
+        Loop("pod-garbage-collector", watches=pod_collector.watches(), look=pod_collector.look, options=ONE),
     )
