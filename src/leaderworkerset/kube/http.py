@@ -12,11 +12,12 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final, TypedDict
+from weakref import WeakSet
 
 import aiohttp
 from yarl import URL
@@ -38,6 +39,12 @@ REQUEST_SECONDS: Final = 65.0
 
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that vanished without a word is noticed after a minute, also by a stream that has nothing to say."""
+
+CLOSED: Final = -1
+"""What a closed socket has for a file number."""
+
+CLOSING_STEPS: Final = 20
+"""Turns of the event loop in which a connection that was cut is closed; it takes two or three."""
 
 UPGRADE: Final[Mapping[str, str]] = {
     "connection": "Upgrade",
@@ -75,11 +82,12 @@ class HTTPTransport:
         self._context: ssl.SSLContext | bool = True
         self._requests: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
+        self._sockets = WeakSet[socket.socket]()
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""
         if self._requests is None:
-            self._requests = _session(connections=self._connections, seconds=self._seconds)
+            self._requests = self._session(connections=self._connections, seconds=self._seconds)
         async with self._answer(self._requests, request) as answer:
             with self._faults():
                 return Response(answer.status, _lower(answer), await answer.read())
@@ -110,11 +118,22 @@ class HTTPTransport:
             yield Channels(socket)
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close all connections, so that the event loop may end.
+
+        Of a TLS connection that was left earlier (a watch, say), aiohttp waits for the server's farewell in the
+        background, and forgets it. What is still open is cut here: then its transport ends by itself, very soon.
+        """
         for session in (self._requests, self._streams):
             if session is not None:
                 await session.close()
         self._requests = self._streams = None
+        for left in [one for one in self._sockets if one.fileno() != CLOSED]:
+            with suppress(OSError):  # not connected, or cut by the server
+                left.shutdown(socket.SHUT_RDWR)
+        for _ in range(CLOSING_STEPS):
+            if all(one.fileno() == CLOSED for one in self._sockets):
+                break
+            await asyncio.sleep(0)
 
     @asynccontextmanager
     async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -159,9 +178,22 @@ class HTTPTransport:
             if answer.status >= HTTPStatus.BAD_REQUEST:
                 raise from_response(answer.status, b"".join([chunk async for chunk in answer.chunks]))
 
+    def _session(self, *, connections: int, seconds: float | None) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections, socket_factory=self._socket),
+            timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("accept-encoding", "content-type"),
+        )
+
+    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        made = _make_socket(address)
+        self._sockets.add(made)
+        return made
+
     def _stream_session(self) -> aiohttp.ClientSession:
         if self._streams is None:
-            self._streams = _session(connections=0, seconds=None)
+            self._streams = self._session(connections=0, seconds=None)
         return self._streams
 
     def _url(self, request: Request) -> URL:
@@ -208,16 +240,7 @@ def explain(error: Exception) -> str:
             return str(error) or type(error).__name__
 
 
-def _session(*, connections: int, seconds: float | None) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=connections, socket_factory=_socket),
-        timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        skip_auto_headers=("accept-encoding", "content-type"),
-    )
-
-
-def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """Make a socket that notices when its peer is gone."""
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
