@@ -42,13 +42,13 @@ generate: setup ## write the generated manifests below deploy/, and the referenc
 	$(BIN)/python docs/generate_cli.py
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 unit: setup ## the fast tests
 	$(BIN)/pytest tests/unit
 
 integration: setup controlplane ## the tests on the embedded cluster and on a real control plane
-	$(BIN)/pytest tests/integration tests/conformance
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder tests/integration tests/conformance
 
 e2e: setup ## the tests of the command line, with real processes
 	$(BIN)/pytest tests/e2e

@@ -1,5 +1,6 @@
 """What holds for all tests: how they begin, and their counts by part and cluster above pytest's own last line."""
 
+import os
 import re
 import signal
 from collections import Counter
@@ -10,6 +11,15 @@ import pytest
 PARTS: Final = re.compile(r"tests/(?P<part>\w+)/[^\[]*(\[(?P<parameters>.*)\])?")
 CLUSTERS: Final = {"embedded": "on the embedded cluster", "kubernetes": "on Kubernetes"}
 OUTCOMES: Final = ("passed", "failed", "error", "skipped")
+SHARED: Final = (
+    "conformance/controllers",
+    "conformance",
+    "integration/install",
+    "integration/lws",
+    "integration/manager",
+    "kubectl",
+)
+"""Folders whose tests share a cluster, which is started once."""
 
 
 def pytest_configure() -> None:
@@ -17,6 +27,17 @@ def pytest_configure() -> None:
     would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let those tests that share a cluster run one after the other, where several processes run tests (`-n`)."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item.nodeid)))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Run as many tests at once as two cores bear: more of them, and control planes compete for time."""
+    return min(max(os.cpu_count() or 2, 2), 4)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -32,6 +53,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"{part}: {told}")
 
 
+def group_of(node: str) -> str:
+    """Name the tests that must run one after the other with this one: those of its file, or of its cluster.
+
+    >>> group_of("tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
+    'integration/lws on Kubernetes'
+    >>> group_of("tests/unit/api/test_names.py::test_it[1]")
+    'unit/api/test_names.py'
+    """
+    file = node.partition("::")[0].removeprefix("tests/")
+    shared = next((folder for folder in SHARED if file.startswith(f"{folder}/")), file)
+    return " ".join([shared, *clusters_of(node)])
+
+
+def clusters_of(node: str) -> list[str]:
+    """Tell which clusters a test has as parameter."""
+    found = PARTS.match(node)
+    parameters = ((found and found["parameters"]) or "").split("-")
+    return [CLUSTERS[one] for one in parameters if one in CLUSTERS]
+
+
 def part_of(node: str) -> str:
     """Name the part of the suite, and the cluster where a test has one as parameter.
 
@@ -43,5 +84,4 @@ def part_of(node: str) -> str:
     found = PARTS.match(node)
     if found is None:
         return node
-    parameters = (found["parameters"] or "").split("-")
-    return " ".join([found["part"], *(CLUSTERS[one] for one in parameters if one in CLUSTERS)])
+    return " ".join([found["part"], *clusters_of(node)])

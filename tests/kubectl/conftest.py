@@ -92,7 +92,7 @@ def kubernetes(directory: Path) -> Iterator[Path]:
         yield directory / "kubeconfig"
 
 
-@pytest.fixture(scope="session", params=["embedded", "kubernetes"])
+@pytest.fixture(scope="package", params=["embedded", "kubernetes"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Run one cluster after the other."""
     start = {"embedded": embedded, "kubernetes": kubernetes}[request.param]

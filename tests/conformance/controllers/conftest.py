@@ -32,7 +32,7 @@ class Clusters:
     real: Cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
     """Run both clusters."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))

@@ -36,7 +36,7 @@ class Running:
     client: Client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def runner() -> Iterator[asyncio.Runner]:
     """Run everything of the session in one event loop; a failed test shows errors, not every step."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
@@ -44,7 +44,7 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@pytest.fixture(scope="session", params=["embedded", "kubernetes"])
+@pytest.fixture(scope="package", params=["embedded", "kubernetes"])
 def running(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
