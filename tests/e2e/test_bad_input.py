@@ -175,7 +175,10 @@ def test_a_database_that_another_program_holds_is_told(shell: Shell) -> None:
     [
         (["run", "-f", "no-such-file.yaml"], "no-such-file.yaml: no such file or directory"),
         (["run", "-f", "README.md", "--timeout", "5"], "--timeout needs --until"),
-        (["up", "--node-label", "rack=r{i**i}"], "--node-label"),
+        (["up", "--node-label", "rack=r{i**i}"], "--node-label: Invalid value: 'rack=r{i**i}'"),
+        (["up", "--nodes", "3", "--node-label", "rack=r{4//(2-i)}"], "division by zero for node 2"),
+        (["up", "--node-taint", "pool=gpu"], "--node-taint: Invalid value: 'pool=gpu': must have the form"),
+        (["up", "--node-capacity", "mem=4Gi"], "--node-capacity: Invalid value: 'mem=4Gi': there is no resource 'mem'"),
         (["up", "--image", "a=/no/such/directory"], "/no/such/directory is not a directory"),
         (["up", "Upper"], "cluster name"),
         (["down", "no/path"], "cluster name"),

@@ -8,6 +8,7 @@ import pytest
 from tests.e2e.harness import (
     SLEEP,
     Cluster,
+    Shell,
     clean_up,
     facts,
     is_whole,
@@ -142,6 +143,22 @@ def test_a_manifest_for_machines_with_gpus_is_rehearsed_by_stubs(racks: Cluster)
             assert answer.status == 200
     assert "stub" in racks.lws("logs", "vllm/0/0")
     racks.lws("delete", "vllm")
+
+
+def test_taints_and_capacity_of_nodes_are_heeded(shell: Shell) -> None:
+    words = ["--nodes=2", "--node-taint", "pool=p{i}:NoSchedule", "--node-capacity", "cpu=2,memory=1Gi"]
+    shell.lws("up", "pools", "--detach", *words)
+    pools = Cluster(shell, "pools")
+    tolerant = lws("tolerant", {**SLEEP, "resources": {"requests": {"cpu": "1"}}}, replicas=3)
+    toleration = {"key": "pool", "operator": "Equal", "value": "p1", "effect": "NoSchedule"}
+    tolerant["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = [toleration]
+    pools.apply(tolerant)
+    pools.lws("wait", "tolerant", "--for=replicas=2")
+    view = pools.until("tolerant", lambda view: any(facts(view, "why").values()))
+    assert sorted(facts(view, "node").values()) == ["", "node-1", "node-1"]
+    (why,) = filter(None, facts(view, "why").values())
+    assert "1 Insufficient cpu" in why
+    assert "1 node(s) had untolerated taint" in why
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The options of an embedded cluster, shared by `lws up` and `lws run`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,8 @@ class ClusterOptions:
 
     nodes: int = 1
     node_labels: tuple[str, ...] = ()
+    node_taints: tuple[str, ...] = ()
+    node_capacity: tuple[str, ...] = ()
     gpus_per_node: int = 0
     network: str = "isolated"
     images: tuple[tuple[str, Path], ...] = ()
@@ -29,6 +31,8 @@ class ClusterOptions:
         """Return the command line words that say the same, for a process of its own."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
         words += [f"--node-label={label}" for label in self.node_labels]
+        words += [f"--node-taint={taint}" for taint in self.node_taints]
+        words += [f"--node-capacity={capacity}" for capacity in self.node_capacity]
         words += [f"--image={name}={directory}" for name, directory in self.images]
         return [*words, f"--port={self.port}", f"--log-level={self.log_level}", *(["--stub"] if self.stub else [])]
 
@@ -41,6 +45,19 @@ OPTIONS = (
         multiple=True,
         metavar="KEY=VALUE",
         help="A label of every node; {i} is the node's number, sums of it work too: rack=r{i//2}.",
+    ),
+    click.option(
+        "--node-taint",
+        "node_taints",
+        multiple=True,
+        metavar="KEY=VALUE:EFFECT",
+        help="A taint of every node; the value may contain {i} as that of a label does: pool=p{i//2}:NoSchedule.",
+    ),
+    click.option(
+        "--node-capacity",
+        multiple=True,
+        metavar="RESOURCE=AMOUNT,…",
+        help="What every node has instead of practically unlimited CPU, memory and pods: cpu=8,memory=32Gi.",
     ),
     click.option("--gpus-per-node", type=click.IntRange(0, 1024), default=0, show_default=True, help="nvidia.com/gpu."),
     click.option(
@@ -84,8 +101,7 @@ def cluster_options(command: Command) -> Command:
 
 def collect(options: dict[str, Any]) -> ClusterOptions:
     """Take the options of a cluster out of a command's keyword arguments."""
-    names = ("nodes", "node_labels", "gpus_per_node", "network", "images", "stub", "port", "log_level")
-    own = {name: options.pop(name) for name in names}
+    own = {field.name: options.pop(field.name) for field in fields(ClusterOptions)}
     return ClusterOptions(**own | {"images": tuple(map(parse_image, own["images"]))})
 
 

@@ -3,9 +3,9 @@
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,8 @@ from leaderworkerset.embedded.apiserver.database import StoreError
 from leaderworkerset.embedded.apiserver.http import ListenError
 from leaderworkerset.embedded.cluster import ClusterSettings
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
-from leaderworkerset.embedded.controllers.nodes import NodeSettings
+from leaderworkerset.embedded.controllers.nodes import GPU, NodeSettings
+from leaderworkerset.embedded.controllers.nodewords import parse_capacity, parse_taint
 from leaderworkerset.embedded.identity import IdentityError
 from leaderworkerset.kube import kubeconfig
 from leaderworkerset.kube.client import Client
@@ -81,22 +82,44 @@ async def local_cluster(
 
 def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_completed: bool) -> ClusterSettings:
     """Turn the words of the command line into settings."""
-    try:
-        nodes = NodeSettings(count=options.nodes, labels=tuple(map(parse_label, options.node_labels)))
-    except ValueError as error:
-        raise UsageFault(f"--node-label: {error}") from error
     return ClusterSettings(
         name=place.name,
         directory=place.directory,
         keep=keep,
         port=options.port,
-        nodes=nodes.with_gpus(options.gpus_per_node) if options.gpus_per_node else nodes,
+        nodes=nodes_of(options),
         network="shared" if options.network == "shared" else "isolated",
         images=dict(options.images),
         stub=options.stub,
         hold_completed=hold_completed,
         environment=host_environment(os.environ, Path(sys.prefix)),
     )
+
+
+def nodes_of(options: ClusterOptions) -> NodeSettings:
+    """Turn the words on nodes into settings; what is wrong with them is told with the option they came by."""
+    nodes = NodeSettings(count=options.nodes)
+    with _blaming("--node-label"):
+        nodes = replace(nodes, labels=tuple(map(parse_label, options.node_labels)))
+        nodes.check()
+    with _blaming("--node-taint"):
+        nodes = replace(nodes, taints=tuple(map(parse_taint, options.node_taints)))
+        nodes.check()
+    with _blaming("--node-capacity"):
+        nodes = replace(nodes, capacity=parse_capacity(options.node_capacity))
+    if not options.gpus_per_node:
+        return nodes
+    if GPU in nodes.capacity:
+        raise UsageFault(f"--node-capacity: {GPU} is given by --gpus-per-node too; leave one out")
+    return nodes.with_gpus(options.gpus_per_node)
+
+
+@contextmanager
+def _blaming(option: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise UsageFault(f"{option}: {error}") from error
 
 
 def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:

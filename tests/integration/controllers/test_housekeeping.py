@@ -21,7 +21,8 @@ from leaderworkerset.api.resources import (
     SERVICES,
 )
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
-from leaderworkerset.embedded.controllers.nodes import NodeSettings, ensure_nodes, parse_taint
+from leaderworkerset.embedded.controllers.nodes import NodeSettings, ensure_nodes
+from leaderworkerset.embedded.controllers.nodewords import parse_taint
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.errors import Forbidden
 

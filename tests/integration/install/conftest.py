@@ -13,24 +13,17 @@ from typing import Any
 import pytest
 import yaml
 from tests.controlplane import build
+from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import build_node
+from tests.integration.manager.installation import ACCOUNT
 
 from leaderworkerset.api import labels, meta
-from leaderworkerset.install.metadata import MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import NAMESPACE, Settings
 
 SECONDS = 180
-ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"
-AUDIT = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}],
-}
-"""Tells of every request of the manager, and of nobody else's."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ class Administrator:
 
     plane: Plane
     directory: Path
-    audit: Path
+    audit: Audit
 
     def lws(self, *words: str, code: int = 0, environment: Mapping[str, str] | None = None) -> str:
         """Run `lws`; return what it prints, or the error where one is expected."""
@@ -95,25 +88,20 @@ class Administrator:
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """Run a control plane that checks owner references and writes down what the manager asks for."""
     directory = tmp_path_factory.mktemp("plane")
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
-    (directory / "audit-policy.yaml").write_text(json.dumps(AUDIT))
-    flags = (
-        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
-        f"--audit-policy-file={directory / 'audit-policy.yaml'}",
-        f"--audit-log-path={directory / 'audit.log'}",
-    )
+    flags = ("--enable-admission-plugins=OwnerReferencesPermissionEnforcement", *Audit(directory).flags(ACCOUNT))
     with control_plane(assets, directory, flags=flags) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def settled(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Administrator:
     """Return the administrator of a cluster with nodes."""
-    administrator = Administrator(plane, tmp_path_factory.mktemp("home"), plane.directory / "audit.log")
+    administrator = Administrator(plane, tmp_path_factory.mktemp("home"), Audit(plane.directory))
     administrator.kubectl("create", "-f", "-", objects=[build_node(index) for index in range(4)])
     return administrator
 

@@ -4,7 +4,7 @@ a leading manager that is killed in the middle of a scale-up. Nothing is doubled
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -63,12 +63,6 @@ def route_webhooks(administrator: Administrator, port: int) -> None:
         ]
         name = f"{kind}webhookconfiguration/lws-{kind}-webhook-configuration"
         administrator.kubectl("patch", name, "--type=json", "-p", json.dumps(operations))
-
-
-def audited(administrator: Administrator) -> Iterator[dict[str, Any]]:
-    """Yield the audit events of the manager's account."""
-    for line in administrator.audit.read_text().splitlines():
-        yield json.loads(line)
 
 
 def needs_of(events: Iterable[dict[str, Any]]) -> set[Need]:
@@ -153,7 +147,7 @@ def test_nothing_is_doubled_missing_or_refused(fresh: Administrator) -> None:
     fresh.lws("install", "--wait")
     asyncio.run(scenario())
 
-    events = list(audited(fresh))
+    events = fresh.audit.events()
     refused = [event for event in events if event["annotations"].get("authorization.k8s.io/decision") == "forbid"]
     assert refused == []
     needs = needs_of(events)

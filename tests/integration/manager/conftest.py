@@ -5,21 +5,27 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pytest
 from tests.controlplane import build
+from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
+from tests.integration.manager.installation import ACCOUNT
 from tests.integration.manager.world import World, opened
 
 Worlds: TypeAlias = Callable[[], AbstractAsyncContextManager[World]]
 
+ETCD_MEMBERS: Final = 3
+"""So many go on when one of them ends."""
 
-@pytest.fixture(scope="session")
+
+@pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
-    with control_plane(assets, tmp_path_factory.mktemp("plane")) as running:
+    directory = tmp_path_factory.mktemp("plane")
+    with control_plane(assets, directory, flags=Audit(directory).flags(ACCOUNT), members=ETCD_MEMBERS) as running:
         asyncio.run(prepare(running))
         yield running
 

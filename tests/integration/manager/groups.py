@@ -78,15 +78,14 @@ class Space:
         listing = await self.client.list(resource, namespace=self.namespace, label_selector=labels.NAME)
         return sorted(meta.name(obj) for obj in listing.items)
 
-    async def assert_whole(self, name: str, *, replicas: int, size: int) -> None:
-        """Check that every object of the LeaderWorkerSet is there, once, and none beside."""
-        groups = range(replicas)
-        leaders = [f"{name}-{group}" for group in groups]
+    async def assert_whole(self, *names: str, replicas: int, size: int) -> None:
+        """Check that every object of these LeaderWorkerSets is there, once, and none beside."""
+        leaders = [f"{name}-{group}" for name in names for group in range(replicas)]
         workers = [f"{leader}-{rank}" for leader in leaders for rank in range(1, size)]
         assert await self.names(PODS) == sorted(leaders + workers)
-        assert await self.names(STATEFULSETS) == sorted([name, *leaders])
-        assert await self.names(SERVICES) == [name]
-        assert len(await self._own_revisions()) == 1
+        assert await self.names(STATEFULSETS) == sorted([*names, *leaders])
+        assert await self.names(SERVICES) == sorted(names)
+        assert len(await self._own_revisions()) == len(names)
         assert await self._changed_workers() == []
 
     async def versions(self) -> dict[str, str]:

@@ -33,6 +33,8 @@ from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
+ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
+"""The user that API servers see when the manager asks."""
 
 
 async def install(client: Client, port: int) -> None:

@@ -1,17 +1,18 @@
 """The world of a test: a control plane with an installation, and managers as processes behind its webhook service."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane
 from tests.integration.clusters.cluster import transport
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.manager import installation
 from tests.integration.manager.balancer import Balancer
-from tests.integration.manager.groups import counter
 from tests.integration.manager.replicas import Replica, until
 
 from leaderworkerset.api.meta import ObjectKey
@@ -20,6 +21,10 @@ from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.settings import NAMESPACE
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.events import FOLD
+
+RENEWAL: Final = "update leases"
+"""All that the leader writes at rest."""
 
 
 @dataclass
@@ -69,18 +74,30 @@ class World:
             return ""
         return str(lease["spec"].get("holderIdentity") or "")
 
-    async def writes(self) -> dict[str, dict[str, int]]:
-        """Return the writes of every replica by verb and resource, but those to the lease and for reviews of tokens."""
-        token = await installation.token_of(self.client, MANAGER)
-        found = {}
-        for replica in self.replicas:
-            samples = counter((await replica.metrics_with(token))[1], "lws_api_requests_total")
-            found[replica.name] = {
-                labels: count
-                for labels, count in samples.items()
-                if not any(word in labels for word in ('"get"', '"list"', '"watch"', '"leases"', "reviews"))
-            }
-        return found
+    @property
+    def audit(self) -> Audit:
+        """Return what the API server wrote down of the managers' requests."""
+        return Audit(self.plane.directory)
+
+    def renewals(self, since: int) -> int:
+        """Return how often a lease was renewed since a mark of the audit log."""
+        return self.audit.writes(since)[RENEWAL]
+
+    def writes(self, since: int) -> dict[str, int]:
+        """Return how often the managers asked for a change since a mark of the audit log, renewals left out."""
+        return {write: count for write, count in self.audit.writes(since).items() if write != RENEWAL}
+
+    async def rest(self) -> None:
+        """Wait until the managers have asked for no change for longer than the recorder folds events."""
+        mark, quiet = self.audit.mark(), time.monotonic()
+
+        async def is_quiet() -> bool:
+            nonlocal mark, quiet
+            if self.writes(mark):
+                mark, quiet = self.audit.mark(), time.monotonic()
+            return time.monotonic() > quiet + FOLD + 1
+
+        await until(is_quiet, *self.replicas)
 
 
 @asynccontextmanager

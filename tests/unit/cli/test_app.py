@@ -4,12 +4,13 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from leaderworkerset.cli import app, errors, selection
-from leaderworkerset.cli.clusteroptions import ClusterOptions, parse_image
+from leaderworkerset.cli.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 from leaderworkerset.kube.errors import ConnectionFault
 
 
@@ -84,11 +85,25 @@ def test_ranks_are_named_by_path(words: str, chosen: selection.Selection) -> Non
 
 
 def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> None:
-    options = ClusterOptions(nodes=4, node_labels=("rack=r{i//2}",), images=(("a", tmp_path),), stub=True, port=1234)
-    words = options.words()
-    assert "--node-label=rack=r{i//2}" in words
-    assert f"--image=a={tmp_path}" in words
-    assert "--stub" in words
+    options = ClusterOptions(
+        nodes=4,
+        node_labels=("rack=r{i//2}", "zone=a"),
+        node_taints=("pool=gpu:NoSchedule",),
+        node_capacity=("cpu=8,memory=32Gi", "pods=20"),
+        gpus_per_node=8,
+        network="shared",
+        images=(("a", tmp_path),),
+        stub=True,
+        port=1234,
+        log_level="debug",
+    )
+
+    @click.command()
+    @cluster_options
+    def command(**words: Any) -> None:
+        assert collect(words) == options
+
+    command.main(options.words(), standalone_mode=False)
 
 
 @pytest.mark.parametrize("words", ["a", "=x", "a=", "a=/no/such/directory"])

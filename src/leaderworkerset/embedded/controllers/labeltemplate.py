@@ -1,4 +1,4 @@
-"""Labels of simulated nodes, computed from the node's number: `rack=r{i//2}`.
+"""Labels and taints of simulated nodes, computed from the node's number: `rack=r{i//2}`.
 
 Between braces stands integer arithmetic on `i` (0 for the first node): `+ - * // %`, parentheses, whole numbers. It is
 read by Python's parser and evaluated by walking the tree; nothing else is allowed in it.
@@ -37,9 +37,10 @@ class LabelTemplate:
         >>> parse_label("rack=r{i//2}").value(3)
         'r1'
         """
-        value = PIECES.sub(lambda piece: str(_evaluate(_parse(piece[1], self.text), index, self.text)), self.text)
+        word = f"{self.key}={self.text}"
+        value = PIECES.sub(lambda piece: str(_evaluate(_parse(piece[1], word), index, word)), self.text)
         for fault in names.label_value(value):
-            raise ValueError(f"node label: Invalid value: {self.key}={value!r} for node {index}: {fault}")
+            raise ValueError(f"Invalid value: {self.key}={value!r} for node {index}: {fault}")
         return value
 
 
@@ -51,7 +52,7 @@ def parse_label(text: str) -> LabelTemplate:
     if "{" in rest or "}" in rest:
         faults.append(f"a brace is not closed, or closes nothing; {FORM}")
     if faults:
-        raise ValueError(f"node label: Invalid value: {text!r}: {faults[0]}")
+        raise ValueError(f"Invalid value: {text!r}: {faults[0]}")
     parsed = LabelTemplate(key, template)
     parsed.value(0)
     return parsed
@@ -83,4 +84,4 @@ def _evaluate(node: ast.expr, index: int, text: str) -> int:
 
 
 def _fault(text: str, detail: str) -> ValueError:
-    return ValueError(f"node label: Invalid value: {text!r}: {detail}")
+    return ValueError(f"Invalid value: {text!r}: {detail}")

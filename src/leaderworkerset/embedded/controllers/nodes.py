@@ -1,20 +1,21 @@
 """The simulated nodes: how many, what they have, which labels they carry. All of them are this one machine.
 
-In: `NodeSettings`, made by `parse_*` from what the user typed. Out: Node objects, and at start the writes that make the
+In: `NodeSettings`, made from what the user typed (`labeltemplate.py`, `nodewords.py`). Out: Node objects, and at start the writes that make the
 cluster have exactly these. Nothing is enforced: a node with 8 GPUs lets 8 be requested. The defaults are far more than
 any machine has, so that requests written for real nodes do not leave pods pending; give smaller ones to rehearse that.
 """
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import meta, names, quantity
+from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import NODES
 from leaderworkerset.embedded.controllers.labeltemplate import LabelTemplate
+from leaderworkerset.embedded.controllers.nodewords import CAPACITY, TaintTemplate
 from leaderworkerset.embedded.controllers.steps import guarded_patch
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
@@ -24,10 +25,8 @@ SIMULATED: Final = "embedded.leaderworkerset.x-k8s.io/simulated"
 """The label of the nodes made here; those without are left alone."""
 
 GPU: Final = "nvidia.com/gpu"
-CAPACITY: Final = {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "10k"}
 KUBELET_VERSION: Final = "v1.36.0"
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
-EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,42 +36,19 @@ class NodeSettings:
     count: int = 1
     labels: tuple[LabelTemplate, ...] = ()
     capacity: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[JSONObject, ...] = ()
+    taints: tuple[TaintTemplate, ...] = ()
 
     def with_gpus(self, number: int) -> "NodeSettings":
         """Give each node this many GPUs."""
-        capacity = dict(self.capacity) | {GPU: str(number)}
-        return NodeSettings(count=self.count, labels=self.labels, capacity=capacity, taints=self.taints)
+        return replace(self, capacity=dict(self.capacity) | {GPU: str(number)})
 
-
-def parse_capacity(text: str) -> tuple[str, str]:
-    """Read `resource=amount`.
-
-    >>> parse_capacity("google.com/tpu=4")
-    ('google.com/tpu', '4')
-    """
-    name, separator, amount = text.partition("=")
-    faults = [] if separator else ["must have the form RESOURCE=AMOUNT"]
-    faults += names.qualified_name(name) if separator else []
-    try:
-        quantity.parse(amount)
-    except quantity.QuantityError as error:
-        faults += [str(error)] if separator else []
-    if faults:
-        raise ValueError(f"node capacity: Invalid value: {text!r}: {faults[0]}")
-    return name, amount
-
-
-def parse_taint(text: str) -> JSONObject:
-    """Read `key=value:Effect` or `key:Effect`, as kubectl writes taints."""
-    head, separator, effect = text.rpartition(":")
-    key, _, value = head.partition("=")
-    faults = names.qualified_name(key) + names.label_value(value) if separator else []
-    if not separator or effect not in EFFECTS:
-        faults = [f"must have the form KEY=VALUE:EFFECT with an effect of {', '.join(EFFECTS)}"]
-    if faults:
-        raise ValueError(f"node taint: Invalid value: {text!r}: {faults[0]}")
-    return {"key": key, "effect": effect} | ({"value": value} if value else {})
+    def check(self) -> None:
+        """Raise a `ValueError` where a template goes wrong for one of the nodes."""
+        for index in range(self.count):
+            for label in self.labels:
+                label.value(index)
+            for taint in self.taints:
+                taint.taint(index)
 
 
 def node_names(settings: NodeSettings) -> list[str]:
@@ -100,7 +76,7 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels | {one.key: one.value(index) for one in settings.labels}},
-        "spec": {"taints": list(settings.taints)} if settings.taints else {},
+        "spec": {"taints": [one.taint(index) for one in settings.taints]} if settings.taints else {},
         "status": {
             "capacity": capacity,
             "allocatable": capacity,

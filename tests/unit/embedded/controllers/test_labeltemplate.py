@@ -41,7 +41,7 @@ def test_values(text: str, values: list[str]) -> None:
     ],
 )
 def test_faults_name_the_label_and_what_to_do(text: str, fault: str) -> None:
-    with pytest.raises(ValueError, match="node label: Invalid value") as caught:
+    with pytest.raises(ValueError, match="Invalid value") as caught:
         parse_label(text)
     assert fault in str(caught.value)
 

@@ -4,9 +4,9 @@ import pytest
 from tests.unit.embedded.controllers.objects import NOW
 
 from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
-from leaderworkerset.embedded.controllers.nodes import NodeSettings, build_node, parse_capacity, parse_taint
+from leaderworkerset.embedded.controllers.nodes import NodeSettings, build_node
+from leaderworkerset.embedded.controllers.nodewords import parse_taint
 
 
 def test_a_node_has_far_more_than_newcomers_ask_for() -> None:
@@ -28,23 +28,13 @@ def test_settings_shape_the_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "settings",
     [
-        ("a=b:NoSchedule", {"key": "a", "value": "b", "effect": "NoSchedule"}),
-        ("a:NoExecute", {"key": "a", "effect": "NoExecute"}),
+        NodeSettings(count=4, labels=(parse_label("rack=r{4//(2-i)}"),)),
+        NodeSettings(count=4, taints=(parse_taint("rack=r{4//(2-i)}:NoSchedule"),)),
     ],
+    ids=["label", "taint"],
 )
-def test_taints(text: str, expected: JSONObject) -> None:
-    assert parse_taint(text) == expected
-
-
-@pytest.mark.parametrize("text", ["a", "a=b", "a=b:Never", "=b:NoSchedule", "a=b c:NoSchedule"])
-def test_taint_faults(text: str) -> None:
-    with pytest.raises(ValueError, match="node taint: Invalid value"):
-        parse_taint(text)
-
-
-@pytest.mark.parametrize("text", ["cpu", "=1", "a b=1", "cpu=much"])
-def test_capacity_faults(text: str) -> None:
-    with pytest.raises(ValueError, match="node capacity: Invalid value"):
-        parse_capacity(text)
+def test_a_template_that_goes_wrong_for_a_later_node_is_told_before_any_is_made(settings: NodeSettings) -> None:
+    with pytest.raises(ValueError, match="division by zero for node 2"):
+        settings.check()
