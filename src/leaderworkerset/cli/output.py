@@ -154,4 +154,4 @@ def as_yaml(value: Any) -> str:
     """Render a value as YAML in block style, keys in their order."""
     import yaml
 
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True)).rstrip("\n")
+    return str(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)).rstrip("\n")

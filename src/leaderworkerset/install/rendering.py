@@ -7,7 +7,7 @@ import yaml
 from leaderworkerset.api.meta import JSONObject
 
 
-class Dumper(yaml.SafeDumper):
+class Dumper(yaml.CSafeDumper):
     """Writes shared parts out in full, since Kubernetes tools need no anchors, and texts of several lines as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:
