@@ -4,15 +4,13 @@ No controller runs beside either, so that whatever changes was changed by the re
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_urlsafe
 
 import yaml
-from tests.controlplane import process
-from tests.controlplane.process import LOOPBACK, Plane
+from tests.controlplane.process import Plane
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import builtin
@@ -47,24 +45,6 @@ def transport_to(plane: Plane) -> HTTPTransport:
     """Return a transport to a control plane, as its administrator."""
     access = Access(plane.server, Token(plane.token), TLS(authority=plane.authority.read_bytes()))
     return HTTPTransport(access, user_agent=USER_AGENT)
-
-
-@contextmanager
-def bare_plane(assets: Path, directory: Path) -> Iterator[Plane]:
-    """Run etcd and kube-apiserver until the context is left."""
-    ports, token = process.free_ports(3), token_urlsafe(24)
-    process.write_service_account_key(directory)
-    (directory / "tokens.csv").write_text(f'{token},{ADMINISTRATOR},admin,"system:masters"\n')
-    server, authority = f"https://{LOOPBACK}:{ports[2]}", directory / "pki" / "apiserver.crt"
-    plane = Plane(directory, assets, server, token, authority, {})
-    try:
-        process.start(plane, "etcd", process.etcd_flags(directory, ports))
-        process.start(plane, "kube-apiserver", process.apiserver_flags(directory, ports))
-        process.await_ready(plane)
-        yield plane
-    finally:
-        for one in reversed(plane.processes.values()):
-            process.stop(one)
 
 
 @asynccontextmanager

@@ -7,19 +7,20 @@ from contextlib import AsyncExitStack
 
 import msgspec
 import pytest
-from tests.conformance.apiservers import Servers, bare_plane, definition, embedded, transport_to
+from tests.conformance.apiservers import Servers, definition, embedded, transport_to
 from tests.conformance.compare import Sequence, differences
 from tests.controlplane import build
+from tests.controlplane.process import api_server
 
 from leaderworkerset.kube.transport import Request, Transport
 
 CheckSame = Callable[[Sequence], None]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Both API servers with the LWS definition."""
-    with bare_plane(build.assets(print), tmp_path_factory.mktemp("bare-plane")) as plane, asyncio.Runner() as runner:
+    with api_server(build.assets(print), tmp_path_factory.mktemp("bare-plane")) as plane, asyncio.Runner() as runner:
         real = transport_to(plane)
         stack = AsyncExitStack()
         ours = runner.run(stack.enter_async_context(embedded()))

@@ -22,9 +22,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+
+from .etcd_members import Member, flags_of, members_at
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0
@@ -47,6 +50,7 @@ class Plane:
     token: str
     authority: Path
     processes: dict[str, "subprocess.Popen[bytes]"]
+    members: tuple[Member, ...]
 
     @property
     def kubeconfig(self) -> Path:
@@ -60,14 +64,18 @@ class Plane:
 
 @contextmanager
 def control_plane(
-    assets: Path, directory: Path, prepare: Callable[[Plane], None] | None = None, flags: Sequence[str] = ()
+    assets: Path,
+    directory: Path,
+    prepare: Callable[[Plane], None] | None = None,
+    flags: Sequence[str] = (),
+    members: int = 1,
 ) -> Iterator[Plane]:
-    """Run a control plane until the context is left; `flags` are further ones of the API server.
+    """Run a control plane until the context is left, with further flags of the API server and so many members of etcd.
 
     `prepare` is called when the API server answers and nothing else runs: kinds that are defined then are known to the
     garbage collector from its start; of later ones it hears only every 30 seconds.
     """
-    with api_server(assets, directory, flags) as plane:
+    with api_server(assets, directory, flags, members) as plane:
         if prepare is not None:
             prepare(plane)
         start(plane, "kube-controller-manager", controller_manager_flags(plane))
@@ -77,18 +85,19 @@ def control_plane(
 
 
 @contextmanager
-def api_server(assets: Path, directory: Path, flags: Sequence[str] = ()) -> Iterator[Plane]:
+def api_server(assets: Path, directory: Path, flags: Sequence[str] = (), members: int = 1) -> Iterator[Plane]:
     """Run etcd and the API server; whatever else was started is ended with them."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
-    ports = free_ports(3)
+    port, *others = free_ports(1 + 2 * members)
     token = secrets.token_urlsafe(24)
-    pki = directory / "pki"
+    authority = directory / "pki" / "apiserver.crt"
     write_service_account_key(directory)
     (directory / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
-    plane = Plane(directory, assets, f"https://{LOOPBACK}:{ports[2]}", token, pki / "apiserver.crt", processes)
+    plane = Plane(directory, assets, f"https://{LOOPBACK}:{port}", token, authority, processes, members_at(others))
     try:
-        start(plane, "etcd", etcd_flags(directory, ports))
-        start(plane, "kube-apiserver", [*apiserver_flags(directory, ports), *flags])
+        for member in plane.members:
+            start(plane, member.name, flags_of(member, plane.members, directory), program="etcd")
+        start(plane, "kube-apiserver", [*apiserver_flags(plane, port), *flags])
         await_ready(plane)
         write_kubeconfig(plane)
         yield plane
@@ -97,27 +106,14 @@ def api_server(assets: Path, directory: Path, flags: Sequence[str] = ()) -> Iter
             stop(process)
 
 
-def etcd_flags(directory: Path, ports: list[int]) -> list[str]:
-    """Return the flags of an etcd that does not sync to disk: nothing of a test must last."""
-    client, peer = f"http://{LOOPBACK}:{ports[0]}", f"http://{LOOPBACK}:{ports[1]}"
-    return [
-        f"--data-dir={directory / 'etcd'}",
-        f"--listen-client-urls={client}",
-        f"--advertise-client-urls={client}",
-        f"--listen-peer-urls={peer}",
-        f"--initial-advertise-peer-urls={peer}",
-        f"--initial-cluster=default={peer}",
-        "--unsafe-no-fsync",
-    ]
-
-
-def apiserver_flags(directory: Path, ports: list[int]) -> list[str]:
+def apiserver_flags(plane: Plane, port: int) -> list[str]:
     """Return the flags of the API server; it makes its own certificate in `pki`."""
+    directory = plane.directory
     return [
-        f"--etcd-servers=http://{LOOPBACK}:{ports[0]}",
-        f"--secure-port={ports[2]}",
+        f"--etcd-servers={','.join(member.client for member in plane.members)}",
+        f"--secure-port={port}",
         f"--bind-address={LOOPBACK}",
-        f"--cert-dir={directory / 'pki'}",
+        f"--cert-dir={plane.authority.parent}",
         f"--token-auth-file={directory / 'tokens.csv'}",
         "--authorization-mode=RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",
@@ -169,12 +165,12 @@ def kwok_flags(plane: Plane) -> list[str]:
     ]
 
 
-def start(plane: Plane, name: str, flags: list[str]) -> None:
-    """Start one program; it dies with this process."""
+def start(plane: Plane, name: str, flags: Sequence[str], *, program: str = "") -> None:
+    """Start one program, by default the one of this name; it dies with the thread that started it."""
     library = ctypes.CDLL(None)
-    with (plane.directory / f"{name}.log").open("wb") as log:
+    with (plane.directory / f"{name}.log").open("ab") as log:
         plane.processes[name] = subprocess.Popen(
-            [plane.assets / name, *flags],
+            [str(plane.assets / (program or name)), *flags],
             stdout=log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -182,6 +178,18 @@ def start(plane: Plane, name: str, flags: list[str]) -> None:
             env={"HOME": str(plane.directory), "PATH": os.environ["PATH"]},
             preexec_fn=lambda: library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one call, no locks
         )
+
+
+def kill(plane: Plane, name: str) -> None:
+    """End a process by force."""
+    plane.processes[name].kill()
+    plane.processes[name].wait()
+
+
+def start_again(plane: Plane, name: str) -> None:
+    """Start a process that has ended, as it was started before."""
+    program, *flags = cast("list[str]", plane.processes[name].args)
+    start(plane, name, flags, program=Path(program).name)
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:

@@ -1,0 +1,72 @@
+"""etcd of one member or several: their flags, and who of them leads.
+
+In: how many. Out: members with addresses on loopback, the flags of each, and the answers of their status.
+"""
+
+import contextlib
+import json
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One etcd, and where clients and its peers reach it."""
+
+    name: str
+    client: str
+    peer: str
+
+
+def members_at(ports: Sequence[int]) -> tuple[Member, ...]:
+    """Return one member per two ports; a single one is called `etcd`.
+
+    >>> [member.name for member in members_at([1, 2])], [member.name for member in members_at([1, 2, 3, 4])]
+    (['etcd'], ['etcd-0', 'etcd-1'])
+    """
+    pairs = list(zip(ports[::2], ports[1::2], strict=True))
+    return tuple(
+        Member(
+            name="etcd" if len(pairs) == 1 else f"etcd-{index}",
+            client=f"http://127.0.0.1:{client}",
+            peer=f"http://127.0.0.1:{peer}",
+        )
+        for index, (client, peer) in enumerate(pairs)
+    )
+
+
+def flags_of(member: Member, members: Sequence[Member], directory: Path) -> list[str]:
+    """Return the flags of a member that does not sync to disk: nothing of a test must last."""
+    return [
+        f"--name={member.name}",
+        f"--data-dir={directory / member.name}",
+        f"--listen-client-urls={member.client}",
+        f"--advertise-client-urls={member.client}",
+        f"--listen-peer-urls={member.peer}",
+        f"--initial-advertise-peer-urls={member.peer}",
+        f"--initial-cluster={','.join(f'{one.name}={one.peer}' for one in members)}",
+        "--unsafe-no-fsync",
+    ]
+
+
+def leader_of(members: Sequence[Member]) -> Member | None:
+    """Return the member that says of itself that it leads."""
+    statuses = ((member, _status(member)) for member in members)
+    return next((one for one, status in statuses if status and status["header"]["member_id"] == status["leader"]), None)
+
+
+def knows_leader(member: Member) -> bool:
+    """Tell whether a member answers and belongs to the others."""
+    return bool(_status(member).get("leader"))
+
+
+def _status(member: Member) -> Mapping[str, Any]:
+    """Ask a member through etcd's JSON gateway; nothing comes of one that does not answer."""
+    request = urllib.request.Request(f"{member.client}/v3/maintenance/status", b"{}")
+    with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=2) as answer:
+        status: dict[str, Any] = json.load(answer)
+        return status
+    return {}

@@ -1,0 +1,79 @@
+"""An etcd that loses its leader while the manager works: writes fail or are answered late, and nothing of that stays."""
+
+import asyncio
+from typing import Final
+
+import pytest
+from tests.controlplane import process
+from tests.controlplane.etcd_members import Member, knows_leader, leader_of
+from tests.controlplane.process import Plane
+from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import until
+
+from leaderworkerset.kube.errors import AlreadyExists, KubeError
+
+pytestmark = pytest.mark.slow
+
+COUNT: Final = 12
+REPLICAS: Final = 2
+SIZE: Final = 3
+
+
+async def create_patiently(space: Space, name: str) -> None:
+    """Create a LeaderWorkerSet, however often that fails; a create without an answer may have been one."""
+
+    async def exists() -> bool:
+        try:
+            await space.create(name, replicas=REPLICAS, size=SIZE)
+        except AlreadyExists:
+            return True
+        except KubeError:
+            return False
+        return True
+
+    await until(exists)
+
+
+def kill_leader(plane: Plane) -> Member:
+    """End the member that leads by force."""
+    leader = leader_of(plane.members)
+    assert leader is not None
+    process.kill(plane, leader.name)
+    return leader
+
+
+def test_a_change_of_the_leader_of_etcd_is_outlived(worlds: Worlds) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start("a")
+            await world.await_master(replica)
+            space = Space(world.client, "etcd-leader")
+            await space.open()
+            mark = world.audit.mark()
+            names = [f"web-{index}" for index in range(COUNT)]
+            for name in names[: COUNT // 2]:
+                await create_patiently(space, name)
+            killed = kill_leader(world.plane)
+            try:
+                for name in names[COUNT // 2 :]:
+                    await create_patiently(space, name)
+                process.await_ready(world.plane)
+                for name in names:
+                    await space.await_ready(name, REPLICAS)
+            finally:
+                process.start_again(world.plane, killed.name)
+            await space.assert_whole(*names, replicas=REPLICAS, size=SIZE)
+            assert [write for write in world.writes(mark) if write.startswith("delete")] == []
+            await world.await_master(replica)
+            assert replica.process.poll() is None
+            assert replica.faults() == []
+
+            async def has_come_back() -> bool:
+                return knows_leader(killed)
+
+            await until(has_come_back)
+            await create_patiently(space, "afterwards")
+            await space.await_ready("afterwards", REPLICAS)
+
+    asyncio.run(scenario())

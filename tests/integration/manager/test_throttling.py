@@ -1,0 +1,70 @@
+"""An API server that has no time for the manager: it waits as long as it is asked to, and goes on afterwards."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.groups import Space, counter
+from tests.integration.manager.installation import token_of
+from tests.integration.manager.replicas import Replica, until
+from tests.integration.manager.throttle import TOO_MANY, refusing
+from tests.integration.manager.world import World
+
+from leaderworkerset.install.metadata import MANAGER
+
+pytestmark = pytest.mark.slow
+
+OF_CONTROLLERS: Final = ("", "apps", "events.k8s.io", "leaderworkerset.x-k8s.io")
+COUNT: Final = 5
+REFUSALS: Final = 12
+
+
+def refusals(world: World, since: int) -> int:
+    """Return how many requests of the manager the API server refused."""
+    return sum(event["responseStatus"].get("code") == TOO_MANY for event in world.audit.events(since))
+
+
+async def counted_refusals(replica: Replica, token: str) -> int:
+    """Return how many refusals the manager counted itself."""
+    _, text = await replica.metrics_with(token)
+    samples = counter(text, "rest_client_requests_total")
+    return sum(count for labels, count in samples.items() if f'code="{TOO_MANY}"' in labels)
+
+
+@pytest.mark.parametrize(
+    ("groups", "consequence"), [(OF_CONTROLLERS, "reconcile failed"), (("*",), "leadership lost")], ids=["most", "all"]
+)
+def test_refused_requests_are_sent_again_until_they_are_not(
+    worlds: Worlds, groups: Sequence[str], consequence: str
+) -> None:
+    """LeaderWorkerSets that come meanwhile are ready afterwards; leadership that is lost with them comes back."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start("a")
+            await world.await_master(replica)
+            space = Space(world.client, f"throttled-{len(groups)}")
+            await space.open()
+            names = [f"web-{index}" for index in range(COUNT)]
+            token = await token_of(world.client, MANAGER)
+            async with refusing(world.client, world.plane, token, groups):
+                mark = world.audit.mark()
+                for name in names:
+                    await space.create(name, replicas=2, size=2)
+
+                async def had_consequences() -> bool:
+                    return refusals(world, mark) >= REFUSALS and consequence in replica.log.read_text()
+
+                await until(had_consequences, replica)
+                assert [await space.ready_groups(name) for name in names] == [0] * COUNT
+            for name in names:
+                await space.await_ready(name, 2)
+            await space.assert_whole(*names, replicas=2, size=2)
+            await world.await_master(replica)
+            assert await counted_refusals(replica, token) >= REFUSALS
+            assert replica.process.poll() is None
+            assert replica.faults() == []
+
+    asyncio.run(scenario())
