@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from leaderworkerset.api.resources import (
     Resource,
 )
 from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.transport import Request, Response, StreamResponse, Transport
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +83,40 @@ def test_orphaning_leaves_dependents_without_owner(tmp_path: Path) -> None:
             await delete(world, CONFIG_MAPS, "a", "Orphan")
             [left] = await world.until_named(CONFIG_MAPS, "b")
             assert not meta.metadata(left).get("ownerReferences")
+
+    asyncio.run(scenario())
+
+
+@dataclass
+class Gathering:
+    """A transport whose PATCHes of config maps are held until two of them are under way."""
+
+    inner: Transport
+    both: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(2))
+
+    async def request(self, request: Request) -> Response:
+        if request.method == "PATCH" and "/configmaps/leaf" in request.path:
+            await self.both.wait()
+        return await self.inner.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        return self.inner.stream(request)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
+    """Else a StatefulSet on its way out tells for long of fewer and fewer pods."""
+
+    async def scenario() -> None:
+        async with cluster(tmp_path, through=Gathering) as world:
+            top = await create(world, CONFIG_MAPS, "top")
+            await create(world, CONFIG_MAPS, "leaf-0", top)
+            await create(world, CONFIG_MAPS, "leaf-1", top)
+            await delete(world, CONFIG_MAPS, "top", "Orphan")
+            left = await world.until_named(CONFIG_MAPS, "leaf-0", "leaf-1")
+            assert not any(meta.metadata(one).get("ownerReferences") for one in left)
 
     asyncio.run(scenario())
 

@@ -13,6 +13,7 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
 from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.informer import Change
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +135,35 @@ def test_orphans_that_fit_are_adopted_and_members_that_do_not_fit_are_let_go(tmp
             await world.patch(PODS, "web-1", {"metadata": {"labels": {"app": "other"}}})
             pods = await world.until(PODS, lambda pods: meta.controller_of(pods[1]) is None)
             assert meta.controller_of(pods[0]) == meta.controller_reference(made)
+
+    asyncio.run(scenario())
+
+
+def test_a_set_counts_the_pods_that_it_adopts_all_at_once(tmp_path: Path) -> None:
+    """As kube-controller-manager does: nobody reads that a pod is missing which was there all the time."""
+
+    async def scenario() -> None:
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
+            await until_settled(world, 4)
+            told: dict[str, list[int]] = {}
+            (await world.watch(STATEFULSETS)).subscribe(lambda change: note(told, change))
+            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Orphan")
+            await world.until_named(STATEFULSETS)
+            made = await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
+            await until_settled(world, 4)
+            before, after = told.values()
+            assert before == sorted(before, reverse=True)
+            assert after == [0, 4]
+            pods = await world.until(PODS, lambda pods: all(map(meta.controller_of, pods)))
+            assert [meta.controller_of(pod) for pod in pods] == [meta.controller_reference(made)] * 4
+
+    def note(told: dict[str, list[int]], change: Change) -> None:
+        counts = told.setdefault(meta.uid(change.object), [])
+        count = int(meta.status(change.object).get("replicas") or 0)
+        if counts[-1:] != [count]:
+            counts.append(count)
 
     asyncio.run(scenario())
 

@@ -19,6 +19,7 @@ from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.errors import Conflict, NotFound
 from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.kube.transport import Transport
 
 LIMIT = 10.0
 """Seconds in which anything must come true."""
@@ -140,13 +141,15 @@ class Kubelet:
 
 
 @asynccontextmanager
-async def cluster(volumes: Path, nodes: NodeSettings | None = None) -> AsyncIterator[World]:
-    """Start an API server with its controllers, and stop all of it."""
+async def cluster(
+    volumes: Path, nodes: NodeSettings | None = None, through: Callable[[Transport], Transport] = lambda one: one
+) -> AsyncIterator[World]:
+    """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
     clock = SystemClock()
     server = ApiServer(Store(MEMORY), kinds(), clock)
     await server.start()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
-    controllers = Client(InProcessTransport(server, "system:kube-controller-manager"))
+    controllers = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
     ready = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         world = World(Client(InProcessTransport(server, "tester")), group)

@@ -153,11 +153,22 @@ class GarbageCollector:
         return OwnerState.WAITING if found.waits_for_dependents else OwnerState.SOLID
 
     async def _orphan_dependents(self, node: Node) -> None:
-        for dependent in self._graph.dependents(node.uid):
-            live = await self._read(dependent)
-            if live is not None and any(owner.uid == node.uid for owner in read_owners(live)):
-                await self._write_owners(dependent.resource, live, without(live, {node.uid}))
+        """Let all dependents go at the same time, so that whoever counts them counts few halves; then the owner."""
+        failures: list[KubeError] = []
+        async with asyncio.TaskGroup() as group:
+            for dependent in self._graph.dependents(node.uid):
+                group.create_task(self._orphan(dependent, node.uid, failures))
+        if failures:
+            raise failures[0]
         await self._remove_finalizer(node, ORPHAN)
+
+    async def _orphan(self, dependent: Node, owner: UID, failures: list[KubeError]) -> None:
+        try:
+            live = await self._read(dependent)
+            if live is not None and any(one.uid == owner for one in read_owners(live)):
+                await self._write_owners(dependent.resource, live, without(live, {owner}))
+        except KubeError as error:
+            failures.append(error)
 
     async def _remove_finalizer(self, node: Node, finalizer: str) -> None:
         live = await self._read(node)
