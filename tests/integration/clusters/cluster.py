@@ -42,6 +42,10 @@ class Cluster(Protocol):
         """Let the first container of a running pod end and start again."""
         ...
 
+    async def fail_pod(self, client: Client, pod: JSONObject) -> None:
+        """Let the only container of a running pod, whose own policy is Never, end with 1: the pod has Failed."""
+        ...
+
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Have so many volumes that claims of this class may be bound to."""
         ...

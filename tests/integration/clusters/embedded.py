@@ -39,13 +39,20 @@ class EmbeddedCluster:
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
         """End the modelled process; the kubelet starts it again."""
-        running = meta.status(pod)["containerStatuses"][0]["containerID"]
-        self.runner.end(running.removeprefix("process://"), Exit(1))
+        self._end_container(pod)
+
+    async def fail_pod(self, client: Client, pod: JSONObject) -> None:
+        """End the modelled process; the kubelet does not start it again."""
+        self._end_container(pod)
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Have the class; the embedded binder makes a directory for every claim of it."""
         named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
         await client.apply(STORAGE_CLASSES, named, manager="tests")
+
+    def _end_container(self, pod: JSONObject) -> None:
+        running = meta.status(pod)["containerStatuses"][0]["containerID"]
+        self.runner.end(running.removeprefix("process://"), Exit(1))
 
 
 @asynccontextmanager

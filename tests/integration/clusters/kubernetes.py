@@ -47,13 +47,26 @@ class KubernetesCluster:
         """Report what a kubelet reports after a restart."""
         statuses = meta.status(pod)["containerStatuses"]
         restarted = statuses[0] | {"restartCount": statuses[0]["restartCount"] + 1}
-        patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"containerStatuses": [restarted]}}
-        await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
+        await _report(client, pod, {"containerStatuses": [restarted]})
+
+    async def fail_pod(self, client: Client, pod: JSONObject) -> None:
+        """Report what a kubelet reports of a pod that is not started again."""
+        (status,) = meta.status(pod)["containerStatuses"]
+        ended = {"$patch": "replace", "terminated": {"exitCode": 1, "reason": "Error"}}
+        failed = status | {"ready": False, "started": False, "state": ended}
+        unready = [{"type": one, "status": "False", "reason": "PodFailed"} for one in ("Ready", "ContainersReady")]
+        await _report(client, pod, {"phase": "Failed", "conditions": unready, "containerStatuses": [failed]})
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Create the volumes that an administrator would create."""
         for number in range(count):
             await client.create(PERSISTENT_VOLUMES, build_volume(f"{prefix}-{number}", storage_class))
+
+
+async def _report(client: Client, pod: JSONObject, status: JSONObject) -> None:
+    """Write parts of a pod's status as its kubelet does."""
+    patch = {"metadata": {"uid": meta.uid(pod)}, "status": status}
+    await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
 
 async def set_up(cluster: KubernetesCluster) -> None:

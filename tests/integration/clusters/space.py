@@ -190,6 +190,10 @@ class Space:
         """Let the first container of a running pod end and start again."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
+    async def fail_pod(self, pod: str) -> None:
+        """Let the only container of a running pod, whose own policy is Never, end with 1."""
+        await self.cluster.fail_pod(self.client, await self.get(PODS, pod))
+
     async def release(self, *pods: str) -> None:
         """Let gated pods become ready."""
         await self._set_gates(pods, "True")

@@ -3,33 +3,14 @@
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, assert_settled, is_ready
+from tests.integration.clusters.state import State, is_ready
+from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
 from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import PODS
 
 GROUPS = 20
-
-
-def created_leaders(space: Space) -> list[str]:
-    """Return the names of the leader pods that were created, once per creation."""
-    return [
-        meta.name(change.object)
-        for change in space.changes
-        if change.old is None and meta.labels(change.object).get(labels.WORKER_INDEX) == "0"
-    ]
-
-
-async def replaced(space: Space, before: State, *names: str) -> State:
-    """Wait until the set is at rest and exactly these pods are others than before; return the state."""
-    old = before.uids("web")
-
-    def are_replaced(state: State) -> None:
-        assert_settled(state, "web")
-        assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
-
-    return await space.until(are_replaced)
 
 
 @pytest.mark.parametrize("pod", ["web-1", "web-1-2"], ids=["leader", "worker"])
@@ -182,8 +163,3 @@ async def test_twenty_workers_deleted_at_once_recreate_twenty_groups_once_each(s
     text = "Worker pod web-{0}-2 failed, deleted leader pod web-{0} to recreate group {0}"
     notes = [text.format(index) for index in range(GROUPS)]
     await space.until(lambda state: assert_notes(state, notes))
-
-
-def assert_notes(state: State, notes: list[str]) -> None:
-    """These recreations were told, each once."""
-    assert sorted(state.notes("RecreateGroup")) == sorted(notes)

@@ -1,0 +1,51 @@
+"""What a pod that fails for good does to its group (contract 8.2)."""
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+
+GROUP = ("web-1", "web-1-1", "web-1-2")
+
+
+def mortal() -> JSONObject:
+    """Return a pod template whose container is not started again, though the policy of its pod says Always.
+
+    Pods of StatefulSets can say nothing else; kubelets fail them for lack of memory or disk in the same way.
+    """
+    template = pod_template()
+    (container,) = template["spec"]["containers"]
+    return {"spec": template["spec"] | {"containers": [container | {"restartPolicy": "Never"}]}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "pod", "hit"),
+    [
+        pytest.param("RecreateGroupOnPodRestart", "web-1", GROUP, id="OnPodRestart-leader"),
+        pytest.param("RecreateGroupOnPodRestart", "web-1-2", GROUP, id="OnPodRestart-worker"),
+        pytest.param("RecreateGroupAfterStart", "web-1", GROUP, id="AfterStart-leader"),
+        pytest.param("RecreateGroupAfterStart", "web-1-2", GROUP, id="AfterStart-worker"),
+        pytest.param("None", "web-1", GROUP, id="None-leader"),
+        pytest.param("None", "web-1-2", ("web-1-2",), id="None-worker"),
+    ],
+)
+async def test_a_failed_pod_is_deleted_and_that_counts(
+    space: Space, policy: str, pod: str, hit: tuple[str, ...]
+) -> None:
+    """R-POD-3 to R-POD-5, R-POD-9, R-POD-10: not the phase counts, but that the StatefulSet then deletes the pod.
+
+    A leader takes its workers along under any policy (R-ARC-4, R-WSTS-7), without a word of the pod controller.
+    """
+    await space.create(lws(replicas=3, size=3, template={"workerTemplate": mortal(), "restartPolicy": policy}))
+    before = await space.settled()
+    space.changes.clear()
+    await space.fail_pod(pod)
+    await replaced(space, before, *hit)
+    assert "Failed" in {meta.status(change.object).get("phase") for change in space.changes}, space.story()
+    assert created_leaders(space) == (["web-1"] if "web-1" in hit else []), "\n".join(space.story())
+    note = f"Worker pod {pod} failed, deleted leader pod web-1 to recreate group 1"
+    expected = [note] if "web-1" in hit and pod != "web-1" else []
+    await space.until(lambda state: assert_notes(state, expected))
