@@ -1,9 +1,10 @@
 """What `lws manager` costs on a real control plane: memory beside pods of others, and writes at rest.
 
-Prints one JSON line per measurement; needs the binaries of `tests/controlplane`.
+Prints the facts of the machine and one JSON line per measurement; needs the binaries of `tests/controlplane`.
 
     memory_alone, memory_beside   MiB resident of the leading manager, with no pods and with many unrelated ones
-    at_rest                       writes (but the lease) within some minutes, with a hundred LeaderWorkerSets
+    at_rest                       what the API server's audit log has of the manager within some minutes, with a hundred
+                                  LeaderWorkerSets: requests that write, and renewals of the lease beside them
 
     python -m bench.manager [--pods 5000] [--seconds 300]
 """
@@ -15,10 +16,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.record import machine, report
 from tests.controlplane import build
+from tests.controlplane.audit import WRITES, Audit
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 from tests.integration.manager.groups import Space
+from tests.integration.manager.installation import ACCOUNT
 from tests.integration.manager.world import World, opened
 
 from leaderworkerset.api.meta import JSONObject
@@ -28,6 +32,7 @@ from leaderworkerset.kube.client import Client
 SETTLE = 10.0
 GROUPS = 100
 AT_ONCE = 32
+USUAL_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 
 
 def main() -> None:
@@ -36,9 +41,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     options = parser.parse_args()
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))
-    with tempfile.TemporaryDirectory() as directory, control_plane(assets, Path(directory)) as plane:
-        asyncio.run(set_up(KubernetesCluster(plane.kubeconfig)))
-        asyncio.run(measure(plane, Path(directory), options.pods, options.seconds))
+    print(json.dumps(machine()), flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        with control_plane(assets, directory, flags=Audit(directory).flags(ACCOUNT)) as plane:
+            asyncio.run(set_up(KubernetesCluster(plane.kubeconfig)))
+            asyncio.run(measure(plane, directory, options.pods, options.seconds))
 
 
 async def measure(plane: Plane, directory: Path, pods: int, seconds: float) -> None:
@@ -57,7 +65,7 @@ async def resident(world: World, name: str) -> float:
         replica.end()
     world.replicas.clear()
     world.balancer.backends.clear()
-    replica = await world.start(name)
+    replica = await world.start(name, leaderElection=USUAL_ELECTION)
     await world.await_master(replica)
     await asyncio.sleep(SETTLE)
     return round(replica.resident_mebibytes(), 1)
@@ -70,15 +78,16 @@ async def at_rest(world: World, seconds: float) -> None:
         await space.create(f"web-{index}", replicas=1, size=2)
     for index in range(GROUPS):
         await space.await_ready(f"web-{index}", 1)
-    await asyncio.sleep(SETTLE)
-    before, versions = await world.writes(), await space.versions()
+    await world.rest()
+    mark, versions = world.audit.mark(), await space.versions()
     await asyncio.sleep(seconds)
     report(
         "at_rest",
         seconds=seconds,
         leaderworkersets=GROUPS,
-        writes=sum(sum(one.values()) for one in (await world.writes()).values())
-        - sum(sum(one.values()) for one in before.values()),
+        writes=sum(world.writes(mark).values()),
+        lease_renewals=world.renewals(mark),
+        reads=sum(event["verb"] not in WRITES for event in world.audit.events(mark)),
         objects_changed=len(set((await space.versions()).items()) ^ set(versions.items())),
         mebibytes=round(world.replicas[0].resident_mebibytes(), 1),
     )
@@ -114,10 +123,6 @@ def stranger(index: int) -> JSONObject:
             "containers": [{"name": "main", "image": "app:1", "command": ["sleep", "infinity"]}],
         },
     }
-
-
-def report(name: str, **values: object) -> None:
-    print(json.dumps({"name": name, **values}), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space, counter
 from tests.integration.manager.installation import token_of
-from tests.integration.manager.replicas import Replica, until
+from tests.integration.manager.replicas import LIMIT, Replica, until
 from tests.integration.manager.throttle import TOO_MANY, refusing
 from tests.integration.manager.world import World
 
@@ -57,7 +57,7 @@ def test_refused_requests_are_sent_again_until_they_are_not(
                 async def had_consequences() -> bool:
                     return refusals(world, mark) >= REFUSALS and consequence in replica.log.read_text()
 
-                await until(had_consequences, replica)
+                await until(had_consequences, replica, seconds=2 * LIMIT)  # the API server asks for waits that grow
                 assert [await space.ready_groups(name) for name in names] == [0] * COUNT
             for name in names:
                 await space.await_ready(name, 2)
