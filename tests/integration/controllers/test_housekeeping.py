@@ -191,3 +191,33 @@ def test_nodes_are_as_the_settings_say_and_written_only_when_they_differ(tmp_pat
             assert not meta.spec(await world.get(NODES, meta.name(node))).get("taints")
 
     asyncio.run(scenario())
+
+
+def test_pods_leave_a_node_that_is_not_ready_when_their_patience_ends(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        def patient(name: str, seconds: int | None) -> JSONObject:
+            key = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+            limit = {} if seconds is None else {"tolerationSeconds": seconds}
+            return build_pod(name, {}, nodeName="node-0", tolerations=[key | limit])
+
+        async with cluster(tmp_path) as world:
+            world.start_kubelet()
+            for name, seconds in (("hasty", 0), ("patient", 300), ("steadfast", None), ("brief", 1)):
+                await world.client.create(PODS, patient(name, seconds))
+            await set_ready(world, "False")
+            await world.until_named(PODS, "patient", "steadfast")
+            node = await world.get(NODES, "node-0")
+            assert [taint["effect"] for taint in meta.spec(node)["taints"]] == ["NoSchedule", "NoExecute"]
+            notes = {f"Marking for deletion Pod {NAMESPACE}/{name}" for name in ("hasty", "brief")}
+            await world.until(EVENTS, lambda found: notes <= {event["note"] for event in found})
+            await set_ready(world, "True")
+            await world.until(NODES, lambda found: not meta.spec(found[0]).get("taints"))
+
+    async def set_ready(world: World, status: str) -> None:
+        node = await world.get(NODES, "node-0")
+        conditions = [{"type": "Ready", "status": status}]
+        await world.client.update(
+            NODES, node | {"status": meta.status(node) | {"conditions": conditions}}, subresource="status"
+        )
+
+    asyncio.run(scenario())

@@ -21,7 +21,7 @@ from leaderworkerset.kube.errors import Conflict, NotFound
 from leaderworkerset.kube.informer import Change, Informer
 from leaderworkerset.kube.transport import Transport
 
-LIMIT = 10.0
+LIMIT = 60.0
 """Seconds in which anything must come true."""
 
 NAMESPACE = "default"

@@ -15,9 +15,11 @@ from leaderworkerset.embedded.controllers.garbage.controller import GarbageColle
 from leaderworkerset.embedded.controllers.informers import Informers, build_informers
 from leaderworkerset.embedded.controllers.namespaces import Namespaces
 from leaderworkerset.embedded.controllers.nodes import NodeSettings, ensure_nodes
+from leaderworkerset.embedded.controllers.nodetaints import NodeTaints
 from leaderworkerset.embedded.controllers.podgc import PodGarbageCollector
 from leaderworkerset.embedded.controllers.scheduler import controller as scheduling
 from leaderworkerset.embedded.controllers.statefulset.controller import StatefulSets
+from leaderworkerset.embedded.controllers.tainteviction import TaintEviction
 from leaderworkerset.embedded.controllers.volumebinder import VolumeBinder, ensure_default_class
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
@@ -70,6 +72,7 @@ async def run_controllers(
         *_statefulsets(wiring),
         *_scheduler(wiring),
         *_volume_binder(wiring, settings.volumes),
+        *_nodes(wiring),
         *_housekeeping(wiring),
         collector,
     )
@@ -118,6 +121,23 @@ def _volume_binder(wiring: Wiring, root: Path) -> tuple[Runnable, ...]:
     return recorder, Loop("persistent-volume", watches=binder.watches(), look=binder.look)
 
 
+def _nodes(wiring: Wiring) -> tuple[Runnable, ...]:
+    """Build the controllers that look after nodes, and after pods whose nodes are lost."""
+    informers, recorder = wiring.informers, wiring.recorder("taint-eviction-controller")
+    executor = wiring.executor(recorder)
+    taints = NodeTaints(nodes=informers.nodes, client=wiring.client, executor=executor, clock=wiring.clock)
+    eviction = TaintEviction(
+        pods=informers.pods, nodes=informers.nodes, client=wiring.client, executor=executor, clock=wiring.clock
+    )
+    collector = PodGarbageCollector(wiring.client, informers.pods, informers.nodes)
+    return (
+        recorder,
+        Loop("node-lifecycle", watches=taints.watches(), look=taints.look, options=ONE),
+        Loop("taint-eviction", watches=eviction.watches(), look=eviction.look),
+        Loop("pod-garbage-collector", watches=collector.watches(), look=collector.look, options=ONE),
+    )
+
+
 def _housekeeping(wiring: Wiring) -> tuple[Runnable, ...]:
     """Build the controllers that write no events."""
     informers, recorder = wiring.informers, wiring.recorder("controller-manager")
@@ -133,10 +153,8 @@ def _housekeeping(wiring: Wiring) -> tuple[Runnable, ...]:
         executor=executor,
         clock=wiring.clock,
     )
-    pod_collector = PodGarbageCollector(wiring.client, informers.pods, informers.nodes)
     return (
         recorder,
         Loop("namespace", watches=namespaces.watches(), look=namespaces.look),
         Loop("endpointslice", watches=slices.watches(), look=slices.look),
-        Loop("pod-garbage-collector", watches=pod_collector.watches(), look=pod_collector.look, options=ONE),
     )

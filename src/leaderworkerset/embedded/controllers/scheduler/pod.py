@@ -16,6 +16,7 @@ from leaderworkerset.embedded.controllers.scheduler.terms import (
     read_terms,
     with_own_labels,
 )
+from leaderworkerset.embedded.controllers.tolerations import Toleration, read_tolerations
 
 Port: TypeAlias = tuple[str, str, int]
 """Host address (0.0.0.0: all), protocol, port."""
@@ -39,24 +40,6 @@ class NodeTerm:
             return False
         named = {"metadata.name": name}
         return all(one.matches(labels) for one in self.labels) and all(one.matches(named) for one in self.fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """One toleration; empty parts match anything."""
-
-    key: str
-    operator: str
-    value: str
-    effect: str
-
-    def tolerates(self, taint: JSONObject) -> bool:
-        """Tell whether the taint does not keep the pod away."""
-        if self.effect and self.effect != taint.get("effect"):
-            return False
-        if self.key and self.key != taint.get("key"):
-            return False
-        return self.operator == "Exists" or (bool(self.key) and self.value == (taint.get("value") or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +101,7 @@ def read_pod(pod: JSONObject) -> PodInfo:
             (int(entry["weight"]), _node_term(entry["preference"]))
             for entry in nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or []
         ),
-        tolerations=tuple(map(_toleration, spec.get("tolerations") or [])),
+        tolerations=read_tolerations(pod),
         affinity=read_terms(pod, "podAffinity"),
         anti_affinity=read_terms(pod, "podAntiAffinity"),
         preferred=read_preferred_terms(pod, "podAffinity") + against,
@@ -146,12 +129,6 @@ def _node_term(term: JSONObject) -> NodeTerm:
 
 def _field_requirement(entry: JSONObject) -> Requirement:
     return Requirement(entry["key"], Operator(entry["operator"]), tuple(entry.get("values") or ()))
-
-
-def _toleration(entry: JSONObject) -> Toleration:
-    return Toleration(
-        entry.get("key") or "", entry.get("operator") or "Equal", entry.get("value") or "", entry.get("effect") or ""
-    )
 
 
 def _constraint(pod: JSONObject, entry: JSONObject) -> Constraint:
