@@ -34,12 +34,12 @@ def test_commands_run_inside(talker: Place) -> None:
     assert "exit code 3" in talker.run("exec", "talker", "--", "sh", "-c", "exit 3", code=3)
     assert "not found" in talker.run("exec", "absent", "--", "true", code=1)
     assert "container absent is not valid" in talker.run("exec", "talker", "-c", "absent", "--", "true", code=1)
+    assert 'exec: "absent": executable file not found' in talker.run("exec", "talker", "--", "absent", code=1)
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("port-forward", "talker", ":80"), "use `lws port-forward`"),
         (("attach", "talker"), "the embedded cluster does not serve pods/attach"),
         (("debug", "talker", "--image=x"), "the embedded cluster does not serve pods/ephemeralcontainers"),
         (("top", "pods"), "Metrics API not available"),

@@ -57,3 +57,9 @@ def exit_status(code: int) -> bytes:
             "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
         }
     )
+
+
+def failure(message: str) -> bytes:
+    """Build the Status that tells why a command did not begin."""
+    status = {"metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500}
+    return msgspec.json.encode(status)

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from leaderworkerset.embedded.apiserver import podstreams, refusal, representation, routes
+from leaderworkerset.embedded.apiserver import podstreams, refusal, representation, routes, sockets
 from leaderworkerset.embedded.apiserver.database import StoreError
 from leaderworkerset.embedded.apiserver.guard import Guard
 from leaderworkerset.embedded.apiserver.refusal import Refusal
@@ -90,7 +90,7 @@ class HttpServer:
         except web.HTTPRequestEntityTooLarge:
             return _refuse(refusal.too_large(BODY_LIMIT))
         asked = _request(request, body)
-        if podstreams.is_upgrade(request):
+        if sockets.is_upgrade(request):
             return await self._upgrade(request, asked)
         answer = await self._api.handle(asked, self._user)
         return _plain(answer) if isinstance(answer, Response) else await _stream(request, answer)

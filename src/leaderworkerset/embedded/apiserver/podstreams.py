@@ -1,28 +1,30 @@
 """`/exec` and `/portforward`: a pod's commands and ports over WebSockets (not SPDY).
 
-In: a request to upgrade. The pod, the container and the node's consent are checked before the upgrade, so that a
-refusal is a Status; afterwards faults travel on the error channels.
+In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status.
+Afterwards faults, also those of the node, travel on the error channels: kubectl would take a refusal for a server that
+does not know WebSockets, and try SPDY.
 """
 
 import asyncio
-from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import aiohttp
 import msgspec
 from aiohttp import web
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import channels, containers, refusal
+from leaderworkerset.embedded.apiserver import channels, containers, refusal, sockets
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.node import ExecSession, Node, NodeError
-
-PIECE: Final = 65536
-"""Bytes read at once."""
+from leaderworkerset.embedded.apiserver.node import ExecSession, NodeError
+from leaderworkerset.embedded.apiserver.portforward import channelled, tunnel
+from leaderworkerset.embedded.apiserver.portforward.link import Dial
 
 LINGER: Final = 1.0
 """Seconds to read on when a command has ended and something it left behind holds its output open."""
+
+REASON_LIMIT: Final = 123
+"""Bytes that fit into the frame that closes a WebSocket."""
 
 
 async def serve(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
@@ -38,14 +40,14 @@ async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.S
     command = call.values("command")
     if not command:
         raise refusal.bad_request("you must specify at least 1 command for the container")
-    socket = _socket(request, (channels.V5, channels.V4))
+    node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
+    socket = await sockets.upgrade(request, protocol)
     try:
-        node = backend.node.current
         session = await node.exec(pod, container, command, stdin=call.flag("stdin"), tty=call.flag("tty"))
     except NodeError as error:
-        raise refusal.bad_request(str(error)) from error
+        await _close(socket, channels.failure(str(error)))
+        return socket
     try:
-        await socket.prepare(request)
         await _run(socket, session)
     finally:
         await session.kill()
@@ -56,21 +58,18 @@ async def _run(socket: web.WebSocketResponse, session: ExecSession) -> None:
     """Carry bytes both ways until the command ends; a client that leaves ends the command."""
     async with asyncio.TaskGroup() as tasks:
         streams = [(channels.STDOUT, session.stdout), (channels.STDERR, session.stderr)]
-        outputs = [tasks.create_task(_copy(socket, channel, stream)) for channel, stream in streams if stream]
+        outputs = [tasks.create_task(sockets.copy(socket, channel, stream)) for channel, stream in streams if stream]
         inputs = tasks.create_task(_feed(socket, session))
         code = await session.wait()
         await asyncio.wait(outputs, timeout=LINGER)
-        await _send(socket, channels.frame(channels.ERROR, channels.exit_status(code)))
-        await socket.close()
+        await _close(socket, channels.exit_status(code))
         for task in (inputs, *outputs):
             task.cancel()
 
 
 async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
-    async for message in socket:
-        if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
-            continue
-        channel, data = message.data[0], message.data[1:]
+    async for message in sockets.receive(socket):
+        channel, data = message[0], message[1:]
         if channel == channels.STDIN:
             await session.write(data)
         elif channel == channels.CLOSE and data == bytes((channels.STDIN,)):
@@ -81,99 +80,33 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
     await session.kill()
 
 
-async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
-    """Connect the client to ports of a pod: channel 2i carries the data of port i, 2i + 1 its error."""
-    pod = containers.running_pod(backend, call)
-    ports = [_port(text) for value in call.values("ports") for text in value.split(",")]
-    if not ports:
-        raise refusal.bad_request('query parameter "ports" is required')
-    socket, node = _socket(request, (channels.V4,)), backend.node.current
-    await socket.prepare(request)
-    for index, port in enumerate(ports):
-        await socket.send_bytes(channels.port_frame(2 * index, port))
-        await socket.send_bytes(channels.port_frame(2 * index + 1, port))
-    writers = [await _connect(node, pod, port, socket, 2 * index) for index, port in enumerate(ports)]
-    await _forward(socket, writers)
-    return socket
-
-
-Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter] | None
-
-
-async def _connect(node: Node, pod: JSONObject, port: int, socket: web.WebSocketResponse, channel: int) -> Connection:
-    """Connect to a port; tell the client on the error channel where that fails."""
-    try:
-        return await node.dial(pod, port)
-    except (NodeError, OSError) as error:
-        await _send(socket, channels.frame(channel + 1, f"error forwarding port {port}: {error}".encode()))
-        return None
-
-
-async def _forward(socket: web.WebSocketResponse, connections: Sequence[Connection]) -> None:
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            copies = [
-                tasks.create_task(_copy(socket, 2 * index, connection[0]))
-                for index, connection in enumerate(connections)
-                if connection is not None
-            ]
-            ending = tasks.create_task(_close_after(copies, socket))
-            async for message in socket:
-                if message.type is aiohttp.WSMsgType.BINARY and message.data:
-                    await _deliver(connections, message.data[0], message.data[1:])
-            for task in (ending, *copies):
-                task.cancel()
-    finally:
-        for connection in filter(None, connections):
-            connection[1].close()
-
-
-async def _close_after(copies: Sequence[asyncio.Task[None]], socket: web.WebSocketResponse) -> None:
-    """Leave the client when the pod has closed all connections: the protocol has no other word for it."""
-    await asyncio.gather(*copies)
+async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
+    """Tell how it went, and end."""
+    await sockets.send(socket, channels.frame(channels.ERROR, status))
     await socket.close()
 
 
-async def _deliver(connections: Sequence[Connection], channel: int, data: bytes) -> None:
-    connection = connections[channel // 2] if channel // 2 < len(connections) else None
-    if connection is None or channel % 2:
-        return
-    try:
-        connection[1].write(data)
-        await connection[1].drain()
-    except ConnectionError:
-        return  # the pod closed the connection; its reader tells the client
+async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
+    pod, node = containers.running_pod(backend, call), backend.node.current
+    protocol = sockets.negotiate(request, (tunnel.PROTOCOL, channels.V4))
+    dial = partial(node.dial, pod)
+    if protocol == tunnel.PROTOCOL:
+        socket = await sockets.upgrade(request, protocol)
+        await _tunnel(socket, dial)
+        return socket
+    ports = [_port(text) for value in call.values("ports") for text in value.split(",")]
+    if not ports:
+        raise refusal.bad_request('query parameter "ports" is required')
+    socket = await sockets.upgrade(request, protocol)
+    await channelled.serve(socket, dial, ports)
+    return socket
 
 
-async def _copy(socket: web.WebSocketResponse, channel: int, stream: asyncio.StreamReader) -> None:
-    """Send what a stream yields, to its end."""
-    try:
-        while data := await stream.read(PIECE):
-            await _send(socket, channels.frame(channel, data))
-    except ConnectionError:
-        return  # the other side is gone, which is its end
-
-
-async def _send(socket: web.WebSocketResponse, data: bytes) -> None:
-    """Send a frame, if the client is still there."""
-    if not socket.closed:
-        try:
-            await socket.send_bytes(data)
-        except ConnectionResetError:
-            return  # the client left; its reader ends the session
-
-
-def is_upgrade(request: web.BaseRequest) -> bool:
-    """Tell whether the request wants to speak over a WebSocket."""
-    return request.headers.get("upgrade", "").lower() == "websocket"
-
-
-def _socket(request: web.BaseRequest, served: Sequence[str]) -> web.WebSocketResponse:
-    """Prepare the upgrade; refuse a request that asks for another one."""
-    offered = {name.strip() for name in request.headers.get("sec-websocket-protocol", "").split(",")}
-    if not offered.intersection(served):
-        raise refusal.bad_request(f"unable to upgrade: none of the subprotocols {', '.join(served)} is offered")
-    return web.WebSocketResponse(protocols=tuple(served))
+async def _tunnel(socket: web.WebSocketResponse, dial: Dial) -> None:
+    """Forward ports until the client leaves; one that breaks the protocol is told why."""
+    fault = await tunnel.Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))
+    code = aiohttp.WSCloseCode.PROTOCOL_ERROR if fault else aiohttp.WSCloseCode.OK
+    await socket.close(code=code, message=fault.encode()[:REASON_LIMIT])
 
 
 def _port(text: str) -> int:

@@ -1,6 +1,7 @@
 """Connections into the networks of pods, and the little HTTP that probes and hooks speak."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,8 +40,10 @@ async def connect(
     sock = await runner.open_socket(sandbox_id)
     try:
         await asyncio.get_running_loop().sock_connect(sock, address)
-    except BaseException:  # also when cancelled: nobody else closes it
+    except BaseException as error:  # also when cancelled: nobody else closes it
         sock.close()
+        if isinstance(error, OSError) and error.errno:
+            raise OSError(error.errno, os.strerror(error.errno)) from error  # asyncio's text leaves out why
         raise
     name = address[0] if tls else None
     return await asyncio.open_connection(sock=sock, ssl=tls, server_hostname=name)

@@ -12,8 +12,11 @@ from tests.unit.embedded.apiserver.test_http import TOKEN, Door, door
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions, NodeError
+from leaderworkerset.embedded.apiserver.spdy.codec import FrameReader, FrameWriter
+from leaderworkerset.embedded.apiserver.spdy.frames import Data, Frame, GoAway, SynReply, SynStream
 
 EXEC = f"{PODS}/web/exec?command=cat&stdin=true&stdout=true"
+TUNNEL = ("SPDY/3.1+portforward.k8s.io",)
 V4, V5 = ("v4.channel.k8s.io",), ("v5.channel.k8s.io", "v4.channel.k8s.io")
 
 
@@ -169,17 +172,41 @@ def test_a_client_that_leaves_ends_the_command() -> None:
     run(scenario)
 
 
+def test_a_command_that_cannot_begin_is_told_on_the_error_channel() -> None:
+    """kubectl would take a refusal of the upgrade for a server without WebSockets, and tell about SPDY instead."""
+
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async with connect(door, f"{PODS}/web/exec?command=nothing", V5) as socket:
+            told = await socket.receive_bytes()
+            status = json.loads(told[1:])
+            assert (told[0], status["status"]) == (3, "Failure")
+            assert status["message"] == "nothing: not found in container main"
+            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+    run(scenario)
+
+
+def test_clients_that_speak_spdy_without_a_websocket_are_told_what_to_use() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        headers = {"upgrade": "SPDY/3.1", "connection": "Upgrade"}
+        code, body = await door.send("POST", f"{PODS}/web/portforward", headers=headers)
+        assert code == 400
+        assert "speaks WebSockets, not SPDY: use kubectl 1.31 or newer, or lws" in body["message"]
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("path", "protocols"),
     [
-        (f"{PODS}/web/exec?command=nothing", V5),
+        (f"{PODS}/web/exec?command=cat&container=side", V5),
         (f"{PODS}/web/exec", V5),
         (f"{PODS}/web/exec?command=cat", ("v3.channel.k8s.io",)),
         (f"{PODS}/web/portforward", V4),
         (f"{PODS}/web/portforward?ports=0", V4),
         (f"{PODS}/web/log", V4),
     ],
-    ids=["program", "no command", "protocol", "no ports", "port", "not a stream"],
+    ids=["container", "no command", "protocol", "no ports", "port", "not a stream"],
 )
 def test_what_cannot_be_upgraded_is_refused_beforehand(path: str, protocols: tuple[str, ...]) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
@@ -216,5 +243,47 @@ def test_a_port_nobody_listens_on_is_told_on_its_error_channel() -> None:
         async with connect(door, f"{PODS}/web/portforward?ports=8080", V4) as socket:
             frames = [await socket.receive_bytes() for _ in range(3)]
             assert frames[2].startswith(b"\x01error forwarding port 8080: ")
+
+    run(scenario)
+
+
+def test_a_port_is_forwarded_over_a_tunnel_whose_frames_are_spread_over_messages() -> None:
+    async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        await writer.drain()
+        writer.close()
+
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async with await asyncio.start_server(shout, "127.0.0.1", 0) as server:
+            node.port = server.sockets[0].getsockname()[1]
+            async with connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
+                assert socket.protocol == TUNNEL[0]
+                headers = {"port": "8080", "requestid": "0"}
+                frames: list[Frame] = [
+                    SynStream(1, headers | {"streamtype": "error"}, fin=True),
+                    SynStream(3, headers | {"streamtype": "data"}),
+                    Data(3, b"hello", fin=True),
+                ]
+                writer = FrameWriter()
+                for byte in b"".join(writer.write(frame) for frame in frames):
+                    await socket.send_bytes(bytes((byte,)))
+                reader, heard = FrameReader(), list[Frame]()
+                while Data(1, b"", fin=True) not in heard:
+                    heard += reader.feed(await socket.receive_bytes())
+                assert heard == [
+                    *(SynReply(1), SynReply(3)),
+                    *(Data(3, b"HELLO"), Data(3, b"", fin=True), Data(1, b"", fin=True)),
+                ]
+
+    run(scenario)
+
+
+def test_a_tunnel_that_breaks_the_protocol_is_closed_with_the_reason() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async with connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
+            await socket.send_bytes(FrameWriter().write(SynStream(2)))
+            assert FrameReader().feed(await socket.receive_bytes()) == [GoAway(0, 1)]
+            end = await socket.receive()
+            assert (end.data, end.extra) == (1002, "stream 2 is opened after stream 0: take odd, rising numbers")
 
     run(scenario)

@@ -71,3 +71,14 @@ def test_a_refused_connection_leaves_no_socket_behind() -> None:
                 await network.connect(HostRunner(), None, unused.getsockname())
 
     asyncio.run(scenario())
+
+
+def test_a_port_nobody_listens_on_is_told_in_words() -> None:
+    async def scenario() -> None:
+        with socket.socket() as bound:
+            bound.bind(("127.0.0.1", 0))
+            with pytest.raises(ConnectionRefusedError) as caught:
+                await network.connect(HostRunner(), None, bound.getsockname())
+        assert caught.value.strerror == "Connection refused"
+
+    asyncio.run(scenario())

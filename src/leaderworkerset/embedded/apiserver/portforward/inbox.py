@@ -1,0 +1,67 @@
+"""What a client sent for a connection and the pod has not taken yet: bounded, so that whoever puts has to wait.
+
+One task puts, another gets.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+LIMIT: Final = 2**20
+"""Bytes, beyond which `put` waits; a last piece may reach over it."""
+
+
+class Inbox:
+    """The bytes on their way to one connection."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._closed = False
+        self._filled = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether `put` would wait."""
+        return not self._room.is_set()
+
+    async def put(self, data: bytes) -> None:
+        """Add bytes, once there is room."""
+        await self._room.wait()
+        if not self._closed:
+            self._pieces.append(data)
+            self._resize(len(data))
+            self._filled.set()
+
+    def end(self) -> None:
+        """Nothing more will be put."""
+        self._ended = True
+        self._filled.set()
+
+    def close(self) -> None:
+        """Forget what is here and whatever is put from now on; whoever gets is at the end."""
+        self._closed = True
+        self._pieces.clear()
+        self.end()
+        self._resize(-self._size)
+
+    async def get(self) -> bytes:
+        """Return the next bytes, none at the end."""
+        await self._filled.wait()
+        if not self._pieces:
+            return b""
+        piece = self._pieces.popleft()
+        self._resize(-len(piece))
+        if not self._pieces and not self._ended:
+            self._filled.clear()
+        return piece
+
+    def _resize(self, delta: int) -> None:
+        self._size += delta
+        if self._size < LIMIT:
+            self._room.set()
+        else:
+            self._room.clear()

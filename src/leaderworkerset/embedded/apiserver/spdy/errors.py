@@ -1,0 +1,5 @@
+"""What can go wrong with a peer that speaks SPDY."""
+
+
+class ProtocolError(Exception):
+    """The peer sent what the protocol forbids, or more than is taken; the connection cannot go on."""
