@@ -5,12 +5,15 @@ Both are reached over HTTP by the same client, have the same nodes, and run the 
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import NODES as NODE_RESOURCE
+from leaderworkerset.api.resources import PODS
 from leaderworkerset.cli import lwsmanager
 from leaderworkerset.kube import kubeconfig
 from leaderworkerset.kube.client import Client
@@ -46,9 +49,38 @@ class Cluster(Protocol):
         """Let the only container of a running pod, whose own policy is Never, end with 1: the pod has Failed."""
         ...
 
+    def hung_node(self, client: Client, name: str) -> AbstractAsyncContextManager[None]:
+        """Let a node say that it is not Ready, and end none of its pods, until the context is left."""
+        ...
+
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Have so many volumes that claims of this class may be bound to."""
         ...
+
+
+@asynccontextmanager
+async def deleted_node(client: Client, name: str) -> AsyncIterator[None]:
+    """Delete a node, and make it again, without its pods, when the context is left."""
+    key = ObjectKey("", name)
+    node = await client.get(NODE_RESOURCE, key)
+    await client.delete(NODE_RESOURCE, key)
+    try:
+        yield
+    finally:
+        kept = {field: value for field, value in meta.metadata(node).items() if field in {"labels", "annotations"}}
+        spec = {field: value for field, value in meta.spec(node).items() if field != "taints"}
+        await client.create(NODE_RESOURCE, node | {"metadata": kept | {"name": name}, "spec": spec})
+
+
+async def report_ready(client: Client, name: str, status: str) -> None:
+    """Let a node say whether it is Ready."""
+    patch = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Tests"}]}}
+    await client.patch(NODE_RESOURCE, ObjectKey("", name), patch, kind="strategic", subresource="status")
+
+
+async def pods_on(client: Client, node: str) -> list[JSONObject]:
+    """Return the pods of a node."""
+    return (await client.list(PODS, field_selector=f"spec.nodeName={node}")).items
 
 
 def transport(cluster: Cluster, user_agent: str) -> HTTPTransport:

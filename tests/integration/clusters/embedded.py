@@ -18,7 +18,7 @@ from leaderworkerset.embedded.kubelet.runner import Exit
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 
-from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE
+from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
 
 LABELS = (
     parse_label(f"{RACK}=r{{i//{NODES_PER_RACK}}}"),
@@ -44,6 +44,18 @@ class EmbeddedCluster:
     async def fail_pod(self, client: Client, pod: JSONObject) -> None:
         """End the modelled process; the kubelet does not start it again."""
         self._end_container(pod)
+
+    @asynccontextmanager
+    async def hung_node(self, client: Client, name: str) -> AsyncIterator[None]:
+        """Let the processes there ignore every signal, as on a machine whose disk has gone."""
+        there = {meta.uid(pod) for pod in await pods_on(client, name)}
+        self.runner.hung |= there
+        await report_ready(client, name, "False")
+        try:
+            yield
+        finally:
+            self.runner.hung -= there
+            await report_ready(client, name, "True")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Have the class; the embedded binder makes a directory for every claim of it."""

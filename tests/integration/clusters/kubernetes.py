@@ -1,12 +1,14 @@
 """A real control plane for tests, with nodes that kwok plays."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.crd import leaderworkerset_crd
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     LEADERWORKERSETS,
@@ -20,7 +22,10 @@ from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Informer
 from leaderworkerset.kube.requests import Selection
 
-from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, transport
+from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready, transport
+
+HUNG = "tests.example.com/hung"
+"""The annotation of nodes and pods that kwok does not play any more."""
 
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 
@@ -57,10 +62,28 @@ class KubernetesCluster:
         unready = [{"type": one, "status": "False", "reason": "PodFailed"} for one in ("Ready", "ContainersReady")]
         await _report(client, pod, {"phase": "Failed", "conditions": unready, "containerStatuses": [failed]})
 
+    @asynccontextmanager
+    async def hung_node(self, client: Client, name: str) -> AsyncIterator[None]:
+        """Let kwok leave the node and its pods alone (`stages.yaml`)."""
+        key = ObjectKey("", name)
+        for pod in await pods_on(client, name):
+            await client.patch(PODS, meta.key(pod), annotated(HUNG, "true"), kind="merge")
+        await client.patch(NODE_RESOURCE, key, annotated(HUNG, "true"), kind="merge")
+        await report_ready(client, name, "False")
+        try:
+            yield
+        finally:
+            await client.patch(NODE_RESOURCE, key, annotated(HUNG, None), kind="merge")
+
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Create the volumes that an administrator would create."""
         for number in range(count):
             await client.create(PERSISTENT_VOLUMES, build_volume(f"{prefix}-{number}", storage_class))
+
+
+def annotated(name: str, value: str | None) -> JSONObject:
+    """Return the patch that sets an annotation, or takes it off."""
+    return {"metadata": {"annotations": {name: value}}}
 
 
 async def _report(client: Client, pod: JSONObject, status: JSONObject) -> None:

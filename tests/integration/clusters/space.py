@@ -14,6 +14,7 @@ from leaderworkerset.api.resources import (
     EVENTS,
     LEADERWORKERSETS,
     NAMESPACES,
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     SERVICES,
@@ -193,6 +194,15 @@ class Space:
     async def fail_pod(self, pod: str) -> None:
         """Let the only container of a running pod, whose own policy is Never, end with 1."""
         await self.cluster.fail_pod(self.client, await self.get(PODS, pod))
+
+    async def cordon(self, node: str, *, unschedulable: bool = True) -> None:
+        """Keep new pods off a node, or let them come again."""
+        spec = {"spec": {"unschedulable": unschedulable}}
+        await self.client.patch(NODES, ObjectKey("", node), spec, kind="merge")
+
+    async def force(self, pod: str) -> None:
+        """Remove a pod without waiting for its node, as `kubectl delete --force` does."""
+        await self.client.delete(PODS, self.key(pod), grace_period=0)
 
     async def release(self, *pods: str) -> None:
         """Let gated pods become ready."""

@@ -1,31 +1,32 @@
 """Who was recreated: what the tests of failures look for."""
 
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LIMIT, Space
 from tests.integration.clusters.state import State, assert_settled
 
 from leaderworkerset.api import labels, meta
 
 
-def created_leaders(space: Space) -> list[str]:
-    """Return the names of the leader pods that were created, once per creation."""
+def created_leaders(space: Space, name: str = "web") -> list[str]:
+    """Return the names of the leader pods of a set that were created, once per creation."""
+    wanted = {labels.NAME: name, labels.WORKER_INDEX: "0"}
     return [
         meta.name(change.object)
         for change in space.changes
-        if change.old is None and meta.labels(change.object).get(labels.WORKER_INDEX) == "0"
+        if change.old is None and wanted.items() <= meta.labels(change.object).items()
     ]
 
 
-async def replaced(space: Space, before: State, *names: str) -> State:
+async def replaced(space: Space, before: State, *names: str, name: str = "web", limit: float = LIMIT) -> State:
     """Wait until the set is at rest and exactly these pods are others than before; return the state."""
-    old = before.uids("web")
+    old = before.uids(name)
 
     def are_replaced(state: State) -> None:
-        assert_settled(state, "web")
-        assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
+        assert_settled(state, name)
+        assert {pod for pod, uid in state.uids(name).items() if old.get(pod) != uid} == set(names)
 
-    return await space.until(are_replaced)
+    return await space.until(are_replaced, limit=limit)
 
 
-def assert_notes(state: State, notes: list[str]) -> None:
+def assert_notes(state: State, notes: list[str], name: str = "web") -> None:
     """These recreations were told, each once."""
-    assert sorted(state.notes("RecreateGroup")) == sorted(notes)
+    assert sorted(state.notes("RecreateGroup", name)) == sorted(notes)

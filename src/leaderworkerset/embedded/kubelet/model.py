@@ -63,13 +63,17 @@ class Process:
 
 
 class ModelRunner:
-    """Implements `ProcessRunner` under the running loop's time. `processes` shows what runs, by container id."""
+    """Implements `ProcessRunner` under the running loop's time. `processes` shows what runs, by container id.
+
+    The processes of sandboxes in `hung` hear no signal; they end with their sandbox only.
+    """
 
     def __init__(self, script: Script = run_forever, *, network: Network = "isolated") -> None:
         self.processes: dict[str, Process] = {}
         self.sandboxes: dict[str, SandboxSpec] = {}
         self.addresses: dict[str, str] = {}
         self.signals: list[tuple[str, int]] = []
+        self.hung: set[str] = set()
         self._script = script
         self._network: Network = network
         self._pids = itertools.count(1000)
@@ -132,7 +136,7 @@ class ModelRunner:
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:  # noqa: ARG002 - one process each
         """Let a process end at once, or when its program says so."""
         process = self.processes.get(container_id)
-        if process is None:
+        if process is None or process.spec.sandbox_id in self.hung:
             return
         self.signals.append((container_id, signal))
         if signal == signals.SIGKILL:
