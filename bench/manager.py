@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import structlog
 from bench.record import machine, report
 from tests.controlplane import build
 from tests.controlplane.audit import WRITES, Audit
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     options = parser.parse_args()
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     print(json.dumps(machine()), flush=True)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -87,7 +89,7 @@ async def at_rest(world: World, seconds: float) -> None:
         leaderworkersets=GROUPS,
         writes=sum(world.writes(mark).values()),
         lease_renewals=world.renewals(mark),
-        reads=sum(event["verb"] not in WRITES for event in world.audit.events(mark)),
+        reads=len({event["auditID"] for event in world.audit.events(mark) if event["verb"] not in WRITES}),
         objects_changed=len(set((await space.versions()).items()) ^ set(versions.items())),
         mebibytes=round(world.replicas[0].resident_mebibytes(), 1),
     )
