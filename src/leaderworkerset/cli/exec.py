@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import shutil
+import os
 import signal
 import sys
 import termios
@@ -45,23 +45,28 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
             query += [("stdin", "true")] if flags["passes_input"] else []
             query += [("tty", "true")] if flags["terminal"] else [("stderr", "true")]
             with raw_terminal() if has_terminal else contextlib.nullcontext():
-                return await converse(session, pod, tuple(query), passes_input=flags["passes_input"])
+                return await converse(
+                    session, pod, tuple(query), passes_input=flags["passes_input"], has_terminal=has_terminal
+                )
 
     return asyncio.run(act())
 
 
-async def converse(session: Session, pod: JSONObject, query: tuple[tuple[str, str], ...], *, passes_input: bool) -> int:
+async def converse(
+    session: Session, pod: JSONObject, query: tuple[tuple[str, str], ...], *, passes_input: bool, has_terminal: bool
+) -> int:
     """Pass bytes both ways until the command has ended; return its exit code."""
     path = PODS.path(meta.namespace(pod), meta.name(pod), "exec")
     async with session.channels(path, query, channels.EXEC_PROTOCOL) as streams:
-        sender = asyncio.create_task(send_input(streams)) if passes_input else None
-        resizing = resize_with_window(streams) if ("tty", "true") in query else contextlib.nullcontext()
-        try:
-            with resizing:
+        with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
+            if has_terminal:
+                await tell_size(streams)  # before the first key, whose answer may depend on it
+            sender = asyncio.create_task(send_input(streams)) if passes_input else None
+            try:
                 return await receive_output(streams)
-        finally:
-            if sender:
-                sender.cancel()
+            finally:
+                if sender:
+                    sender.cancel()
 
 
 async def receive_output(streams: Channels) -> int:
@@ -103,20 +108,23 @@ def raw_terminal() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
+async def tell_size(streams: Channels) -> None:
+    """Tell the command the size of the terminal that standard input is (what COLUMNS says may be of another one)."""
+    size = os.get_terminal_size(sys.stdin.fileno())
+    await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
+
+
 @contextmanager
 def resize_with_window(streams: Channels) -> Iterator[None]:
-    """Tell the command the size of the terminal, now and whenever it changes."""
+    """Tell the command the size of the terminal whenever it changes."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
     def tell() -> None:
-        size = shutil.get_terminal_size()
-        body = msgspec.json.encode({"Width": size.columns, "Height": size.lines})
-        task = loop.create_task(streams.send(channels.RESIZE, body))
+        task = loop.create_task(tell_size(streams))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    tell()
     loop.add_signal_handler(signal.SIGWINCH, tell)
     try:
         yield
