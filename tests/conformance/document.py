@@ -39,7 +39,7 @@ TAIL = """
 | `kubectl attach`, `kubectl debug` | 501, with the name of what is not served |
 | `kubectl create` of a kind that is not read in protobuf (Deployment, Job, Role …) | 415 or 404 |
 | `kubectl top` | there is no metrics API |
-| `kubectl explain` | fields and types, without descriptions |
+| `kubectl explain` | LeaderWorkerSets and kinds of CRDs in the words of their definitions; of built-in kinds and their types one line, and fields without descriptions |
 """
 
 

@@ -30,6 +30,50 @@ def test_fields_are_explained(cluster: Place, path: str, expected: str) -> None:
     assert expected in cluster.run("explain", path)
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (
+            "pod",
+            [
+                "A Pod is a group of containers that are started together",
+                "ELSEWHERE",
+                "spec\t<PodSpec>",
+                "What is wanted.",
+            ],
+        ),
+        ("pod.spec.containers", ["Container of the Kubernetes API.", "ELSEWHERE", "ports\t<[]ContainerPort>"]),
+        ("sts.spec.template", ["What is wanted.", "PodTemplateSpec of the Kubernetes API.", "ELSEWHERE"]),
+        ("svc.spec.ports", ["targetPort\t<IntOrString>", "ELSEWHERE"]),
+    ],
+)
+def test_the_embedded_cluster_says_where_built_in_kinds_are_described(
+    cluster: Place, path: str, told: list[str]
+) -> None:
+    if cluster.name != "embedded":
+        pytest.skip("kube-apiserver describes them itself")
+    elsewhere = (
+        "does not describe its fields; they are described at https://kubernetes.io/docs/reference/kubernetes-api/"
+    )
+    text = " ".join(cluster.run("explain", path).split())
+    for words in told:
+        assert " ".join(words.replace("ELSEWHERE", elsewhere).split()) in text
+
+
+def test_leaderworkersets_are_described(cluster: Place) -> None:
+    """On Kubernetes they are after `lws install --crd=full`, which its own test shows."""
+    if cluster.name != "embedded":
+        pytest.skip("the definition is installed without descriptions")
+    assert "A LeaderWorkerSet runs groups of pods" in cluster.run("explain", "lws")
+    spec = cluster.run("explain", "lws.spec")
+    assert "How many groups of one leader and its workers shall run. Defaults to 1." in spec
+    assert "enum: LeaderCreated, LeaderReady" in spec
+    assert "<no description>" not in spec
+    for path in ("leaderWorkerTemplate", "rolloutStrategy.rollingUpdateConfiguration", "networkConfig"):
+        assert "<no description>" not in cluster.run("explain", f"lws.spec.{path}")
+    assert "<no description>" not in cluster.run("explain", "lws.status")
+
+
 def test_the_administrator_may_do_anything(cluster: Place) -> None:
     assert cluster.run("auth", "can-i", "create", "pods").strip() == "yes"
     assert cluster.run("auth", "can-i", "delete", "lws").strip() == "yes"

@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import msgspec
-
-from leaderworkerset.api import descriptions, meta
-from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import (
     CLUSTER_ROLE_BINDINGS,
@@ -20,7 +17,7 @@ from leaderworkerset.api.resources import (
     NAMESPACES,
     Resource,
 )
-from leaderworkerset.cli import serverside
+from leaderworkerset.cli import definition, serverside
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.target import Target
@@ -29,7 +26,6 @@ from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import APIError, Invalid, NotFound
 from leaderworkerset.kube.requests import Selection
-from leaderworkerset.kube.transport import Request
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
@@ -102,8 +98,7 @@ class Installer:
 
     async def full_definition(self) -> JSONObject:
         """Return the definition with descriptions in the words of this cluster."""
-        response = await self._client.send(Request("GET", descriptions.DOCUMENT_PATH))
-        return descriptions.described(leaderworkerset_crd(), msgspec.json.decode(response.body))
+        return await definition.full_definition(self._client)
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
         """Leave out the namespace where somebody else made it: it keeps its labels."""

@@ -12,6 +12,7 @@ from typing import Final
 import leaderworkerset
 from leaderworkerset.cli import logging, lwsmanager
 from leaderworkerset.cli.clusteroptions import ClusterOptions
+from leaderworkerset.cli.definition import full_definition
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.places import Place
 from leaderworkerset.cli.target import OpenChannels
@@ -67,7 +68,7 @@ async def local_cluster(
             try:
                 progress("starting webhooks, controllers and kubelet")
                 async with (
-                    lwsmanager.webhooks(client, clock),
+                    lwsmanager.webhooks(client, clock, await full_definition(client)),
                     embedded.working(cluster) as granted,
                     lwsmanager.controllers(client, clock),
                 ):

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -25,14 +26,17 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 @asynccontextmanager
-async def webhooks(client: Client, clock: Clock) -> AsyncIterator[None]:
-    """Serve admission on a loopback port, and tell the API server of it and of the kind LeaderWorkerSet."""
+async def webhooks(client: Client, clock: Clock, definition: JSONObject | None = None) -> AsyncIterator[None]:
+    """Serve admission on a loopback port, and tell the API server of it and of the kind LeaderWorkerSet.
+
+    Without a `definition` the kind is defined without descriptions.
+    """
     authority = certificates.create_authority(clock.now())
     certificate = certificates.issue(authority, [LOOPBACK, "localhost"], clock.now())
     async with WebhookServer(LOOPBACK, 0, certificate.chain) as server:
         at = configurations.at_url(server.url, authority.certificate)
         for resource, obj in (
-            (CUSTOM_RESOURCE_DEFINITIONS, leaderworkerset_crd()),
+            (CUSTOM_RESOURCE_DEFINITIONS, definition or leaderworkerset_crd()),
             (MUTATING_WEBHOOK_CONFIGURATIONS, configurations.mutating_configuration(at)),
             (VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.validating_configuration(at)),
         ):

@@ -31,9 +31,10 @@ def kind_from_crd(crd: JSONObject) -> Kind:
     named = spec["names"]
     resource = Resource(spec["group"], version["name"], named["plural"], named["kind"], spec["scope"] == "Namespaced")
     subresources = version.get("subresources") or {}
+    published = version["schema"]["openAPIV3Schema"]
     custom = CustomKind(
         resource=resource,
-        structural=Structural(version["schema"]["openAPIV3Schema"]),
+        structural=Structural(published),
         has_status="status" in subresources,
         scale=_scale(subresources.get("scale")),
     )
@@ -52,6 +53,7 @@ def kind_from_crd(crd: JSONObject) -> Kind:
         categories=tuple(named.get("categories") or ()),
         has_status=custom.has_status,
         scale=custom.scale,
+        published=published,
     )
 
 

@@ -29,7 +29,7 @@ class Schema:
     of a list. `list_type` and `keys` tell how items are told apart: `map` by `keys`, `set` by value, `atomic` not at
     all. `atomic` on an object means it is replaced and owned as a whole. `patch_merge` tells whether the strategic
     merge patch merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is what an absent
-    field counts as where it is a list key (`protocol` of a port).
+    field counts as where it is a list key (`protocol` of a port). `name` is that of an object's type, where it has one.
     """
 
     type: Literal["object", "array", "string", "integer", "number", "boolean", "int-or-string", "any"]
@@ -42,6 +42,7 @@ class Schema:
     patch_merge: bool = False
     patch_key: str = ""
     default: JSON = None
+    name: str = ""
 
 
 class UndecodableError(Exception):
@@ -93,7 +94,8 @@ class Kind:
     new, old)` returns all faults. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
     validation. `cells(object, now)` fills one table row. `blank` is what an object of the kind has before anyone sets
     anything: field ownership on create is counted against it. `lazily_owned` objects carry no managedFields until they
-    are applied for the first time: they are written by programs all the time, and would be twice as large.
+    are applied for the first time: they are written by programs all the time, and would be twice as large. `description`
+    says what the kind is; `published` is the OpenAPI schema of a kind that brings its own, with its own words.
     """
 
     resource: Resource
@@ -111,3 +113,5 @@ class Kind:
     blank: JSONObject = field(default_factory=dict)
     alias: Alias | None = None
     lazily_owned: bool = False
+    description: str = ""
+    published: JSONObject | None = None

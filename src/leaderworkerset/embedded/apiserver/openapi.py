@@ -1,4 +1,4 @@
-"""OpenAPI v3 documents, one per group and version, made from the schemas of the kinds.
+"""OpenAPI v3 documents, one per group and version.
 
 Enough for kubectl: `explain` reads the schemas; `apply` and `create` look whether PATCH takes `fieldValidation`.
 """
@@ -6,8 +6,8 @@ Enough for kubectl: `explain` reads the schemas; `apply` and `create` look wheth
 from typing import Final
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import refusal
-from leaderworkerset.embedded.apiserver.kind import Schema
+from leaderworkerset.embedded.apiserver import openapi_schemas, refusal
+from leaderworkerset.embedded.apiserver.openapi_schemas import component, identity
 from leaderworkerset.embedded.apiserver.registry import Registry, Served
 
 ROOT: Final = "/openapi/v3"
@@ -19,19 +19,6 @@ WRITE_PARAMETERS: Final = [
 COLLECTION: Final = {"get": "list", "post": "post", "delete": "deletecollection"}
 OBJECT: Final = {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}
 """The methods of a path, and the actions that `x-kubernetes-action` calls them."""
-
-METADATA: Final[JSONObject] = {
-    "type": "object",
-    "description": "Standard object metadata.",
-    "properties": {
-        **{name: {"type": "string"} for name in ("name", "generateName", "namespace", "uid", "resourceVersion")},
-        **{name: {"type": "string", "format": "date-time"} for name in ("creationTimestamp", "deletionTimestamp")},
-        **{name: {"type": "integer", "format": "int64"} for name in ("generation", "deletionGracePeriodSeconds")},
-        **{name: {"type": "object", "additionalProperties": {"type": "string"}} for name in ("labels", "annotations")},
-        "finalizers": {"type": "array", "items": {"type": "string"}},
-        **{name: {"type": "array", "items": {"type": "object"}} for name in ("ownerReferences", "managedFields")},
-    },
-}
 
 
 def index(registry: Registry) -> JSONObject:
@@ -52,7 +39,7 @@ def document(registry: Registry, name: str) -> JSONObject:
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "embedded"},
         "paths": paths,
-        "components": {"schemas": {component(served): _component(served) for served in members}},
+        "components": {"schemas": openapi_schemas.components(members)},
     }
 
 
@@ -60,16 +47,6 @@ def _name(served: Served) -> str:
     """Return the name of the document a kind is in."""
     resource = served.resource
     return f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
-
-
-def component(served: Served) -> str:
-    """Return the name of a kind's schema.
-
-    The group's words stand in reverse order, as in the documents of kube-apiserver: `io.k8s.events.v1.Event`.
-    """
-    resource = served.resource
-    words = resource.group.split(".") if "." in resource.group else [resource.group or "core", "api", "k8s", "io"]
-    return ".".join([*reversed(words), resource.version, resource.kind])
 
 
 def _paths(served: Served) -> JSONObject:
@@ -89,43 +66,5 @@ def _operation(served: Served, action: str) -> JSONObject:
         "parameters": WRITE_PARAMETERS if action in {"post", "put", "patch"} else [],
         "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": reference}}}},
         "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": _identity(served),
+        "x-kubernetes-group-version-kind": identity(served),
     }
-
-
-def _component(served: Served) -> JSONObject:
-    described = schema(served.kind.schema)
-    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, **described.get("properties", {})}
-    return {
-        **described,
-        "properties": properties | {"metadata": METADATA},
-        "x-kubernetes-group-version-kind": [_identity(served)],
-    }
-
-
-def _identity(served: Served) -> JSONObject:
-    resource = served.resource
-    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
-
-
-def schema(shape: Schema) -> JSONObject:
-    """Return the OpenAPI schema of a shape.
-
-    >>> schema(Schema("array", items=Schema("string"), list_type="set"))
-    {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'set'}
-    """
-    match shape.type:
-        case "any":
-            return {"x-kubernetes-preserve-unknown-fields": True}
-        case "int-or-string":
-            return {"x-kubernetes-int-or-string": True}
-        case "array":
-            keys = {"x-kubernetes-list-map-keys": list(shape.keys)} if shape.keys else {}
-            items = schema(shape.items) if shape.items else {}
-            return {"type": "array", "items": items, "x-kubernetes-list-type": shape.list_type, **keys}
-        case "object" if shape.fields is not None:
-            return {"type": "object", "properties": {name: schema(one) for name, one in shape.fields.items()}}
-        case "object" if shape.values is not None:
-            return {"type": "object", "additionalProperties": schema(shape.values)}
-        case plain:
-            return {"type": plain}

@@ -25,7 +25,7 @@ SCALARS = {
 def of_struct(struct: str) -> Schema:
     """Return the schema of a struct."""
     fields = {name: _of_field(f"{struct}.{name}", field) for name, field in types.fields(struct).items()}
-    return Schema("object", fields=fields, atomic=struct in lists.ATOMIC_TYPES)
+    return Schema("object", fields=fields, atomic=struct in lists.ATOMIC_TYPES, name=struct)
 
 
 def _of_field(path: str, field: GoField) -> Schema:

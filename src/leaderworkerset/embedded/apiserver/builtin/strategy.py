@@ -13,7 +13,7 @@ from leaderworkerset.api import names
 from leaderworkerset.api.field import FieldError
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
-from leaderworkerset.embedded.apiserver.builtin import columns, object_meta, schemas, typed
+from leaderworkerset.embedded.apiserver.builtin import columns, descriptions, object_meta, schemas, typed
 from leaderworkerset.embedded.apiserver.builtin.object_meta import NameRule
 from leaderworkerset.embedded.apiserver.kind import Alias, Kind, Operation, ScalePaths
 from leaderworkerset.embedded.apiserver.unknown import unknown_fields
@@ -86,6 +86,7 @@ class Strategy:
             blank=typed.blank(self.struct),
             alias=self.alias,
             lazily_owned=self.lazily_owned,
+            description=descriptions.KINDS[self.resource.kind],
         )
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
