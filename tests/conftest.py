@@ -32,7 +32,8 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let those tests that share a cluster run one after the other, where several processes run tests (`-n`)."""
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item.nodeid)))
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(group_of(item.nodeid)))
 
 
 def pytest_xdist_auto_num_workers() -> int:

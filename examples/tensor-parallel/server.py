@@ -63,6 +63,10 @@ class Group:
                 self.workers[rank] = connection
                 print(f"rank {rank} is here, {len(self.workers) + 1} of {self.size}", flush=True)
 
+    def is_whole(self) -> bool:
+        """Tell whether every worker is connected: without one of them every answer would be wrong."""
+        return len(self.workers) == self.size - 1
+
     def compute(self, step: int, state: Matrix) -> Matrix:
         """Scatter the state, compute the own part, add up the others'."""
         for connection in self.workers.values():
@@ -78,10 +82,12 @@ def serve_http(group: Group) -> None:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            ready = len(group.workers) == group.size - 1
-            self.reply(200 if ready else 503, {"ready": ready})
+            self.reply(200 if group.is_whole() else 503, {"ready": group.is_whole()})
 
         def do_POST(self) -> None:
+            if not group.is_whole():
+                self.reply(503, {"error": f"{len(group.workers) + 1} of {group.size} ranks are here: ask again later"})
+                return
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with group.lock:
                 tokens, scores = generate(request["prompt"].encode(), int(request["tokens"]), group.compute)

@@ -115,6 +115,7 @@ def test_priorities_are_resolved(same: CheckSame) -> None:
         await session.create(PODS, pod("two", priorityClassName="pods-high", priority=5))
         await session.create(PODS, pod("three", priorityClassName="pods-high", preemptionPolicy="PreemptLowerPriority"))
         await session.create(PRIORITY_CLASSES, named("pods-default", value=7, globalDefault=True))
+        await session.await_known(PODS, pod("four"), lambda found: found["spec"].get("priority") == 7)
         await session.create(PODS, pod("four"))
         await session.delete(PRIORITY_CLASSES, "pods-default")
         await session.delete(PRIORITY_CLASSES, "pods-high")

@@ -4,8 +4,9 @@ What differs by nature is replaced: UIDs by `uid-1`, `uid-2` in the order they a
 moments, continue tokens and generated suffixes by a word.
 """
 
+import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ VERSION: Final = re.compile(r"('resourceVersion': ')(\d+)")
 RECORD: Final = re.compile(r"(?<=ResourceVersion in record \()\d+")
 AGE: Final = re.compile(r"\d+s")
 WATCH_SECONDS: Final = 5
+PATIENCE: Final = 20.0
 USER_AGENT: Final = "conformance/1"
 
 
@@ -81,6 +83,13 @@ class Session:
     async def create(self, resource: Resource, obj: JSONObject, **query: Any) -> Any:
         """Create an object."""
         return await self.send("POST", self.path(resource), identified(resource, obj), **query)
+
+    async def await_known(self, resource: Resource, obj: JSONObject, shows: Callable[[Any], bool]) -> None:
+        """Wait until admission, which reads caches, knows what was written: a dry creation, not written down, shows it."""
+        rehearsal = Session(self.transport, self.namespace)
+        async with asyncio.timeout(PATIENCE):
+            while not shows(await rehearsal.create(resource, obj, dryRun="All")):  # noqa: ASYNC110 - nothing tells when
+                await asyncio.sleep(0.02)
 
     async def get(self, resource: Resource, name: str = "", *, accept: str = "application/json", **query: Any) -> Any:
         """Read an object or a collection."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.kubelet.harness import Cluster, cluster, container, is_over, object_of, pod, status_of
+from tests.integration.kubelet.harness import PATIENCE, Cluster, cluster, container, is_over, object_of, pod, status_of
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import ObjectKey
@@ -143,10 +143,10 @@ def test_a_process_killed_from_outside_is_restarted_and_then_held_back(tmp_path:
     async def scenario() -> None:
         async with cluster(tmp_path) as it:
             await it.start(pod())
-            os.kill(pids("sleep 1000")[0], signal.SIGKILL)
+            os.kill(await process("sleep 1000"), signal.SIGKILL)
             found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
             assert status_of(found)["lastState"]["terminated"]["exitCode"] == 137
-            os.kill(pids("sleep 1000")[0], signal.SIGKILL)
+            os.kill(await process("sleep 1000"), signal.SIGKILL)
             await it.until(lambda found: is_waiting(found, "CrashLoopBackOff"))
 
     asyncio.run(scenario())
@@ -156,6 +156,14 @@ def is_waiting(found: Any, reason: str) -> bool:
     """Tell whether the container waits for this reason."""
     waiting = status_of(found)["state"].get("waiting") or {}
     return bool(waiting.get("reason") == reason)
+
+
+async def process(command: str) -> int:
+    """Wait until a process of this test's pods has this command line: a shell needs a moment before it becomes it."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := pids(command)):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.01)
+    return found[0]
 
 
 def pids(command: str) -> list[int]:
