@@ -14,7 +14,7 @@ The embedded cluster is held to Kubernetes 1.36 by tests that speak to both and 
 |---|---|---|
 | API server | kube-apiserver | the same requests to both: status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, the order of watch events; picked by hand, and generated |
 | StatefulSet controller, garbage collector | kube-controller-manager | the same scenarios on both: all objects when they are at rest, and the order of pods where it is fixed |
-| both, by `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, exec, port-forward on the embedded cluster only |
+| both, by `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, attach, exec, port-forward on the embedded cluster only |
 
 What no server could say alike is replaced before: UIDs, resourceVersions (by their rank), moments, ages, continue tokens,
 generated suffixes. Causes are compared without their order.
@@ -36,7 +36,8 @@ TAIL = """
 | asked for | answer |
 |---|---|
 | `kubectl port-forward` | served over WebSockets, as kubectl speaks since 1.31; of a Service the port itself is reached, not its `targetPort` |
-| `kubectl attach`, `kubectl debug` | 501, with the name of what is not served |
+| `kubectl attach` | whole lines of output from then on; no standard input, as containers have none here |
+| `kubectl debug` | 501, with the name of what is not served |
 | `kubectl create` of a kind that is not read in protobuf (Deployment, Job, Role …) | 415 or 404 |
 | `kubectl top` | there is no metrics API |
 | `kubectl explain` | LeaderWorkerSets and kinds of CRDs in the words of their definitions; of built-in kinds and their types one line, and fields without descriptions |

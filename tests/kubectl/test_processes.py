@@ -37,10 +37,25 @@ def test_commands_run_inside(talker: Place) -> None:
     assert 'exec: "absent": executable file not found' in talker.run("exec", "talker", "--", "absent", code=1)
 
 
+def test_output_is_seen_from_now_on_until_the_container_ends(talker: Place) -> None:
+    script = "while :; do echo tick; echo tock >&2; sleep 0.2; done"
+    ticking = {"name": "main", "image": "app:1", "command": ["sh", "-c", script]}
+    spec = {"terminationGracePeriodSeconds": 0, "containers": [ticking]}
+    talker.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "clock"}, "spec": spec})
+    talker.run("wait", "--for=condition=Ready", "pod/clock", "--timeout=30s")
+    attached = talker.start("attach", "clock")
+    assert attached.stdout is not None
+    lines = iter(attached.stdout.readline, "")
+    assert {"tick\n", "tock\n"} <= {next(lines) for _ in range(8)}
+    talker.run("delete", "pod", "clock", "--now")
+    attached.communicate(timeout=20)
+    assert attached.returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("attach", "talker"), "the embedded cluster does not serve pods/attach"),
+        (("attach", "-i", "talker"), "containers have no standard input here"),
         (("debug", "talker", "--image=x"), "the embedded cluster does not serve pods/ephemeralcontainers"),
         (("top", "pods"), "Metrics API not available"),
         (("create", "deployment", "x", "--image=y"), "the server could not find the requested resource"),

@@ -35,6 +35,7 @@ class Subresource:
 
 
 POD_SUBRESOURCES: Final = (
+    Subresource("attach", "PodAttachOptions", ("create", "get")),
     Subresource("binding", "Binding", ("create",)),
     Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
     Subresource("exec", "PodExecOptions", ("create", "get")),

@@ -1,7 +1,7 @@
 """The front door: the API server on a loopback port, over HTTP or HTTPS.
 
 In: connections of clients that pass the `guard`. Out: the answers of `ApiServer.handle`; watches and logs are streamed
-in chunks, `/exec` and `/portforward` are spoken over WebSockets (`podstreams.py`).
+in chunks, `/attach`, `/exec` and `/portforward` are spoken over WebSockets (`podstreams.py`).
 
 kubectl and client-go send bearer tokens over HTTPS only; give an `ssl_context` (`certificate.py`) to serve them.
 """
@@ -98,10 +98,10 @@ class HttpServer:
     async def _upgrade(self, request: web.BaseRequest, asked: Request) -> web.StreamResponse:
         try:
             call = self._api.call(asked, self._user)
-            if call.subresource not in {"exec", "portforward"}:
+            if call.subresource not in podstreams.SERVED:
                 raise refusal.bad_request(f"{asked.path} cannot be spoken over a WebSocket")
             routes.require_served(call)
-            return await podstreams.serve(self._api.backend, call, request)
+            return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
         except Refusal as refused:
             return _refuse(refused)
         except StoreError as error:

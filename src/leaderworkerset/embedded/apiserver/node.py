@@ -1,11 +1,13 @@
-"""The seam between the API server and the kubelet: what pod `/log`, `/exec` and `/portforward` need of a node."""
+"""The seam between the API server and the kubelet: what `/log`, `/attach`, `/exec` and `/portforward` need of a node."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from leaderworkerset.api.meta import JSONObject
+
+Stream: TypeAlias = Literal["stdout", "stderr"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,10 @@ class Node(Protocol):
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield pieces of the log, to its end or, when following, to the container's end."""
+        ...
+
+    def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+        """Yield what a running container writes from now on, to its end."""
         ...
 
     async def exec(

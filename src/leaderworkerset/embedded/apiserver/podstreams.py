@@ -1,4 +1,4 @@
-"""`/exec` and `/portforward`: a pod's commands and ports over WebSockets (not SPDY).
+"""`/attach`, `/exec` and `/portforward`: a pod's output, commands and ports over WebSockets (not SPDY).
 
 In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status.
 Afterwards faults, also those of the node, travel on the error channels: kubectl would take a refusal for a server that
@@ -6,8 +6,10 @@ does not know WebSockets, and try SPDY.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias, cast
 
 import aiohttp
 import msgspec
@@ -16,22 +18,46 @@ from aiohttp import web
 from leaderworkerset.embedded.apiserver import channels, containers, refusal, sockets
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.node import ExecSession, NodeError
+from leaderworkerset.embedded.apiserver.node import ExecSession, NodeError, Stream
 from leaderworkerset.embedded.apiserver.portforward import channelled, tunnel
 from leaderworkerset.embedded.apiserver.portforward.link import Dial
 
 LINGER: Final = 1.0
 """Seconds to read on when a command has ended and something it left behind holds its output open."""
 
+NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
+
 REASON_LIMIT: Final = 123
 """Bytes that fit into the frame that closes a WebSocket."""
 
 
-async def serve(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
-    """Serve `/exec` or `/portforward`."""
-    if call.subresource == "exec":
-        return await _exec(backend, call, request)
-    return await _forward_ports(backend, call, request)
+async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
+    pod = containers.running_pod(backend, call)
+    container = containers.container_of(pod, call.query.get("container", ""))
+    node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
+    socket = await sockets.upgrade(request, protocol)
+    if call.flag("stdin"):
+        await _close(socket, channels.failure(NO_INPUT))
+        return socket
+    async with asyncio.TaskGroup() as tasks:
+        showing = tasks.create_task(_show(socket, node.attach(pod, container), merged=call.flag("tty")))
+        async for _ in sockets.receive(socket):
+            continue  # sizes of a terminal, which there is none
+        showing.cancel()
+    return socket
+
+
+async def _show(socket: web.WebSocketResponse, output: AsyncIterator[tuple[Stream, bytes]], *, merged: bool) -> None:
+    """Send what a container writes, to its end."""
+    status = channels.exit_status(0)
+    async with aclosing(cast("AsyncGenerator[tuple[Stream, bytes], None]", output)) as pieces:
+        try:
+            async for stream, data in pieces:
+                channel = channels.STDERR if stream == "stderr" and not merged else channels.STDOUT
+                await sockets.send(socket, channels.frame(channel, data))
+        except NodeError as error:
+            status = channels.failure(str(error))
+    await _close(socket, status)
 
 
 async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
@@ -113,3 +139,9 @@ def _port(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 65536:
         raise refusal.bad_request(f'ports: Invalid value: "{text}": must be between 1 and 65535, inclusive')
     return int(text)
+
+
+Serve: TypeAlias = Callable[[Backend, Call, web.BaseRequest], Awaitable[web.StreamResponse]]
+
+SERVED: Final[Mapping[str, Serve]] = {"attach": _attach, "exec": _exec, "portforward": _forward_ports}
+"""The subresources that are spoken over WebSockets."""

@@ -134,19 +134,24 @@ HANDLERS: Final[dict[tuple[str, Scope, str], Handler]] = {
     ("POST", "object", "binding"): _plain(201, binding.bind),
     ("POST", "object", "eviction"): _plain(201, eviction.evict),
     ("GET", "object", "log"): _logs,
+    ("GET", "object", "attach"): _upgrade_required,
+    ("POST", "object", "attach"): _upgrade_required,
     ("GET", "object", "exec"): _upgrade_required,
     ("POST", "object", "exec"): _upgrade_required,
     ("GET", "object", "portforward"): _upgrade_required,
     ("POST", "object", "portforward"): _upgrade_required,
 }
 
-OWN_SUBRESOURCES: Final = {"pods": ("binding", "eviction", "log", "exec", "portforward"), "namespaces": ("finalize",)}
+OWN_SUBRESOURCES: Final = {
+    "pods": ("binding", "eviction", "log", "attach", "exec", "portforward"),
+    "namespaces": ("finalize",),
+}
 
 AS_TEXT: Final = {"log"}
 """Subresources whose answers are no objects."""
 
 REFUSED: Final = {
-    "pods": ("attach", "ephemeralcontainers", "proxy", "resize"),
+    "pods": ("ephemeralcontainers", "proxy", "resize"),
     "nodes": ("proxy",),
     "services": ("proxy",),
     "serviceaccounts": ("token",),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.node import LogOptions, NodeError
+from leaderworkerset.embedded.apiserver.node import LogOptions, NodeError, Stream
 from leaderworkerset.embedded.kubelet import exec as commands
 from leaderworkerset.embedded.kubelet import logreader, network, podspec
 from leaderworkerset.embedded.kubelet.containerrun import ContainerRun
@@ -63,6 +63,13 @@ def running(worker: PodWorker | None, pod: JSONObject, container: str) -> Contai
     if run is None:
         raise NodeError(f'container "{container}" in pod "{meta.name(pod)}" is not running')
     return run
+
+
+async def attach(view: View, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+    """Yield what a running container writes from now on, to its end."""
+    directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / container
+    async for piece in logreader.onwards(directory, running(view.worker, pod, container).log):
+        yield piece
 
 
 async def start(

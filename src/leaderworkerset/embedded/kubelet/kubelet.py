@@ -15,7 +15,7 @@ import structlog
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
 from leaderworkerset.api.resources import PODS, SERVICES
-from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions
+from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions, Stream
 from leaderworkerset.embedded.kubelet import access, podspec, recovery
 from leaderworkerset.embedded.kubelet.hosts import Hosts
 from leaderworkerset.embedded.kubelet.node import NodeContext
@@ -86,8 +86,11 @@ class Kubelet:
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield pieces of a container's log."""
-        view = access.View(self._node, self._cells.get(meta.uid(pod)), self._workers.get(meta.uid(pod)))
-        return access.logs(view, pod, options)
+        return access.logs(self._view(pod), pod, options)
+
+    def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+        """Yield what a running container writes from now on."""
+        return access.attach(self._view(pod), pod, container)
 
     async def exec(
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
@@ -99,6 +102,9 @@ class Kubelet:
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to `localhost:port` inside the pod."""
         return await access.dial(self._node, self._cells.get(meta.uid(pod)), pod, port)
+
+    def _view(self, pod: JSONObject) -> access.View:
+        return access.View(self._node, self._cells.get(meta.uid(pod)), self._workers.get(meta.uid(pod)))
 
     def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
         pod = change.object

@@ -6,9 +6,9 @@ r"""The lines of a container's log file, as container runtimes write them (CRI).
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-Stream: TypeAlias = Literal["stdout", "stderr"]
+from leaderworkerset.embedded.apiserver.node import Stream
 
 LONGEST_PIECE: Final = 16 * 1024
 """Bytes: a longer line is written as partial entries."""
@@ -21,6 +21,7 @@ class Entry:
     """One line of a log file."""
 
     timestamp: bytes
+    stream: Stream
     content: bytes
     is_partial: bool
 
@@ -71,4 +72,4 @@ def parse(line: bytes) -> Entry | None:
     parts = line.rstrip(b"\n").split(b" ", 3)
     if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
         return None
-    return Entry(parts[0], parts[3], is_partial=parts[2] == b"P")
+    return Entry(parts[0], "stderr" if parts[1] == b"stderr" else "stdout", parts[3], is_partial=parts[2] == b"P")

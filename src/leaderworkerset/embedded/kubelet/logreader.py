@@ -1,4 +1,4 @@
-"""Reading the logs of containers, as `/log` asks: from the end, since a time, at most so much, and onwards."""
+"""Reading the logs of containers, as `/log` and `/attach` ask: from the end, since a time, so much, and onwards."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from leaderworkerset.embedded.apiserver.node import LogOptions
+from leaderworkerset.embedded.apiserver.node import LogOptions, Stream
 from leaderworkerset.embedded.kubelet import logformat
 from leaderworkerset.embedded.kubelet.logs import LogWriter, Segment, segments
 
@@ -28,6 +28,16 @@ async def read(
             yield piece
         if limit == 0:
             return
+
+
+async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Stream, bytes]]:
+    """Yield what is written from now on, to the end of the run."""
+    from_here = LogOptions(container="", tail_lines=0)
+    async for lines in _blocks(directory, writer.run, from_here, writer):
+        for line in lines:
+            entry = logformat.parse(line)
+            if entry is not None:
+                yield entry.stream, entry.shown(timestamps=False)
 
 
 def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from leaderworkerset.embedded.kubelet.logformat import Framer, Stream
+from leaderworkerset.embedded.apiserver.node import Stream
+from leaderworkerset.embedded.kubelet.logformat import Framer
 from leaderworkerset.kube.clock import Clock
 
 SEGMENT_SIZE: Final = 10 * 1024 * 1024

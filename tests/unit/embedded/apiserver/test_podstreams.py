@@ -11,7 +11,7 @@ from tests.unit.embedded.apiserver.harness import PODS, Api, StoppedClock, pod
 from tests.unit.embedded.apiserver.test_http import TOKEN, Door, door
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions, NodeError
+from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions, NodeError, Stream
 from leaderworkerset.embedded.apiserver.spdy.codec import FrameReader, FrameWriter
 from leaderworkerset.embedded.apiserver.spdy.frames import Data, Frame, GoAway, SynReply, SynStream
 
@@ -60,6 +60,7 @@ class FakeNode:
         self.options: LogOptions | None = None
         self.session = EchoSession()
         self.port = 0
+        self.ending, self.left = asyncio.Event(), asyncio.Event()
 
     async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         self.options = options
@@ -67,6 +68,16 @@ class FakeNode:
             raise NodeError('previous terminated container "main" in pod "web" not found')
         yield b"one\n"
         yield b"two\n"
+
+    async def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+        if container == "side":
+            raise NodeError('container "side" in pod "web" is not running')
+        try:
+            yield "stdout", b"out"
+            yield "stderr", b"err"
+            await self.ending.wait()
+        finally:
+            self.left.set()
 
     async def exec(
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
@@ -168,6 +179,48 @@ def test_a_client_that_leaves_ends_the_command() -> None:
         async with connect(door, EXEC, V4):
             pass
         await node.session.killed.wait()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("tty", "channels"), [("false", (1, 2)), ("true", (1, 1))])
+def test_whoever_attaches_sees_the_output_to_its_end(tty: str, channels: tuple[int, int]) -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async with connect(door, f"{PODS}/web/attach?stdout=true&stderr=true&tty={tty}", V5) as socket:
+            assert await socket.receive_bytes() == bytes((channels[0],)) + b"out"
+            assert await socket.receive_bytes() == bytes((channels[1],)) + b"err"
+            await socket.send_bytes(b"\x04{}")
+            node.ending.set()
+            assert await socket.receive_bytes() == b'\x03{"metadata":{},"status":"Success"}'
+            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+    run(scenario)
+
+
+def test_whoever_attached_and_leaves_is_not_waited_for() -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        async with connect(door, f"{PODS}/web/attach", V5) as socket:
+            await socket.receive_bytes()
+        await node.left.wait()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (f"{PODS}/web/attach?stdin=true", "containers have no standard input here: attach without --stdin"),
+        (f"{PODS}/two/attach?container=side", 'container "side" in pod "web" is not running'),
+    ],
+)
+def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text: str) -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        containers = [{"name": "main", "image": "i"}, {"name": "side", "image": "i"}]
+        await Api(door.api, StoppedClock()).create(PODS, pod("two", containers=containers, nodeName="node-0"))
+        async with connect(door, path, V5) as socket:
+            told = await socket.receive_bytes()
+            assert told[0] == 3
+            assert json.loads(told[1:])["message"].startswith(text)
 
     run(scenario)
 

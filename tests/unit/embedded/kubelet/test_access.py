@@ -146,6 +146,21 @@ def test_a_command_needs_a_running_container(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_whoever_attaches_hears_of_the_end_of_the_container(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        program = Program(output="before\n", exits=(10, Exit(1)))
+        async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
+            await it.create(pod(restartPolicy="Never"))
+            found = await it.ready()
+            assert [piece async for piece in it.kubelet.attach(found, "main")] == []
+            assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.1)
+            await it.until(lambda found: "terminated" in status_of(found)["state"])
+            with pytest.raises(NodeError, match='container "main" in pod "web-0" is not running'):
+                await anext(it.kubelet.attach(found, "main"))
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("network", ["isolated", "shared"])
 def test_a_port_inside_a_pod_is_reached(tmp_path: Path, network: Any) -> None:
     async def scenario() -> None:

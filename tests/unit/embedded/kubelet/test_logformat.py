@@ -34,7 +34,7 @@ def test_a_long_line_is_cut_into_pieces_that_read_back_as_one(length: int, cut: 
 
 
 def test_an_empty_line_is_a_line() -> None:
-    assert logformat.parse(fed(b"\n")) == Entry(STAMP.encode(), b"", is_partial=False)
+    assert logformat.parse(fed(b"\n")) == Entry(STAMP.encode(), "stdout", b"", is_partial=False)
 
 
 @pytest.mark.parametrize("line", [b"", b"2026 stdout F x\n", b"garbage", STAMP.encode() + b" stdout\n"])

@@ -153,3 +153,23 @@ def test_lines_that_cannot_be_written_are_lost_without_holding_up_the_process(tm
         assert await read(directory) == b"1\n3\n"
 
     run(scenario())
+
+
+def test_whoever_attaches_sees_what_is_written_from_then_on_by_stream(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        writer = written(tmp_path, b"before\n")
+        seen: list[tuple[str, bytes]] = []
+
+        async def watch() -> None:
+            seen.extend([piece async for piece in logreader.onwards(tmp_path, writer)])
+
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(1)
+        os.write(writer.stdout, b"out\nrest")
+        os.write(writer.stderr, b"err\n")
+        await asyncio.sleep(1)
+        writer.close()
+        await watching
+        assert sorted(seen) == [("stderr", b"err\n"), ("stdout", b"out\n"), ("stdout", b"rest")]
+
+    run(scenario())
