@@ -5,7 +5,8 @@ connection is a pair of streams (`pairing.py`) with a task of its own (`link.py`
 goes to the error stream of that pair, and the others go on.
 
 There is no flow control by stream. What a pod does not read waits in the inbox of its connection; once that is full the
-client has to wait, and with it the other connections of its tunnel.
+client has to wait, and with it the other connections of its tunnel. If it is killed while it waits, that is noticed when
+the pod reads on or ends.
 """
 
 import asyncio
