@@ -4,11 +4,13 @@ import asyncio
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from itertools import count
 
 import msgspec
 import pytest
 from tests.conformance.apiservers import Servers, definition, embedded, transport_to
 from tests.conformance.compare import Sequence, differences
+from tests.conformance.witness import NARROWED, Witness, comparing
 from tests.controlplane import build
 from tests.controlplane.process import api_server
 
@@ -43,13 +45,31 @@ async def _define(transport: Transport) -> None:
             await asyncio.sleep(0.05)
 
 
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Note that not all of these tests will run."""
+    for item in comparing(items):
+        item.config.stash[NARROWED] = True
+
+
+@pytest.fixture(scope="package")
+def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
+    """Note what occurs; at the end of a whole run, fail where something that is refused has not."""
+    one = Witness()
+    yield one
+    if one.saw_everything(request.session):
+        assert not one.unmet(), "refused, but these differences do not occur: correct tests/conformance/refused.py"
+
+
 @pytest.fixture
-def same(servers: Servers, request: pytest.FixtureRequest) -> CheckSame:
-    """Play a sequence to both servers; fail where their answers part."""
-    words = f"{request.node.path.stem}-{zlib.crc32(request.node.name.encode()):08x}"
+def same(servers: Servers, witness: Witness, request: pytest.FixtureRequest) -> CheckSame:
+    """Play a sequence to both servers, in a namespace of its own; fail where their answers part."""
+    words = f"{request.node.path.stem}-{zlib.crc32(request.node.name.encode()):08x}".replace("_", "-")
+    numbers = count()
+    witness.ran.add(request.node.nodeid)
 
     def check(sequence: Sequence) -> None:
-        found = differences(servers, words.replace("_", "-"), sequence)
-        assert not found, f"{len(found)} differences\n" + "\n".join(map(str, found))
+        found = differences(servers, f"{words}-{next(numbers)}", sequence)
+        left = [one for one in found if not witness.is_refused(one)]
+        assert not left, f"{len(left)} differences\n" + "\n".join(map(str, left))
 
     return check

@@ -4,8 +4,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.conformance.apiservers import Servers
-from tests.conformance.compare import differences
+from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, lws, named, statefulset
 from tests.conformance.transcript import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Session
 
@@ -102,22 +101,16 @@ async def perform(
     await session.get(resource, "one")
 
 
-def test_any_sequence_of_writes_ends_alike(servers: Servers) -> None:
-    count = 0
-
+def test_any_sequence_of_writes_ends_alike(same: CheckSame) -> None:
     @settings(
         max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )
     @given(st.lists(steps, min_size=2, max_size=WRITES))
     def check(sequence: list[tuple[str, tuple[Resource, JSONObject], str, bool]]) -> None:
-        nonlocal count
-        count += 1
-
         async def play(session: Session) -> None:
             for operation, change, manager, force in sequence:
                 await perform(session, operation, change, manager, force=force)
 
-        found = differences(servers, f"generated-{count}", play)
-        assert not found, "\n".join(map(str, found))
+        same(play)
 
     check()

@@ -74,6 +74,7 @@ VERSIONS = (
 def test_options_of_lists_are_checked(same: CheckSame, query: dict[str, str]) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("a"))
+        await session.get(CONFIG_MAPS)  # waits for kube-apiserver's cache, which answers where any version will do
         await session.get(CONFIG_MAPS, **query)
         await session.get(LEADERWORKERSETS, **query)
 

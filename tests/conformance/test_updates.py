@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.conftest import CheckSame
-from tests.conformance.objects import lws, named, pod, service, statefulset
+from tests.conformance.objects import container, lws, named, pod, service, statefulset
 from tests.conformance.transcript import TABLE, Session
 
 from leaderworkerset.api.meta import JSONObject
@@ -103,6 +103,19 @@ def test_metadata_is_checked(same: CheckSame, metadata: JSONObject) -> None:
     same(sequence)
 
 
+@pytest.mark.parametrize("name", ["a.b", "2.web", "Upper", "x" * 64, "-"])
+def test_names_are_checked(same: CheckSame, name: str) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(NAMESPACES, named(name))
+        await session.create(SERVICES, service(name))
+        await session.create(STATEFULSETS, statefulset(name))
+        await session.create(STATEFULSETS, statefulset("one", serviceName=name))
+        await session.create(PODS, pod("one", containers=[container(name=name)], volumes=[{"name": name}]))
+        await session.create(PODS, pod("two", hostname=name, subdomain=name))
+
+    same(sequence)
+
+
 def test_names_are_generated(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, {"metadata": {"generateName": "gen-"}})
@@ -147,6 +160,7 @@ def test_scale_reads_and_writes_replicas(same: CheckSame, resource: Resource, ob
         await session.patch(resource, "one", [{"op": "replace", "path": "/spec/replicas", "value": 7}], subresource="scale", media="application/json-patch+json")  # fmt: skip
         await session.patch(resource, "absent", {"spec": {"replicas": 2}}, subresource="scale")
         await session.send("GET", path)
+        await session.get(resource, "one")
         await session.get(resource, "one", accept=TABLE, includeObject="None")
 
     same(sequence)

@@ -53,5 +53,6 @@ def test_odd_watches_are_refused(same: CheckSame) -> None:
         await session.watch(CONFIG_MAPS, 1, resourceVersionMatch="Exact")
         await session.watch(CONFIG_MAPS, 1, sendInitialEvents="true")
         await session.watch(CONFIG_MAPS, 1, labelSelector="a in")
+        await session.watch(CONFIG_MAPS, 1, resourceVersion="999999999999")
 
     same(sequence)

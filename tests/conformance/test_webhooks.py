@@ -6,6 +6,7 @@ import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import groupby
 from typing import Any
 
 import trustme
@@ -88,6 +89,12 @@ def asked(seen: list[JSONObject]) -> list[JSONObject]:
     return [{name: value for name, value in one.items() if name not in {"uid", "userInfo"}} for one in seen]
 
 
+def shapes(questions: list[JSONObject]) -> list[tuple[object, ...]]:
+    """Return what questions look like; kube-apiserver asks again where its cache was behind, so each counts once."""
+    found = [(one["operation"], one.get("name"), sorted(one), sorted(one.get("options") or {})) for one in questions]
+    return [shape for shape, _ in groupby(found)]
+
+
 def test_webhooks_change_and_deny(same: CheckSame) -> None:
     questions: list[list[JSONObject]] = []
 
@@ -118,10 +125,5 @@ def test_webhooks_change_and_deny(same: CheckSame) -> None:
             questions.append(asked(seen))
 
     same(sequence)
-    ours, theirs = questions
-    shape = [
-        [(one["operation"], one.get("name"), sorted(one), sorted(one.get("options") or {})) for one in side]
-        for side in questions
-    ]
-    assert len(ours) == len(theirs)
-    assert shape[0] == shape[1]
+    ours, theirs = map(shapes, questions)
+    assert ours == theirs

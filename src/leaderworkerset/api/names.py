@@ -20,6 +20,7 @@ _LABEL_TEXT = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
     f" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
 )
+_NO_DOTS = "must not contain dots"
 _SUBDOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
     f" end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
@@ -46,12 +47,15 @@ def dns_1123_label(text: str) -> list[str]:
     >>> dns_1123_label("web-0")
     []
     """
-    return _check(text, LABEL_MAX, _LABEL, _LABEL_TEXT)
+    faults = _length_faults(text, LABEL_MAX)
+    if re.fullmatch(_LABEL, text):
+        return faults
+    return [*faults, _NO_DOTS if re.fullmatch(_SUBDOMAIN, text) else _LABEL_TEXT]
 
 
 def dns_1123_subdomain(text: str) -> list[str]:
     """Check a name such as a pod's: labels joined by dots."""
-    faults = [] if len(text) <= SUBDOMAIN_MAX else [f"must be no more than {SUBDOMAIN_MAX} characters"]
+    faults = _length_faults(text, SUBDOMAIN_MAX)
     return faults if re.fullmatch(_SUBDOMAIN, text) else [*faults, _SUBDOMAIN_TEXT]
 
 
@@ -91,6 +95,10 @@ def label_errors(labels: dict[str, str], path: str) -> list[FieldError]:
 def too_long(limit: int) -> str:
     """Return the sentence for a text of more than `limit` bytes."""
     return f"must be no more than {limit} bytes"
+
+
+def _length_faults(text: str, limit: int) -> list[str]:
+    return [] if len(text) <= limit else [f"must be no more than {limit} characters"]
 
 
 def _prefix(text: str) -> list[str]:

@@ -28,9 +28,10 @@ def test_valid_texts_have_no_faults(check: Callable[[str], list[str]], text: str
 @pytest.mark.parametrize(
     ("check", "text", "faults"),
     [
-        (names.dns_1123_label, "a.b", ["a lowercase RFC 1123 label must consist of"]),
-        (names.dns_1123_label, "a" * 64, ["must be no more than 63 bytes"]),
+        (names.dns_1123_label, "a.b", ["must not contain dots"]),
+        (names.dns_1123_label, "a" * 64, ["must be no more than 63 characters"]),
         (names.dns_1123_label, "a\n", ["a lowercase RFC 1123 label must consist of"]),
+        (names.dns_1123_label, "A.b", ["a lowercase RFC 1123 label must consist of"]),
         (names.dns_1123_label, "", ["a lowercase RFC 1123 label must consist of"]),
         (
             names.dns_1123_subdomain,

@@ -39,7 +39,7 @@ def test_good_metadata(metadata: dict[str, Any]) -> None:
         ({"generateName": "Web-"}, 'metadata.generateName: Invalid value: "Web-": a DNS-1035'),
         ({"generateName": "-"}, 'metadata.generateName: Invalid value: "-": a DNS-1035'),
         ({"namespace": None}, "metadata.namespace: Required value"),
-        ({"namespace": "a.b"}, 'metadata.namespace: Invalid value: "a.b": a lowercase RFC 1123 label'),
+        ({"namespace": "a.b"}, 'metadata.namespace: Invalid value: "a.b": must not contain dots'),
         ({"generation": -1}, "metadata.generation: Invalid value: -1: must be greater than or equal to 0"),
         ({"labels": {"a b": ""}}, 'metadata.labels: Invalid value: "a b": name part must'),
         ({"annotations": {"a b": ""}}, 'metadata.annotations: Invalid value: "a b": name part must'),

@@ -20,7 +20,7 @@ PROTOCOLS = ("SCTP", "TCP", "UDP")
 MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
 RESTART_POLICIES = ("Always", "Never", "OnFailure")
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
-CONTAINER_LISTS = ("initContainers", "containers")
+CONTAINER_LISTS = ("containers", "initContainers")
 NOT_FOR_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 container_name = lru_cache(maxsize=1024)(names.dns_1123_label)
@@ -28,7 +28,7 @@ container_name = lru_cache(maxsize=1024)(names.dns_1123_label)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the containers of a pod may refer to: its volumes and its resource claims."""
+    """What the containers of a pod may refer to: its volumes without faults, and its resource claims."""
 
     volumes: Collection[str]
     claims: Collection[str] = ()
@@ -116,7 +116,7 @@ def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: 
         path = f"{where}[{index}]"
         if not mount["name"]:
             yield required(f"{path}.name")
-        elif mount["name"] not in volumes:
+        if mount["name"] not in volumes:
             yield not_found(f"{path}.name", mount["name"])
         if not mount["mountPath"]:
             yield required(f"{path}.mountPath")
@@ -127,7 +127,7 @@ def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: 
             yield invalid(f"{path}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive")
         for name in ("subPath", "subPathExpr"):
             if name in mount:
-                yield from local_path_faults(mount[name], f"{path}.{name}")
+                yield from local_path_faults(mount[name], f"{where}.{name}")
         if "mountPropagation" in mount:
             yield from must_be(mount["mountPropagation"], PROPAGATIONS, f"{path}.mountPropagation")
 

@@ -12,6 +12,12 @@ FIELD_PATHS = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
     "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
+REFERABLE = {
+    *FIELD_PATHS, "metadata.annotations", "metadata.labels", "spec.host", "spec.restartPolicy", "spec.schedulerName",
+    "status.phase",
+}  # fmt: skip
+"""All fields that something may refer to."""
+
 SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(?P<key>.*)'\]")
 
 ENV_NAME = re.compile(r"[ -<>-~]+")
@@ -47,8 +53,8 @@ def _validate_source(variable: JSONObject, where: str) -> Iterator[FieldError]:
     for name in ("configMapKeyRef", "secretKeyRef"):
         if name not in source:
             continue
-        if not source[name].get("name"):
-            yield required(f"{where}.{name}.name")
+        for fault in names.dns_1123_subdomain(source[name].get("name", "")):
+            yield invalid(f"{where}.{name}.name", source[name].get("name", ""), fault)
         if not source[name]["key"]:
             yield required(f"{where}.{name}.key")
 
@@ -63,6 +69,8 @@ def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ..
     if subscript is not None:
         for fault in names.qualified_name(subscript["key"].lower()):
             yield invalid(where, subscript["key"], fault)
+    elif path not in REFERABLE:
+        yield invalid(f"{where}.fieldPath", path, f"error converting fieldPath: field label not supported: {path}")
     elif path not in allowed:
         yield not_supported(f"{where}.fieldPath", path, sorted(allowed))
 
@@ -73,9 +81,11 @@ def validate_env_from(sources: list[JSONObject], where: str) -> Iterator[FieldEr
         path = f"{where}[{index}]"
         found = [name for name in ("configMapRef", "secretRef") if name in source]
         if not found:
-            yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
+            yield invalid(where, "", "must specify one of: `configMapRef` or `secretRef`")
         if len(found) > 1:
-            yield invalid(path, "", "may not have more than one field specified at a time")
+            yield invalid(where, "", "may not have more than one field specified at a time")
+        if source.get("prefix") and not ENV_NAME.fullmatch(source["prefix"]):
+            yield invalid(f"{path}.prefix", source["prefix"], ENV_NAME_TEXT)
         for name in found:
             if not source[name].get("name"):
                 yield required(f"{path}.{name}.name")

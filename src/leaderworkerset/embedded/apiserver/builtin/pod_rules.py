@@ -5,6 +5,7 @@ In: the spec after defaulting and the path it stands at. Out: faults in the word
 
 from collections.abc import Iterator
 from functools import lru_cache
+from ipaddress import ip_address
 
 from leaderworkerset.api import names
 from leaderworkerset.api.field import FieldError, invalid, required
@@ -52,12 +53,12 @@ def validate_template(template: JSONObject, path: str) -> Iterator[FieldError]:
 
 def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield every fault of a pod's spec."""
-    if "volumes" in spec:
-        yield from volume_rules.validate(spec["volumes"], f"{path}.volumes")
-    known = Names(
-        volumes={volume["name"] for volume in spec.get("volumes") or ()},
-        claims={claim["name"] for claim in spec.get("resourceClaims") or ()},
-    )
+    volumes: set[str] = set()
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        faults = list(volume_rules.validate(volume, volumes, f"{path}.volumes[{index}]"))
+        yield from faults
+        volumes |= set() if faults else {volume["name"]}
+    known = Names(volumes=volumes, claims={claim["name"] for claim in spec.get("resourceClaims") or ()})
     yield from container_rules.validate(spec, known, path)
     yield from must_be(spec["restartPolicy"], RESTART_POLICIES, f"{path}.restartPolicy")
     yield from must_be(spec["dnsPolicy"], DNS_POLICIES, f"{path}.dnsPolicy")
@@ -93,9 +94,18 @@ def _validate_names(spec: JSONObject, path: str) -> Iterator[FieldError]:
     if "schedulingGates" in spec:
         yield from _validate_gate_names(spec["schedulingGates"], f"{path}.schedulingGates")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
-        for name in alias.get("hostnames") or ():
-            for fault in subdomain(name):
-                yield invalid(f"{path}.hostAliases[{index}].hostnames", name, fault)
+        yield from _validate_alias(alias, f"{path}.hostAliases[{index}]")
+
+
+def _validate_alias(alias: JSONObject, path: str) -> Iterator[FieldError]:
+    address = alias.get("ip", "")
+    try:
+        ip_address(address)
+    except ValueError:
+        yield invalid(f"{path}.ip", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    for index, name in enumerate(alias.get("hostnames") or ()):
+        for fault in subdomain(name):
+            yield invalid(f"{path}.hostnames[{index}]", name, fault)
 
 
 def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldError]:

@@ -17,7 +17,7 @@ def validate_resources(resources: JSONObject, claims: Collection[str], where: st
     """Yield every fault; `claims` are the resource claims of the pod."""
     for field in ("limits", "requests"):
         for name, amount in resources.get(field, {}).items():
-            yield from _validate_name(name, f"{where}.{field}")
+            yield from _validate_name(name, f"{where}.{field}[{name}]")
             yield from _validate_amount(name, amount, f"{where}.{field}[{name}]")
     yield from _validate_relation(resources.get("limits", {}), resources.get("requests", {}), where)
     for index, claim in enumerate(resources.get("claims") or ()):

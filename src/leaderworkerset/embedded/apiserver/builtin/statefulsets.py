@@ -136,6 +136,7 @@ def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:
 STATEFULSET = Strategy(
     resource=resources.STATEFULSETS,
     struct="StatefulSet",
+    name_rule=names.dns_1123_label,
     default=default,
     validate=validate,
     generation="spec",

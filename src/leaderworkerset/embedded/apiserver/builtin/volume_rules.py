@@ -1,6 +1,6 @@
 """What is wrong with the volumes of a pod, in the words of kube-apiserver."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from leaderworkerset.api import names
 from leaderworkerset.api.field import FieldError, invalid, required
@@ -18,30 +18,32 @@ REQUIRED_NAMES = {
     "secret": "secretName", "configMap": "name", "persistentVolumeClaim": "claimName", "hostPath": "path",
     "csi": "driver",
 }  # fmt: skip
+SOURCES = (
+    "emptyDir", "hostPath", "secret", "nfs", "iscsi", "persistentVolumeClaim", "downwardAPI", "configMap", "projected",
+    "csi", "ephemeral", "image",
+)  # fmt: skip
+"""In the order in which they are looked at: of several, the first is meant."""
+
 PROJECTIONS = (
     "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate",
 )  # fmt: skip
 
 
-def validate(volumes: list[JSONObject], where: str) -> Iterator[FieldError]:
-    """Yield every fault."""
-    seen: set[str] = set()
-    for index, volume in enumerate(volumes):
-        path = f"{where}[{index}]"
-        name = volume["name"]
-        if not name:
-            yield required(f"{path}.name")
-        elif name in seen:
-            yield duplicate(f"{path}.name", name)
-        else:
-            for fault in names.dns_1123_label(name):
-                yield invalid(f"{path}.name", name, fault)
-        seen.add(name)
-        yield from _validate_source(volume, path)
+def validate(volume: JSONObject, others: Collection[str], path: str) -> Iterator[FieldError]:
+    """Yield every fault of a volume; `others` are the names of those before it."""
+    name = volume["name"]
+    if not name:
+        yield required(f"{path}.name")
+    elif name in others:
+        yield duplicate(f"{path}.name", name)
+    else:
+        for fault in names.dns_1123_label(name):
+            yield invalid(f"{path}.name", name, fault)
+    yield from _validate_source(volume, path)
 
 
 def _validate_source(volume: JSONObject, path: str) -> Iterator[FieldError]:
-    first, *others = [source for source in volume if source != "name"]
+    first, *others = sorted(volume.keys() - {"name"}, key=_rank)
     for other in others:
         yield forbidden(f"{path}.{other}", "may not specify more than 1 volume type")
     source = volume[first]
@@ -66,6 +68,10 @@ def _validate_source(volume: JSONObject, path: str) -> Iterator[FieldError]:
             yield required(f"{path}.ephemeral.volumeClaimTemplate")
 
 
+def _rank(source: str) -> int:
+    return SOURCES.index(source) if source in SOURCES else len(SOURCES)
+
+
 def _validate_mode(source: JSONObject, field: str, path: str) -> Iterator[FieldError]:
     mode = source.get(field)
     if mode is not None and not 0 <= mode <= MAX_FILE_MODE:
@@ -88,19 +94,18 @@ def _validate_item_path(item: JSONObject, where: str) -> Iterator[FieldError]:
 
 
 def _validate_downward(source: JSONObject, path: str) -> Iterator[FieldError]:
-    for index, item in enumerate(source.get("items") or ()):
-        where = f"{path}.items[{index}]"
-        yield from _validate_item_path(item, where)
+    """Yield the faults of fields as files; kube-apiserver does not say which item they are of."""
+    for item in source.get("items") or ():
+        yield from _validate_item_path(item, path)
         if "fieldRef" in item and "resourceFieldRef" in item:
-            yield invalid(where, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
+            yield invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
         elif "fieldRef" in item:
-            allowed = VOLUME_FIELD_PATHS
-            yield from validate_field_ref(item["fieldRef"], f"{where}.fieldRef", allowed)
+            yield from validate_field_ref(item["fieldRef"], f"{path}.fieldRef", VOLUME_FIELD_PATHS)
         elif "resourceFieldRef" in item:
             if not item["resourceFieldRef"].get("containerName"):
-                yield required(f"{where}.resourceFieldRef.containerName")
+                yield required(f"{path}.resourceFieldRef.containerName")
         else:
-            yield required(f"{where}.fieldRef", "one of fieldRef and resourceFieldRef is required")
+            yield required(path, "one of fieldRef and resourceFieldRef is required")
 
 
 def _validate_projected(source: JSONObject, path: str) -> Iterator[FieldError]:
