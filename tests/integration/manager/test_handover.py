@@ -6,7 +6,7 @@ import time
 import pytest
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
-from tests.integration.manager.replicas import LEASE_SECONDS, until
+from tests.integration.manager.replicas import LEASE_SECONDS, LIMIT, until
 from tests.integration.manager.stream import Stream
 from tests.integration.manager.world import World
 
@@ -15,6 +15,8 @@ from leaderworkerset.api.resources import STATEFULSETS
 pytestmark = pytest.mark.slow
 
 SIZE = 4
+LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"}
+"""Nobody waits for the end of such a lease."""
 
 
 async def await_other_holder(world: World, before: str) -> float:
@@ -31,9 +33,9 @@ async def await_other_holder(world: World, before: str) -> float:
 def test_a_stopped_leader_hands_over_at_once(worlds: Worlds) -> None:
     async def scenario() -> None:
         async with worlds() as world:
-            first = await world.start("a")
+            first = await world.start("a", leaderElection=LONG_LEASE)
             await world.await_master(first)
-            second = await world.start("b")
+            second = await world.start("b", leaderElection=LONG_LEASE)
             assert [await world.is_master(one) for one in (first, second)] == [True, False]
             space = Space(world.client, "stopped-leader")
             await space.open()
@@ -42,8 +44,7 @@ def test_a_stopped_leader_hands_over_at_once(worlds: Worlds) -> None:
             before = await world.holder()
             world.balancer.backends.remove(first.webhooks)
             stopping = asyncio.create_task(first.stop())
-            waited = await await_other_holder(world, before)
-            assert waited < LEASE_SECONDS / 2, f"handed over after {waited:.2f} s"
+            await await_other_holder(world, before)
             assert await stopping < 10
             await space.scale("web", 3)
             await space.await_ready("web", 3)
@@ -74,7 +75,7 @@ def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_doubled_and_
             world.balancer.backends.remove(first.webhooks)
             assert await space.ready_groups("web") < 20
             waited = await await_other_holder(world, before)
-            assert waited < LEASE_SECONDS + 2, f"handed over after {waited:.2f} s"
+            assert waited < 3 * LEASE_SECONDS, f"handed over after {waited:.2f} s"
             await space.await_ready("web", 20)
             await space.assert_whole("web", replicas=20, size=SIZE)
 
