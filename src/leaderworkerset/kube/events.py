@@ -30,6 +30,7 @@ from leaderworkerset.kube.errors import (
     NotFound,
     ServerTimeout,
     ServiceUnavailable,
+    TooManyRequests,
 )
 
 NOTE_BYTES: Final = 1024
@@ -49,8 +50,8 @@ FOLD: Final = 5.0
 
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)
-PASSING: Final = (ConnectionFault, InternalError, ServerTimeout, ServiceUnavailable)
-"""Faults that an API server has while it restarts: worth six attempts within 15.5 seconds."""
+PASSING: Final = (ConnectionFault, InternalError, ServerTimeout, ServiceUnavailable, TooManyRequests)
+"""Faults that an API server has while it restarts or has no time: worth six attempts, with 15.5 seconds between them."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -130,7 +131,7 @@ class EventRecorder:
             log.warning("event dropped: too many wait to be written", reason=series.event.reason, limit=QUEUE)
 
     async def _write_patiently(self, series: _Series) -> None:
-        """Write one event, waiting out an API server that restarts."""
+        """Write one event, waiting out an API server that restarts or has no time."""
         for failures in range(1, ATTEMPTS):
             try:
                 await self._write(series)

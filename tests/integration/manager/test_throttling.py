@@ -66,5 +66,6 @@ def test_refused_requests_are_sent_again_until_they_are_not(
             assert await counted_refusals(replica, token) >= REFUSALS
             assert replica.process.poll() is None
             assert replica.faults() == []
+            assert "event lost" not in replica.log.read_text()
 
     asyncio.run(scenario())

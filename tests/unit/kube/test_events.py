@@ -186,10 +186,11 @@ def test_a_series_whose_event_expired_is_created_again() -> None:
     run(scenario())
 
 
-def test_an_event_waits_for_a_server_that_restarts() -> None:
+@pytest.mark.parametrize(("code", "reason"), [(503, "ServiceUnavailable"), (429, "TooManyRequests")])
+def test_an_event_waits_for_a_server_that_restarts_or_has_no_time(code: int, reason: str) -> None:
     async def scenario() -> None:
         async with rig() as r:
-            r.server.faults = [ConnectionFault("down"), failure(503, "ServiceUnavailable"), ConnectionFault("down")]
+            r.server.faults = [ConnectionFault("down"), failure(code, reason), ConnectionFault("down")]
             r.recorder.record(CREATED)
             await r.recorder.flush()
             assert len(r.all()) == 1
