@@ -7,6 +7,8 @@ from collections import Counter
 from typing import Final
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 PARTS: Final = re.compile(r"tests/(?P<part>\w+)/[^\[]*(\[(?P<parameters>.*)\])?")
 CLUSTERS: Final = {"embedded": "on the embedded cluster", "kubernetes": "on Kubernetes"}
@@ -21,6 +23,9 @@ SHARED: Final = (
 )
 """Folders whose tests share a cluster, which is started once."""
 
+PAGES: Final = ("e2e/test_documents.py", "e2e/test_examples.py")
+"""Tests that may not meet: some of what they run uses port 8080."""
+
 
 def pytest_configure() -> None:
     """Heed Ctrl-C also where these tests run in the background: shells let such programs ignore it, and their children
@@ -29,11 +34,19 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class ByGroup(LoadScopeScheduling):  # type: ignore[misc] - pytest-xdist has no types
+    """Runs the tests of a group in one process, one after the other.
+
+    The marker `xdist_group` would say the same, but pytest-xdist 3.8 does not heed it with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Let those tests that share a cluster run one after the other, where several processes run tests (`-n`)."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(group_of(item.nodeid)))
+    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -63,6 +76,8 @@ def group_of(node: str) -> str:
     'unit/api/test_names.py'
     """
     file = node.partition("::")[0].removeprefix("tests/")
+    if file in PAGES:
+        return "pages"
     shared = next((folder for folder in SHARED if file.startswith(f"{folder}/")), file)
     return " ".join([shared, *clusters_of(node)])
 

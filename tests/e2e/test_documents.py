@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.harness import ROOT, Shell
 from tests.e2e.pages import follow
 
-pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.xdist_group("pages")]  # some pages use port 8080
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 PAGES = {
     "README.md": "8 ranks in 2 groups ended with 0",

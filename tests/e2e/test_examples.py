@@ -6,7 +6,7 @@ import pytest
 from tests.e2e.harness import ROOT, Shell, line_with
 from tests.e2e.pages import follow
 
-pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.xdist_group("pages")]  # some pages use port 8080
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
 def test_every_example_has_manifest_program_and_readme() -> None:
