@@ -34,7 +34,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class ByGroup(LoadScopeScheduling):  # type: ignore[misc] - pytest-xdist has no types
+class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
     """Runs the tests of a group in one process, one after the other.
 
     The marker `xdist_group` would say the same, but pytest-xdist 3.8 does not heed it with pytest 9.2.
