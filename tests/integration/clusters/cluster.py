@@ -49,8 +49,8 @@ class Cluster(Protocol):
         """Let the only container of a running pod, whose own policy is Never, end with 1: the pod has Failed."""
         ...
 
-    def hung_node(self, client: Client, name: str) -> AbstractAsyncContextManager[None]:
-        """Let a node say that it is not Ready, and end none of its pods, until the context is left."""
+    def hung_node(self, client: Client, name: str, ready: str) -> AbstractAsyncContextManager[None]:
+        """Let a node end none of its pods until the context is left; `ready` is what its condition says meanwhile."""
         ...
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:

@@ -46,11 +46,11 @@ class EmbeddedCluster:
         self._end_container(pod)
 
     @asynccontextmanager
-    async def hung_node(self, client: Client, name: str) -> AsyncIterator[None]:
+    async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
         """Let the processes there ignore every signal, as on a machine whose disk has gone."""
         there = {meta.uid(pod) for pod in await pods_on(client, name)}
         self.runner.hung |= there
-        await report_ready(client, name, "False")
+        await report_ready(client, name, ready)
         try:
             yield
         finally:

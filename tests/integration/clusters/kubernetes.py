@@ -63,13 +63,13 @@ class KubernetesCluster:
         await _report(client, pod, {"phase": "Failed", "conditions": unready, "containerStatuses": [failed]})
 
     @asynccontextmanager
-    async def hung_node(self, client: Client, name: str) -> AsyncIterator[None]:
+    async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
         """Let kwok leave the node and its pods alone (`stages.yaml`)."""
         key = ObjectKey("", name)
         for pod in await pods_on(client, name):
             await client.patch(PODS, meta.key(pod), annotated(HUNG, "true"), kind="merge")
         await client.patch(NODE_RESOURCE, key, annotated(HUNG, "true"), kind="merge")
-        await report_ready(client, name, "False")
+        await report_ready(client, name, ready)
         try:
             yield
         finally:

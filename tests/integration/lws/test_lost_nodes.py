@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
+import pytest
 from tests.integration.clusters.cluster import deleted_node
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
@@ -72,10 +73,11 @@ async def test_groups_on_a_deleted_node_are_recreated_once_elsewhere(space: Spac
     await assert_recreated_once(space, victims)
 
 
-async def test_groups_on_a_node_that_hangs_wait_for_its_pods_and_are_recreated_once(space: Space) -> None:
+@pytest.mark.parametrize("ready", ["False", "Unknown"])
+async def test_groups_on_a_node_that_hangs_wait_for_its_pods_and_are_recreated_once(space: Space, ready: str) -> None:
     """R-POD-4, R-POD-5, R-POD-9: evicted pods that do not end hold up their successors until they are forced."""
     before, victims = await settle(space)
-    async with space.cluster.hung_node(space.client, LOST):
+    async with space.cluster.hung_node(space.client, LOST, ready):
         await space.until(lambda state: assert_held(before, state, victims))
         assert created_leaders_of(space, victims) == []
         for victim in victims:
