@@ -13,7 +13,7 @@ The embedded cluster is held to Kubernetes 1.36 by tests that speak to both and 
 | part | compared with | how |
 |---|---|---|
 | API server | kube-apiserver | the same requests to both: status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, the order of watch events; picked by hand, and generated |
-| StatefulSet controller, garbage collector | kube-controller-manager | the same scenarios on both: all objects when they are at rest, and the order of pods where it is fixed |
+| StatefulSet controller, garbage collector, evictions by taints | kube-controller-manager | the same scenarios on both: all objects when they are at rest, and the order of pods where it is fixed |
 | both, by `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, attach, exec, port-forward on the embedded cluster only |
 
 What no server could say alike is replaced before: UIDs, resourceVersions (by their rank), moments, ages, continue tokens,
