@@ -58,6 +58,7 @@ class Machine:
     programs: int = 0
     addresses: dict[str, str] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    pipes: list[asyncio.ReadTransport] = field(default_factory=list)
 
     @property
     def hosts(self) -> Path:
@@ -90,7 +91,7 @@ class Machine:
             )
             return await self.runner.start_container(spec, on_exit)
 
-        return await piped(identity, begin)
+        return await self._piped(identity, begin)
 
     async def sh(self, pod: str, script: str, **options: Any) -> tuple[Exit, str]:
         """Run a shell script in a container of its own, to its end."""
@@ -104,24 +105,33 @@ class Machine:
             with Path(os.devnull).open("rb") as null:
                 return await self.runner.exec(program.id, argv, (null.fileno(), writing, writing), on_exit)
 
-        return await piped(program.id, begin)
+        return await self._piped(program.id, begin)
 
+    async def close(self) -> None:
+        """End everything, and read no more of what still writes."""
+        await self.runner.stop()
+        for pipe in self.pipes:
+            pipe.close()
+        await asyncio.sleep(0)  # a transport is closed in the next turn of the loop
 
-async def piped(identity: str, begin: Callable[[int, Callable[[Exit], None]], Any]) -> Program:
-    """Begin something whose output goes into a pipe."""
-    loop = asyncio.get_running_loop()
-    reading, writing = os.pipe()
-    ended: asyncio.Future[Exit] = loop.create_future()
-    try:
-        pid = await begin(writing, ended.set_result)
-    except BaseException:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb"))
-    return Program(identity, pid, ended, reader)
+    async def _piped(self, identity: str, begin: Callable[[int, Callable[[Exit], None]], Any]) -> Program:
+        """Begin something whose output goes into a pipe."""
+        loop = asyncio.get_running_loop()
+        reading, writing = os.pipe()
+        ended: asyncio.Future[Exit] = loop.create_future()
+        try:
+            pid = await begin(writing, ended.set_result)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        reader = asyncio.StreamReader()
+        pipe, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", buffering=0)
+        )
+        self.pipes.append(pipe)
+        return Program(identity, pid, ended, reader)
 
 
 @asynccontextmanager
@@ -137,7 +147,7 @@ async def machine(
     try:
         yield made
     finally:
-        await runner.stop()
+        await made.close()
 
 
 def is_alive(pid: int) -> bool:

@@ -18,6 +18,7 @@ from tests.integration.sandbox.harness import eventually, is_alive, machine
 from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit, Network, StartError
 from leaderworkerset.embedded.kubelet.sandbox.channel import LauncherEnded
 from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
+from leaderworkerset.embedded.kubelet.sandbox.launcher import supervise
 from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 pytestmark = pytest.mark.slow
@@ -181,6 +182,27 @@ def test_an_end_is_reported_after_the_start_and_once(tmp_path: Path) -> None:
             assert told == ["start", "end"] * 20
 
     asyncio.run(scenario())
+
+
+STARTING = """
+import os, signal, socket
+from leaderworkerset.embedded.kubelet.sandbox.launcher import supervise
+from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Link
+
+ours, theirs = socket.socketpair()
+report = supervise.Report(Link(theirs), None)
+pid = supervise.start(lambda: os.execvp("sleep", ["sleep", "1000"]), report, own=())
+print(pid, flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+supervise.watch(pid, report.link)
+"""
+"""The first process of a container without namespaces; its launcher ends as soon as the program has begun."""
+
+
+def test_a_program_whose_launcher_dies_while_it_starts_is_ended_too() -> None:
+    first = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=30, check=False)
+    assert (first.returncode, first.stderr) == (supervise.FAILED, "")
+    assert not is_alive(int(first.stdout))
 
 
 def _kill_launcher() -> None:

@@ -6,6 +6,7 @@ import os
 import struct
 import termios
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from leaderworkerset.embedded.kubelet.runner import Exit, ProcessRunner
@@ -14,14 +15,21 @@ END_OF_INPUT: Final = b"\x04"
 """What a terminal takes as the end of input."""
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a command writes, and the pipe or terminal that it comes by."""
+
+    reader: asyncio.StreamReader
+    transport: asyncio.ReadTransport
+
+
 class Session:
     """One command in a container; implements `embedded.apiserver.node.ExecSession`."""
 
-    def __init__(
-        self, runner: ProcessRunner, stdout: asyncio.StreamReader, stderr: asyncio.StreamReader | None
-    ) -> None:
-        self.stdout = stdout
-        self.stderr = stderr
+    def __init__(self, runner: ProcessRunner, stdout: Output, stderr: Output | None) -> None:
+        self.stdout = stdout.reader
+        self.stderr = stderr.reader if stderr else None
+        self._outputs = [one.transport for one in (stdout, stderr) if one]
         self._runner = runner
         self._exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._input: asyncio.StreamWriter | None = None
@@ -64,10 +72,12 @@ class Session:
         return (await asyncio.shield(self._exited)).code
 
     async def kill(self) -> None:
-        """End the command and whatever it started."""
+        """End the command and whatever it started, and read no more."""
         if self._pid is not None and not self._exited.done():
             await self._runner.kill_exec(self._pid)
         self._release()
+        for output in self._outputs:
+            output.close()
 
     def _end(self, ending: Exit) -> None:
         self._exited.set_result(ending)
@@ -97,7 +107,7 @@ async def _start_pipes(runner: ProcessRunner, container_id: str, argv: tuple[str
     out_reader, out_writer = os.pipe2(os.O_CLOEXEC)
     err_reader, err_writer = os.pipe2(os.O_CLOEXEC)
     in_reader, in_writer = os.pipe2(os.O_CLOEXEC) if stdin else (os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), None)
-    session = Session(runner, await _reader(out_reader), await _reader(err_reader))
+    session = Session(runner, await _output(out_reader), await _output(err_reader))
     session.attach(None if in_writer is None else await _writer(in_writer), None)
     await _begin(session, container_id, argv, (in_reader, out_writer, err_writer))
     return session
@@ -105,7 +115,7 @@ async def _start_pipes(runner: ProcessRunner, container_id: str, argv: tuple[str
 
 async def _start_terminal(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], stdin: bool) -> Session:  # noqa: FBT001
     master, slave = os.openpty()
-    session = Session(runner, await _reader(os.dup(master)), None)
+    session = Session(runner, await _output(os.dup(master)), None)
     session.attach(await _writer(os.dup(master)) if stdin else None, master)
     await _begin(session, container_id, argv, (slave, slave, slave))
     return session
@@ -122,11 +132,12 @@ async def _begin(session: Session, container_id: str, argv: tuple[str, ...], giv
             os.close(descriptor)
 
 
-async def _reader(descriptor: int) -> asyncio.StreamReader:
+async def _output(descriptor: int) -> Output:
     reader = asyncio.StreamReader()
     protocol: Callable[[], asyncio.StreamReaderProtocol] = lambda: _Reading(reader)  # noqa: E731
-    await asyncio.get_running_loop().connect_read_pipe(protocol, os.fdopen(descriptor, "rb", buffering=0))
-    return reader
+    file = os.fdopen(descriptor, "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, file)
+    return Output(reader, transport)
 
 
 async def _writer(descriptor: int) -> asyncio.StreamWriter:

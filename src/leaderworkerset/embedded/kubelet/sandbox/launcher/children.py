@@ -64,6 +64,8 @@ class Children:
     def run_program(self, link: Link, program: Program, streams: Streams) -> NoReturn:
         """Be the parent of a program, in the child, until it ends."""
         report = self.settle(link, "lws-init", streams)
+        if select.select([link], [], [], 0)[0]:
+            os._exit(supervise.FAILED)  # the launcher ended before we asked the kernel to tell us
         pid = supervise.start(lambda: become(program, streams, self._files), report, own=set(streams))
         supervise.watch(pid, link)
 

@@ -20,6 +20,9 @@ from .refusal import Refused, explain
 
 FAILED = 127
 
+_HELD = frozenset({signal.SIGCHLD, signal.SIGTERM})
+"""A child ended; the launcher ended (`adopt_orphans`)."""
+
 
 class Report(NamedTuple):
     """Where to report to, and the host's /proc (None: it is /proc), which knows the PIDs to report."""
@@ -30,6 +33,7 @@ class Report(NamedTuple):
 
 def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int:
     """Fork the program, report how that went, and return its PID; `own` are descriptors only the program needs."""
+    _hold_signals()
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -60,8 +64,6 @@ def report_started(report: Report, pid: int) -> None:
 
 def watch(pid: int, link: Link) -> NoReturn:
     """Reap until the program ends; report how; end what it left; end."""
-    if os.getpid() != 1:
-        signal.signal(signal.SIGTERM, lambda *_: _end_all(pid))
     status = _reap_until(pid)
     code = os.waitstatus_to_exitcode(status)
     if os.getpid() != 1:
@@ -140,13 +142,20 @@ def _run(become: Callable[[], None], report: int) -> None:
         os._exit(FAILED)
 
 
+def _hold_signals() -> None:
+    """Have signals wait until they are asked for: one that came while a wait begins would not interrupt it."""
+    if os.getpid() != 1:  # to which the kernel sends none
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # what is ignored by default may be dropped, held or not
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+
+
 def _reap_until(pid: int) -> int:
+    """Reap until this one has ended; return its wait status. Where SIGTERM comes first, end everything."""
+    options = os.WNOHANG if os.getpid() != 1 else 0
     while True:
-        ended, status = os.waitpid(-1, 0)
+        ended, status = os.waitpid(-1, options)
         if ended == pid:
             return status
-
-
-def _end_all(group: int) -> NoReturn:
-    end_descendants(group)
-    os._exit(FAILED)
+        if not ended and signal.sigwait(_HELD) == signal.SIGTERM:
+            end_descendants(pid)
+            os._exit(FAILED)
