@@ -32,10 +32,10 @@ from bench.record import report
 from tests.controlplane import process
 
 from leaderworkerset.embedded.apiserver.builtin import kinds
-from leaderworkerset.embedded.apiserver.certificate import build_certificate, server_context
-from leaderworkerset.embedded.apiserver.http import HttpServer
+from leaderworkerset.embedded.apiserver.front.certificate import build_certificate, server_context
+from leaderworkerset.embedded.apiserver.front.http import HttpServer
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.kube.clock import SystemClock
 
 PACE = 1500

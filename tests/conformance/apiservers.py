@@ -16,7 +16,7 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import builtin
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.kube.access import TLS, Access
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.credentials import Credentials

@@ -25,7 +25,7 @@ from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.embedded.controllers.composition import ControllerSettings
 from leaderworkerset.embedded.controllers.composition import run_controllers as run_embedded_controllers
 from leaderworkerset.embedded.controllers.labeltemplate import LabelTemplate

@@ -17,8 +17,8 @@ from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.places import Place
 from leaderworkerset.cli.target import OpenChannels
 from leaderworkerset.embedded import cluster as embedded
-from leaderworkerset.embedded.apiserver.database import StoreError
-from leaderworkerset.embedded.apiserver.http import ListenError
+from leaderworkerset.embedded.apiserver.front.http import ListenError
+from leaderworkerset.embedded.apiserver.storage.database import StoreError
 from leaderworkerset.embedded.cluster import ClusterSettings
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
 from leaderworkerset.embedded.controllers.nodes import GPU, NodeSettings

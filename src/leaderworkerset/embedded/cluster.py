@@ -17,12 +17,13 @@ from typing import Final
 import msgspec
 
 from leaderworkerset.embedded import identity
-from leaderworkerset.embedded.apiserver import builtin, certificate
-from leaderworkerset.embedded.apiserver.http import LOOPBACK, HttpServer, ListenError
+from leaderworkerset.embedded.apiserver import builtin
+from leaderworkerset.embedded.apiserver.front import certificate
+from leaderworkerset.embedded.apiserver.front.http import LOOPBACK, HttpServer, ListenError
+from leaderworkerset.embedded.apiserver.front.kubeconfig import Access, write_kubeconfig
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
-from leaderworkerset.embedded.apiserver.kubeconfig import Access, write_kubeconfig
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.embedded.controllers.composition import ControllerSettings, run_controllers
 from leaderworkerset.embedded.controllers.nodes import NodeSettings, node_names
 from leaderworkerset.embedded.identity import Identity

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from leaderworkerset.embedded.apiserver import certificate
+from leaderworkerset.embedded.apiserver.front import certificate
 
 
 class IdentityError(Exception):

@@ -12,7 +12,7 @@ from leaderworkerset.api.resources import PODS, Resource
 from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.embedded.controllers.composition import ControllerSettings, run_controllers
 from leaderworkerset.embedded.controllers.nodes import NodeSettings
 from leaderworkerset.kube.client import Client

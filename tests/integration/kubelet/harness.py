@@ -16,7 +16,7 @@ from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.node import LogOptions
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.embedded.kubelet.kubelet import Kubelet
 from leaderworkerset.embedded.kubelet.runner import Network, ProcessRunner
 from leaderworkerset.embedded.kubelet.sandbox import create_runner

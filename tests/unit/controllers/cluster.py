@@ -31,11 +31,11 @@ from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.embedded.apiserver import builtin
-from leaderworkerset.embedded.apiserver.customresource import kind_from_crd
+from leaderworkerset.embedded.apiserver.custom.customresource import kind_from_crd
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.kind import Kind, Operation
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import Store
+from leaderworkerset.embedded.apiserver.storage.store import Store
 from leaderworkerset.embedded.controllers.garbage.controller import GarbageCollector
 from leaderworkerset.embedded.controllers.statefulset import controller as statefulset
 from leaderworkerset.kube.client import Client

@@ -11,7 +11,7 @@ from leaderworkerset.api.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRE
 from leaderworkerset.embedded.apiserver import builtin
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import Store
+from leaderworkerset.embedded.apiserver.storage.store import Store
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.errors import ConfigError

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 
 from leaderworkerset.embedded.apiserver import refusal
-from leaderworkerset.embedded.apiserver.identities import Identities
+from leaderworkerset.embedded.apiserver.admission.webhooks import Admission
 from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
-from leaderworkerset.embedded.apiserver.store import Store
-from leaderworkerset.embedded.apiserver.watch import WatchHub
-from leaderworkerset.embedded.apiserver.webhooks import Admission
+from leaderworkerset.embedded.apiserver.storage.store import Store
+from leaderworkerset.embedded.apiserver.storage.watch import WatchHub
+from leaderworkerset.embedded.apiserver.verbs.identities import Identities
 from leaderworkerset.kube.clock import Clock
 
 

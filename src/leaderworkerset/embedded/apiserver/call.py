@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.registry import Registry, Served
-from leaderworkerset.embedded.apiserver.store import StoreKey
+from leaderworkerset.embedded.apiserver.storage.store import StoreKey
 from leaderworkerset.kube.transport import Request
 
 NAMESPACED_ITSELF: Final = {"status", "finalize"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
 from leaderworkerset.embedded.apiserver.kind import Kind
-from leaderworkerset.embedded.apiserver.store import StoreKey
+from leaderworkerset.embedded.apiserver.storage.store import StoreKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Literal, TypeAlias
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import (
+from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.backend import Backend
+from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.forms import present, representation
+from leaderworkerset.embedded.apiserver.verbs import (
     binding,
     containers,
     create,
@@ -18,16 +22,11 @@ from leaderworkerset.embedded.apiserver import (
     get,
     logs,
     patch_verb,
-    present,
-    refusal,
-    representation,
     scale,
     update,
     watching,
 )
-from leaderworkerset.embedded.apiserver import list as listing
-from leaderworkerset.embedded.apiserver.backend import Backend
-from leaderworkerset.embedded.apiserver.call import Call
+from leaderworkerset.embedded.apiserver.verbs import list as listing
 from leaderworkerset.kube.transport import Response, StreamResponse
 
 Answer: TypeAlias = Response | StreamResponse

@@ -12,21 +12,24 @@ import structlog
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import NAMESPACES
-from leaderworkerset.embedded.apiserver import admission, information, namespaces, refusal, representation, routes
 from leaderworkerset.embedded.apiserver import call as calls
-from leaderworkerset.embedded.apiserver.admission import Configurations
+from leaderworkerset.embedded.apiserver import refusal, routes
+from leaderworkerset.embedded.apiserver.about import information
+from leaderworkerset.embedded.apiserver.admission import admission, namespaces
+from leaderworkerset.embedded.apiserver.admission.admission import Configurations
+from leaderworkerset.embedded.apiserver.admission.webhooks import Admission, Target, no_services
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.database import StoreError
-from leaderworkerset.embedded.apiserver.definitions import Definitions
-from leaderworkerset.embedded.apiserver.expiry import Expiry
-from leaderworkerset.embedded.apiserver.identities import Identities
+from leaderworkerset.embedded.apiserver.custom.definitions import Definitions
+from leaderworkerset.embedded.apiserver.forms import representation
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
-from leaderworkerset.embedded.apiserver.store import Store, StoreKey
-from leaderworkerset.embedded.apiserver.watch import WatchHub
-from leaderworkerset.embedded.apiserver.webhooks import Admission, Target, no_services
+from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.expiry import Expiry
+from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
+from leaderworkerset.embedded.apiserver.storage.watch import WatchHub
+from leaderworkerset.embedded.apiserver.verbs.identities import Identities
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 

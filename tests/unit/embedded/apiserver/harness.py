@@ -14,7 +14,7 @@ from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import Store
+from leaderworkerset.embedded.apiserver.storage.store import Store
 from leaderworkerset.kube.transport import Request
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.unit.embedded.apiserver.harness import CONFIG_MAPS, Api, config_map, run
-from tests.unit.embedded.apiserver.test_store import file_size_limit
+from tests.unit.embedded.apiserver.storage.test_store import file_size_limit
 
-from leaderworkerset.embedded.apiserver.database import StoreError
-from leaderworkerset.embedded.apiserver.store import Store
+from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.store import Store
 
 
 def test_a_locked_file_is_unavailable_for_the_while(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from leaderworkerset.api.resources import PODS, Resource
 from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.store import MEMORY, Store
+from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.embedded.kubelet.kubelet import Kubelet
 from leaderworkerset.embedded.kubelet.model import ModelRunner, Script, run_forever
 from leaderworkerset.embedded.kubelet.runner import Network

@@ -19,7 +19,7 @@ from leaderworkerset.api.resources import (
     SECRETS,
     SERVICES,
 )
-from leaderworkerset.embedded.apiserver.store import Store
+from leaderworkerset.embedded.apiserver.storage.store import Store
 from leaderworkerset.embedded.kubelet.model import Program
 from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit
 

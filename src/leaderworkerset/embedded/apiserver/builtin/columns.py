@@ -8,9 +8,9 @@ from typing import TypeAlias
 from leaderworkerset.api import meta, podstate, resources, selectors
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
-from leaderworkerset.embedded.apiserver import table
+from leaderworkerset.embedded.apiserver.forms import table
+from leaderworkerset.embedded.apiserver.forms.table import NONE
 from leaderworkerset.embedded.apiserver.kind import Column
-from leaderworkerset.embedded.apiserver.table import NONE
 
 Cell: TypeAlias = Callable[[JSONObject, datetime], object]
 

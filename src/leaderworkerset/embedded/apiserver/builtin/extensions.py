@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from leaderworkerset.api import names, resources
 from leaderworkerset.api.field import FieldError, invalid, required
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import customresource
 from leaderworkerset.embedded.apiserver.builtin.strategy import Strategy
 from leaderworkerset.embedded.apiserver.builtin.values import duplicate, forbidden, must_be
+from leaderworkerset.embedded.apiserver.custom import customresource
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")

@@ -15,8 +15,8 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
 from leaderworkerset.embedded.apiserver.builtin import columns, descriptions, object_meta, schemas, typed
 from leaderworkerset.embedded.apiserver.builtin.object_meta import NameRule
+from leaderworkerset.embedded.apiserver.forms.unknown import unknown_fields
 from leaderworkerset.embedded.apiserver.kind import Alias, Kind, Operation, ScalePaths
-from leaderworkerset.embedded.apiserver.unknown import unknown_fields
 
 Generation: TypeAlias = Literal["none", "spec", "object", "object and labels", "constant"]
 """What counts up the generation: nothing, a change of `spec`, of anything but metadata and status (or also of labels), or (`constant`) nothing after 1."""

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.encoding import encode
+from leaderworkerset.embedded.apiserver.forms.encoding import encode
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.patch import fieldset
 from leaderworkerset.embedded.apiserver.patch.fieldset import FieldSet

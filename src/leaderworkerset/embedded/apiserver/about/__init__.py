@@ -1,0 +1,1 @@
+"""What the server says of itself and of the caller."""

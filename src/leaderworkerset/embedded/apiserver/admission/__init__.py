@@ -1,0 +1,1 @@
+"""What has a say before a write: webhooks, priorities, namespaces."""

@@ -1,0 +1,1 @@
+"""How clients of this machine get in: HTTP, WebSockets, credentials, and the streams of pods."""

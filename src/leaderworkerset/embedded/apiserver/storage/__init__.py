@@ -1,0 +1,1 @@
+"""Where objects are kept, at every remembered revision, and how changes of them become known."""

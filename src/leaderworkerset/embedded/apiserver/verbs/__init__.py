@@ -1,0 +1,1 @@
+"""The verbs of the API, one file each, and what they share."""
