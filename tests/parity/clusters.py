@@ -20,7 +20,7 @@ from tests.integration.controllers.world import Kubelet
 from leaderworkerset.api import crd, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
-from leaderworkerset.cli import lwsmanager
+from leaderworkerset.cli.cluster import lwsmanager
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.embedded.apiserver.builtin import kinds
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport

@@ -47,7 +47,7 @@ class LazyGroup(click.Group):
         """Import the command; for the list of all commands a line of text is enough."""
         if name not in COMMANDS:
             return None
-        module = import_module(f"leaderworkerset.cli.{name.replace('-', '_')}")
+        module = import_module(f"leaderworkerset.cli.commands.{name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

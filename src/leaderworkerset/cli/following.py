@@ -8,7 +8,7 @@ from typing import TypeVar
 from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS, PODS
-from leaderworkerset.cli.groups import View, view
+from leaderworkerset.cli.views.groups import View, view
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Change, Informer
 from leaderworkerset.kube.requests import Selection, only

@@ -6,8 +6,8 @@ from leaderworkerset.api import labels, meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS, PODS
 from leaderworkerset.cli.errors import CommandError, UsageFault
-from leaderworkerset.cli.groups import View, place_of, view
 from leaderworkerset.cli.target import Session
+from leaderworkerset.cli.views.groups import View, place_of, view
 from leaderworkerset.kube.errors import NotFound
 
 

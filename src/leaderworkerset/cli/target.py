@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import leaderworkerset
-from leaderworkerset.cli import places
+from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.requests import Query

@@ -14,7 +14,7 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import NODES as NODE_RESOURCE
 from leaderworkerset.api.resources import PODS
-from leaderworkerset.cli import lwsmanager
+from leaderworkerset.cli.cluster import lwsmanager
 from leaderworkerset.kube import kubeconfig
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock

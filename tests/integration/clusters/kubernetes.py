@@ -17,7 +17,7 @@ from leaderworkerset.api.resources import (
     SERVICE_ACCOUNTS,
 )
 from leaderworkerset.api.resources import NODES as NODE_RESOURCE
-from leaderworkerset.cli import lwsmanager
+from leaderworkerset.cli.cluster import lwsmanager
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Informer
 from leaderworkerset.kube.requests import Selection

@@ -21,7 +21,7 @@ from leaderworkerset.api.resources import (
     STATEFULSETS,
     Resource,
 )
-from leaderworkerset.cli import lwsmanager
+from leaderworkerset.cli.cluster import lwsmanager
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 from leaderworkerset.kube.errors import NotFound

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from leaderworkerset.cli import app, errors, selection
-from leaderworkerset.cli.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
+from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 from leaderworkerset.kube.errors import ConnectionFault
 
 
@@ -45,7 +45,7 @@ def test_exit_codes_and_messages(
 
 @pytest.mark.parametrize("name", list(app.COMMANDS))
 def test_every_command_of_the_list_exists_and_has_its_help(name: str) -> None:
-    command = import_module(f"leaderworkerset.cli.{name.replace('-', '_')}").command
+    command = import_module(f"leaderworkerset.cli.commands.{name.replace('-', '_')}").command
     assert isinstance(command, click.Command)
     assert command.name == name
     assert command.help
@@ -65,7 +65,7 @@ def test_unforeseen_faults_are_not_hidden() -> None:
 def test_help_imports_no_command() -> None:
     script = "import sys; from leaderworkerset.cli.app import run; run(['--help']); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert "leaderworkerset.cli.get" not in modules.split()
+    assert "leaderworkerset.cli.commands.get" not in modules.split()
     assert not {"aiohttp", "cryptography", "rich", "yaml", "msgspec"} & set(modules.split())
 
 

@@ -1,0 +1,1 @@
+"""An embedded cluster with LeaderWorkerSets, and where it lives on this machine."""

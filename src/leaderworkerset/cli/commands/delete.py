@@ -1,0 +1,96 @@
+"""`lws delete`: delete LeaderWorkerSets by name, or whatever manifests name, and wait until it is gone."""
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import ObjectKey
+from leaderworkerset.api.plan import Propagation
+from leaderworkerset.api.resources import LEADERWORKERSETS, Resource
+from leaderworkerset.cli import manifests, selection
+from leaderworkerset.cli.discovery import Discovery
+from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
+from leaderworkerset.cli.following import following
+from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.informer import Informer
+from leaderworkerset.kube.requests import only
+
+CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
+
+
+@click.command("delete")
+@click.argument("names", nargs=-1, metavar="[LWS]...")
+@click.option("-f", "--filename", "files", multiple=True, metavar="FILE", help="Delete the objects of manifests.")
+@click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
+@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are gone.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], files: tuple[str, ...], **options: object) -> None:
+    """Delete LeaderWorkerSets or the objects of manifests."""
+    if bool(names) == bool(files):
+        raise UsageFault("name LeaderWorkerSets or give manifests with -f, one of the two")
+    documents = manifests.load(files) if files else []
+    cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
+
+    async def act() -> None:
+        async with target.session() as session:
+            if documents:
+                discovery = Discovery(session.client)
+                wanted = [await _of_document(session, discovery, document) for document in reversed(documents)]
+            else:
+                wanted = [await _of_name(session, name) for name in names]
+            for resource, key in wanted:
+                gone = not await _delete(session, resource, key, cascade)
+                click.echo(f"{resource.kind.lower()}/{key.name} {'was gone already' if gone else 'deleted'}")
+            if waits:
+                await until_gone(session, wanted, timeout)
+
+    asyncio.run(act())
+
+
+async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
+    chosen = selection.parse(name)
+    if chosen.group is not None:
+        raise UsageFault(f"{name!r} names a group: to have it made anew, delete its leader pod")
+    return LEADERWORKERSETS, meta.key(await selection.find(session, chosen.name))
+
+
+async def _of_document(
+    session: Session, discovery: Discovery, document: manifests.Document
+) -> tuple[Resource, ObjectKey]:
+    resource = await discovery.resource_of(document.object)
+    metadata = document.object["metadata"]
+    if not metadata.get("name"):
+        raise CommandError(f"{document.place}: metadata.name: Required value: an object is deleted by its name")
+    namespace = (metadata.get("namespace") or session.namespace) if resource.namespaced else ""
+    return resource, ObjectKey(namespace, metadata["name"])
+
+
+async def _delete(session: Session, resource: Resource, key: ObjectKey, propagation: Propagation) -> bool:
+    try:
+        await session.client.delete(resource, key, propagation=propagation)
+    except NotFound:
+        return False
+    return True
+
+
+async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
+    """Wait for the end of every object; what is left after `timeout` seconds is named."""
+    progress = Progress()
+    for resource, key in wanted:
+        informer = Informer(session.client, only(resource, key))
+        progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
+        try:
+            async with asyncio.timeout(timeout), following(informer) as objects:
+                await objects.until(lambda informer=informer: None if informer.store.list() else True)  # type: ignore[misc]  # the default binds the loop's variable
+        except TimeoutError as error:
+            left = informer.store.get(key) or {}
+            finalizers = meta.metadata(left).get("finalizers")
+            held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+            raise TimedOut(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}") from error
+        finally:
+            progress.clear()

@@ -1,0 +1,188 @@
+"""`lws get`: LeaderWorkerSets with their groups and ranks, and why what is not ready is not."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import click
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import selection
+from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.cli.following import AllSets, following
+from leaderworkerset.cli.selection import Selection
+from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.views import changes, colors, live, output
+from leaderworkerset.cli.views.groups import Group, View
+
+FORMATS = click.Choice(["wide", "json", "yaml", "name"])
+
+
+@click.command("get")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]]...")
+@click.option("-o", "--output", "form", type=FORMATS, help="Another form than the table.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what changes, until Ctrl-C.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
+    """Show LeaderWorkerSets by group and rank."""
+    wanted = Wanted(tuple(selection.parse(name) for name in names), **options)
+    if wanted.chosen and (wanted.everywhere or wanted.selector):
+        raise UsageFault("names do not go together with --all-namespaces or --selector")
+    if watches and wanted.form == "name":
+        raise UsageFault("names do not change: --watch does not go together with -o name")
+    asyncio.run(watch(target, wanted) if watches else show(target, wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be shown, and in which form."""
+
+    chosen: tuple[Selection, ...]
+    form: str | None
+    everywhere: bool
+    selector: str
+
+
+async def show(target: Target, wanted: Wanted) -> None:
+    """Print what is there now."""
+    async with target.session() as session:
+        if wanted.chosen:
+            views = [await named(session, one) for one in wanted.chosen]
+        else:
+            listing = await session.client.list(
+                LEADERWORKERSETS,
+                namespace="" if wanted.everywhere else session.namespace,
+                label_selector=wanted.selector,
+            )
+            views = [await selection.view_of(session, lws) for lws in sorted(listing.items, key=meta.key)]
+    for line in render(views, wanted.form, everywhere=wanted.everywhere):
+        click.echo(line)
+    if not views:
+        click.echo("No LeaderWorkerSets found.", err=True)
+
+
+async def watch(target: Target, wanted: Wanted) -> None:
+    """Print what is there, and then what changes."""
+    screen = watcher(wanted)
+    async with target.session() as session:
+        for one in wanted.chosen:
+            await selection.find(session, one.name)
+        everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
+        try:
+            async with following(*everything.all) as objects:
+                await objects.until(lambda: screen.update(cut(everything.views(), wanted.chosen)))
+        finally:
+            screen.close()
+
+
+def cut(views: Sequence[View], chosen: Sequence[Selection]) -> list[View]:
+    """Keep what was asked for by name; all where nothing was."""
+    if not chosen:
+        return list(views)
+    return [narrowed(view, one) for one in chosen for view in views if view.name == one.name]
+
+
+def watcher(wanted: Wanted) -> "Watcher":
+    """Return what shows changes in the wanted form: on a terminal a table that stays, elsewhere lines."""
+    if wanted.form in {"json", "yaml"}:
+        return DocumentWatcher(wanted.form)
+    return live.TerminalDisplay() if colors.wanted(sys.stdout) else LineWatcher(wanted)
+
+
+class Watcher(Protocol):
+    """Shows views anew when something changed."""
+
+    def update(self, views: Sequence[View]) -> None:
+        """Show the views as they are now."""
+        ...
+
+    def close(self) -> None:
+        """End."""
+        ...
+
+
+class DocumentWatcher:
+    """Prints a document per change: JSON on one line each, YAML with a separator."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print a document."""
+        value = output.document(views)
+        click.echo(output.as_json_line(value) if self._form == "json" else f"---\n{output.as_yaml(value)}")
+
+    def close(self) -> None:
+        """Nothing to leave behind."""
+
+
+class LineWatcher:
+    """Prints the tables, and after them a line per change."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._shown: Sequence[View] | None = None
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print what is new."""
+        if self._shown is None:
+            new = render(views, self._wanted.form, everywhere=self._wanted.everywhere)
+        else:
+            new = changes.lines(self._shown, views)
+        self._shown = views
+        for line in new:
+            click.echo(line)
+
+    def close(self) -> None:
+        """Nothing to leave behind."""
+
+
+async def named(session: Session, chosen: Selection) -> View:
+    """Return the view of one LeaderWorkerSet, cut to the group and rank that were asked for."""
+    view = await selection.view_of(session, await selection.find(session, chosen.name))
+    return narrowed(view, chosen)
+
+
+def narrowed(view: View, chosen: Selection) -> View:
+    """Cut a view to one group or rank."""
+    if chosen.group is None:
+        return view
+    groups = (group for group in view.groups if group.index == chosen.group)
+    kept = tuple(
+        Group(
+            index=group.index,
+            revision=group.revision,
+            ranks=tuple(rank for rank in group.ranks if chosen.rank in (None, rank.index)),
+        )
+        for group in groups
+    )
+    return replace(view, groups=kept)
+
+
+def render(views: Sequence[View], form: str | None, *, everywhere: bool) -> list[str]:
+    """Return the lines of the chosen form."""
+    if form == "json":
+        return [output.as_json(output.document(views))]
+    if form == "yaml":
+        return [output.as_yaml(output.document(views))]
+    if form == "name":
+        return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views]
+    return tables(views, datetime.now(UTC), wide=form == "wide", everywhere=everywhere)
+
+
+def tables(views: Sequence[View], now: datetime, *, wide: bool, everywhere: bool) -> list[str]:
+    """Return the table of sets, and below it the ranks of each."""
+    if not views:
+        return []
+    lines = output.sets(views, now, with_namespace=everywhere)
+    for view in views:
+        if any(group.ranks for group in view.groups):
+            lines += ["", f"{view.name}:"] if len(views) > 1 else [""]
+            lines += output.groups(view.groups, now, wide=wide)
+    return lines

@@ -1,0 +1,138 @@
+"""`lws install`: install the manager on a cluster, or bring an installation (also the Go manager's) up to date in place.
+
+Everything is applied server-side as one field manager, so doing it again changes nothing. A namespace that others made
+is left as it is, and so is an installed configuration unless another one is given.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from leaderworkerset.api import names
+from leaderworkerset.api.configuration import ConfigurationError
+from leaderworkerset.api.field import aggregate
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.cli.commands import manager
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.installing.deployment import until_rolled_out
+from leaderworkerset.cli.installing.installation import Installer, place
+from leaderworkerset.cli.target import Target
+from leaderworkerset.cli.views import output
+from leaderworkerset.install import metadata, rendering, settings
+from leaderworkerset.install.fit import misfits
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+
+FLAVOURS: Final = ("slim", "full")
+SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTOR.items())
+
+
+@click.command("install")
+@click.option("--image", default=settings.IMAGE, show_default=True, metavar="NAME", help="The manager's image.")
+@click.option("--replicas", type=click.IntRange(min=0), default=2, show_default=True, help="How many managers run.")
+@click.option("--config", metavar="FILE", help="The manager's configuration; otherwise the installed one is kept.")
+@click.option("--spread", is_flag=True, help="Spread the managers over nodes and zones, and bound their disruption.")
+@click.option(
+    "--crd",
+    "flavour",
+    type=click.Choice(FLAVOURS),
+    default=FLAVOURS[0],
+    show_default=True,
+    help="full: with the descriptions that `kubectl explain` shows, taken from the cluster's own.",
+)
+@click.option("--dry-run", type=click.Choice(["client", "server"]), help="Write nothing; server: let it check all.")
+@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
+@click.option("--wait", "waits", is_flag=True, help="Wait until the managers are ready.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
+@click.pass_obj
+def command(target: Target, /, **options: Any) -> None:
+    """Install the manager on a cluster, or update it in place. Its namespace is lws-system, or that of -n."""
+    chosen = Settings(
+        namespace=place(target),
+        image=options["image"],
+        replicas=options["replicas"],
+        configuration=read_configuration(options["config"]) if options["config"] else settings.CONFIGURATION,
+        spread=options["spread"],
+    )
+    check_usage(chosen, options)
+    if options["dry_run"] == "client" and options["flavour"] == "slim":
+        click.echo(text([obj for _, obj in build_all(chosen)], options["form"]))
+    else:
+        asyncio.run(act(target, chosen, options))
+
+
+def check_usage(chosen: Settings, options: dict[str, Any]) -> None:
+    """Refuse words that do not fit together, before anything is sent."""
+    if options["form"] and not options["dry_run"]:
+        raise UsageFault("-o goes with --dry-run=client or --dry-run=server")
+    if options["waits"] and options["dry_run"]:
+        raise UsageFault("--wait does not go with --dry-run: nothing will run")
+    if not chosen.image.strip():
+        raise UsageFault('--image: Invalid value: "": name the image of the manager')
+    if faults := names.dns_1123_label(chosen.namespace):
+        raise UsageFault(f'--namespace: Invalid value: "{chosen.namespace}": {faults[0]}')
+
+
+def read_configuration(path: str) -> str:
+    """Return the text of a configuration file that the manager takes and that fits the installed objects."""
+    try:
+        decoded = manager.load(path)
+    except (CommandError, ConfigurationError) as error:
+        raise CommandError(f"--config: {error}") from error
+    try:
+        manager.check(decoded)
+    except ConfigurationError as error:
+        raise CommandError(f"--config: {path}: {error}") from error
+    if faults := misfits(decoded):
+        raise CommandError(f"--config: {path}: {aggregate(faults)}")
+    return Path(path).read_text(encoding="utf-8")
+
+
+async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None:
+    """Do what needs the cluster: read what is there, check or apply, wait."""
+    async with target.session() as session:
+        installer = Installer(session.client, chosen.namespace, say_to(options))
+        await installer.check_place()
+        await installer.check_tenants()
+        if not options["config"]:
+            installed = await installer.configuration()
+            chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)
+        crd = await installer.full_definition() if options["flavour"] == "full" else None
+        objects = await installer.without_foreign_namespace(build_all(chosen, crd))
+        if options["dry_run"] == "client":
+            click.echo(text([obj for _, obj in objects], options["form"]))
+            return
+        checked = await installer.check(objects)
+        if options["dry_run"] == "server":
+            click.echo(text([one.object for one in checked], options["form"], [one.word for one in checked]))
+            return
+        await installer.apply(objects)
+        if options["waits"]:
+            key = ObjectKey(chosen.namespace, metadata.MANAGER)
+            await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
+            click.echo(f"deployment/{key.name} rolled out")
+
+
+def say_to(options: dict[str, Any]) -> Callable[[str], None]:
+    """Return where lines about single objects go: beside the objects, where those are printed."""
+    return partial(click.echo, err=bool(options["form"]))
+
+
+def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
+    """Return objects as YAML documents, as a List, or by their names, each with its word."""
+    match form:
+        case "yaml":
+            return rendering.documents(objects).rstrip("\n")
+        case "json":
+            return output.as_json({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        case _:
+            told = [f" {word}" for word in words] or [""] * len(objects)
+            return "\n".join(
+                f"{obj['kind'].lower()}/{obj['metadata']['name']}{word} (dry run)"
+                for obj, word in zip(objects, told, strict=True)
+            )

@@ -1,0 +1,133 @@
+"""`lws manager`: run the controllers and webhooks for a Kubernetes cluster (contract section 12).
+
+The flags are the Go manager's, in Go's syntax, so they pass by click. Faults end in the log, as its do: exit code 1
+for a configuration that cannot be used or a manager that cannot go on, 2 for flags.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import structlog
+
+from leaderworkerset.api import configuration
+from leaderworkerset.api.configuration import Configuration, ConfigurationError
+from leaderworkerset.api.field import aggregate
+from leaderworkerset.cli import errors
+from leaderworkerset.cli.managing import buildinfo, goflags, managerflags, managerlog
+from leaderworkerset.cli.managing.goflags import HelpRequested
+from leaderworkerset.kube import incluster
+from leaderworkerset.kube.errors import KubeError
+
+NAMESPACE: Final = "lws-system"
+ENABLE_WEBHOOKS: Final = "ENABLE_WEBHOOKS"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class GoCommand(click.Command):
+    """A command whose words are not click's to read."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep all words as they are."""
+        ctx.params["words"] = tuple(args)
+        ctx.args = []
+        return []
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes it
+        """List the flags."""
+        with formatter.section("Flags"):
+            formatter.write(goflags.usage(managerflags.FLAGS) + "\n")
+
+
+@click.command("manager", cls=GoCommand)
+@click.pass_context
+def command(ctx: click.Context, words: Sequence[str]) -> int:
+    """Run the controllers and webhooks for a Kubernetes cluster."""
+    try:
+        given = goflags.parse(words, managerflags.FLAGS)
+    except HelpRequested:
+        click.echo(ctx.get_help())
+        return 0
+    if given.get("version"):
+        click.echo(buildinfo.describe())
+        return 0
+    managerlog.configure(managerflags.log_settings(given))
+    kubeconfig = given.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or ""
+    return run(given, kubeconfig)
+
+
+def run(given: Mapping[str, Any], kubeconfig: str) -> int:
+    """Run the manager until it is asked to stop; return the exit code."""
+    try:
+        chosen = managerflags.override(load(given.get("config", "")), given)
+        check(chosen)
+    except (errors.CommandError, ConfigurationError) as error:
+        log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
+        return errors.FAILED
+    from leaderworkerset.cli.managing import managerprocess
+
+    settings = managerprocess.Settings(
+        configuration=chosen,
+        kubeconfig=kubeconfig,
+        namespace=namespace(incluster.SERVICE_ACCOUNT / "namespace"),
+        webhooks=os.environ.get(ENABLE_WEBHOOKS) != "false",
+    )
+    try:
+        asyncio.run(managerprocess.run_until_stopped(settings))
+    except (KubeError, OSError, ExceptionGroup) as error:
+        for leaf in leaves(error):
+            stack = None if isinstance(leaf, KubeError | OSError) else leaf
+            log.error("problem running manager", logger="setup", error=str(leaf), exc_info=stack)  # noqa: TRY400 - as said
+        return errors.FAILED
+    return 0
+
+
+def load(path: str) -> Configuration:
+    """Read the configuration file; without one, the defaults."""
+    if not path:
+        return Configuration()
+    import yaml
+
+    from leaderworkerset.cli.manifests import Loader
+
+    try:
+        document = yaml.load(Path(path).read_text(encoding="utf-8"), Loader)  # noqa: S506 - a safe loader
+    except OSError as error:
+        raise errors.CommandError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise errors.CommandError(f"{path}: not valid YAML: {error}") from error
+    try:
+        return configuration.decode(document)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def check(chosen: Configuration) -> None:
+    """Raise for values that cannot be used (R-CFG-1, R-CFG-2) or are not built yet."""
+    faults = configuration.validate(chosen)
+    if faults:
+        raise ConfigurationError(aggregate(faults))
+    configuration.check_tls(chosen.tls)
+    if chosen.gang_scheduling_management is not None:
+        raise ConfigurationError(
+            "gangSchedulingManagement: gang scheduling is not built yet in this version: remove the section"
+        )
+
+
+def namespace(file: Path) -> str:
+    """Return the namespace that this process works in (R-MGR-3)."""
+    try:
+        return file.read_text().strip() or NAMESPACE
+    except OSError:
+        return NAMESPACE
+
+
+def leaves(error: Exception) -> list[Exception]:
+    """Return the errors of a group, without the groups."""
+    if isinstance(error, ExceptionGroup):
+        return [leaf for one in error.exceptions for leaf in leaves(one)]
+    return [error]

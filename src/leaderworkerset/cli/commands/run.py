@@ -1,0 +1,208 @@
+"""`lws run`: a cluster for one run: start it, apply manifests, show groups and logs, tear everything down."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+import click
+
+from leaderworkerset.api.meta import ObjectKey
+from leaderworkerset.cli import manifests
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.commands import logs
+from leaderworkerset.cli.commands.apply import Applier
+from leaderworkerset.cli.commands.logs import Follower
+from leaderworkerset.cli.commands.wait import reasons
+from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOut, UsageFault
+from leaderworkerset.cli.following import Following, SetInformers, following
+from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.selection import Selection
+from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.views.groups import View
+from leaderworkerset.cli.views.live import Display, display
+from leaderworkerset.cli.views.outcome import Failures, all_done
+from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.kube.client import Client
+
+LAST_LINES: Final = 2.0
+"""Seconds that the logs of ended ranks may take to arrive before everything is torn down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """When a run ends."""
+
+    until: str | None
+    timeout: float | None
+    max_failures: int
+
+
+@click.command("run")
+@click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE", help="File, directory or -.")
+@click.option(
+    "--until",
+    type=click.Choice(["ready", "done"]),
+    help="End when all groups are ready, or when every rank has ended with 0 (such ranks are not started again).",
+)
+@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up --until after so long.")
+@click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
+              help="With --until done: give up when a rank failed more often.")  # fmt: skip
+@cluster_options
+@click.pass_obj
+def command(target: Target, /, files: tuple[str, ...], **options: Any) -> int:
+    """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
+    if target.local or target.kubeconfig or target.context_name:
+        raise UsageFault("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
+    cluster = collect(options)
+    chosen = RunOptions(**options)
+    if chosen.timeout is not None and chosen.until is None:
+        raise UsageFault("--timeout needs --until ready or --until done")
+    documents = manifests.load(files)
+    if not any(document.object["kind"] == "LeaderWorkerSet" for document in documents):
+        raise CommandError(f"no LeaderWorkerSet in {', '.join(files)}: there is nothing to run")
+    place = places.ephemeral()
+    try:
+        with place.held():
+            return asyncio.run(run(Run(place, cluster, chosen, target.namespace or "default"), documents))
+    finally:
+        place.remove()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run is made of."""
+
+    place: Place
+    cluster: ClusterOptions
+    options: RunOptions
+    namespace: str
+
+
+async def run(plan: Run, documents: Sequence[Document]) -> int:
+    """Start the cluster, apply, and follow the groups to the end."""
+    from leaderworkerset.cli.cluster.localcluster import local_cluster
+    from leaderworkerset.cli.signals import until_stopped
+
+    progress = Progress()
+    hold = plan.options.until == "done"
+    async with (
+        until_stopped() as stopped,
+        local_cluster(plan.place, plan.cluster, progress.show, keep=False, hold_completed=hold) as cluster,
+    ):
+        progress.clear()
+        for note in cluster.notes:
+            click.echo(note, err=True)
+        session = Session(cluster.client, plan.namespace, cluster.channels)
+        applier = Applier(session)
+        await applier.check(documents)
+        for line in await applier.apply(documents):
+            click.echo(line, err=True)
+        return await follow(session, documents, plan.options, stopped)
+
+
+async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
+    """Show groups and logs until the run is over; return the exit code."""
+    sets = [SetInformers(session.client, key) for key in keys_of(documents, session.namespace)]
+    screen = display()
+    try:
+        async with following(*(informer for one in sets for informer in one.all)) as objects:
+            end = await first_end(objects, Parts(session.client, sets, screen), options, stopped)
+    finally:
+        screen.close()
+    if end is Ending.FINISHED:
+        click.echo(conclusion(views_of(sets), options), err=True)
+        return 0
+    if end is Ending.STOPPED:
+        click.echo("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once", err=True)
+        return INTERRUPTED if options.until else 0
+    if isinstance(end, str):
+        raise CommandError(end)
+    missing = "; ".join(
+        f"{view.name}: {view.ready} of {view.desired} groups ready{reasons(view)}" for view in views_of(sets)
+    )
+    raise TimedOut(f"not {options.until} after {options.timeout:g} s: {missing}")
+
+
+class Ending(Enum):
+    """How a run ended, where it did not fail."""
+
+    FINISHED = auto()
+    STOPPED = auto()
+    TIMED_OUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is followed, and where it is shown."""
+
+    client: Client
+    sets: Sequence[SetInformers]
+    screen: Display
+
+
+async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
+    """Follow groups and logs until the wanted end, a failure (returned in words), a request to stop, or the time-out."""
+    followers = [
+        Follower(parts.client, Selection(one.key.name), logs.Options(follow=True), parts.screen) for one in parts.sets
+    ]
+    tasks = [
+        asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
+    ]
+    watching = asyncio.create_task(watch(objects, parts, options))
+    stop = asyncio.create_task(stopped.wait())
+    try:
+        await asyncio.wait({watching, stop}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+        if watching.done():
+            await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
+            return watching.result()
+        return Ending.STOPPED if stopped.is_set() else Ending.TIMED_OUT
+    finally:
+        for task in (*tasks, watching, stop):
+            task.cancel()
+        await asyncio.gather(*tasks, watching, stop, return_exceptions=True)
+
+
+async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
+    """Show every change; return when the run has reached its end, or the reason why it cannot."""
+    failures = Failures(options.max_failures)
+
+    def look() -> Ending | str | None:
+        views = views_of(parts.sets)
+        parts.screen.update(views)
+        if len(views) < len(parts.sets):
+            return "a LeaderWorkerSet of this run was deleted" if options.until else gone(views)
+        if options.until == "ready" and all(view.is_ready for view in views):
+            return Ending.FINISHED
+        if options.until == "done":
+            return failures.verdict(views) or (Ending.FINISHED if all_done(views) else None)
+        return None
+
+    return await objects.until(look)
+
+
+def gone(views: Sequence[View]) -> Ending | None:
+    """End a run without --until by itself when all its LeaderWorkerSets were deleted."""
+    return None if views else Ending.FINISHED
+
+
+def conclusion(views: Sequence[View], options: RunOptions) -> str:
+    """Say what was reached."""
+    groups = [group for view in views for group in view.groups]
+    ranks = sum(len(group.ranks) for group in groups)
+    what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
+    return f"{ranks} ranks in {len(groups)} groups {what}" if groups else f"all LeaderWorkerSets {what}"
+
+
+def keys_of(documents: Sequence[Document], namespace: str) -> list[ObjectKey]:
+    """Return where the LeaderWorkerSets of the documents live."""
+    metadata = [document.object["metadata"] for document in documents if document.object["kind"] == "LeaderWorkerSet"]
+    return [ObjectKey(one.get("namespace") or namespace, one["name"]) for one in metadata]
+
+
+def views_of(sets: Sequence[SetInformers]) -> list[View]:
+    """Return the views of those LeaderWorkerSets that are there."""
+    return [view for one in sets if (view := one.view()) is not None]

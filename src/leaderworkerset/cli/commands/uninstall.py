@@ -1,0 +1,84 @@
+"""`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not make.
+
+LeaderWorkerSets stand in the way, as they would go with their definition. Either they stay and the definition with them
+(`--keep-crd`), or they are deleted first (`--delete-leaderworkersets`).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.installing.installation import Installer, place
+from leaderworkerset.cli.installing.removal import Remover
+from leaderworkerset.cli.target import Target
+
+NAMED: Final = 3
+"""How many LeaderWorkerSets a refusal names."""
+
+
+@click.command("uninstall")
+@click.option("--delete-leaderworkersets", "deletes", is_flag=True, help="Delete all LeaderWorkerSets first.")
+@click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definition, and with it all LeaderWorkerSets.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for the end of any one object.",
+)
+@click.pass_obj
+def command(target: Target, /, **options: Any) -> None:
+    """Remove the manager; while there are LeaderWorkerSets only if told what becomes of them."""
+    namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
+    if deletes and keeps:
+        raise UsageFault("--delete-leaderworkersets and --keep-crd exclude each other")
+
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        click.echo(line)
+
+    async def act() -> None:
+        async with target.session() as session:
+            await Installer(session.client, namespace, say).check_place()
+            remover = Remover(session.client, namespace, options["timeout"], say)
+            if not (deletes or keeps):
+                refuse_loss(await remover.sets())
+            await remove(remover, keeps=keeps)
+
+    asyncio.run(act())
+    if not said:
+        click.echo("there is nothing to remove")
+
+
+async def remove(remover: Remover, *, keeps: bool) -> None:
+    """Remove all, or all but the definition and the LeaderWorkerSets."""
+    if keeps:
+        await remover.remove_manager()
+        click.echo(
+            "LeaderWorkerSets and their pods stay; nothing heals, scales or updates them until it is installed again"
+        )
+        return
+    await remover.remove_sets()
+    await remover.remove_manager()
+    await remover.remove_definition()
+    await remover.remove_namespace()
+
+
+def refuse_loss(sets: Sequence[JSONObject]) -> None:
+    """Raise where LeaderWorkerSets would be lost."""
+    if not sets:
+        return
+    names = ", ".join(str(meta.key(lws)) for lws in sets[:NAMED])
+    more = f" and {len(sets) - NAMED} more" if len(sets) > NAMED else ""
+    raise CommandError(
+        f"LeaderWorkerSets would be deleted with their definition: {names}{more}; delete them first, or have it done"
+        " by --delete-leaderworkersets, or keep them and the definition by --keep-crd"
+    )

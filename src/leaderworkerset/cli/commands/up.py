@@ -1,0 +1,134 @@
+"""`lws up`: start the embedded cluster, in the foreground or as a process of its own."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from typing import Any
+
+import click
+
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.views.progress import Progress
+
+READY_DESCRIPTOR = "LWS_READY_FD"
+"""Names the pipe on which a detached cluster tells its progress; `READY` is its last word."""
+
+READY = "ready"
+
+
+@click.command("up")
+@click.argument("name", default=places.DEFAULT)
+@click.option("-d", "--detach", is_flag=True, help="Return once the cluster is up; `lws down` stops it.")
+@cluster_options
+def command(name: str, detach: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it
+    """Start the embedded cluster NAME (default: default); its objects are still there after a restart."""
+    place = places.place(name)
+    chosen = collect(options)
+    if detach:
+        start_detached(place, chosen)
+    else:
+        asyncio.run(serve(place, chosen))
+
+
+async def serve(place: Place, options: ClusterOptions) -> None:
+    """Run the cluster until it is asked to stop."""
+    from leaderworkerset.cli.cluster.localcluster import local_cluster
+    from leaderworkerset.cli.signals import until_stopped
+
+    with place.held():
+        report = Reporter()
+        async with until_stopped() as stopped, local_cluster(place, options, report.progress) as cluster:
+            report.ready([*cluster.notes, *invitation(place)])
+            await stopped.wait()
+            report.progress("stopping")
+
+
+class Reporter:
+    """Tells how the start goes: to a terminal, and to the process that detached this one."""
+
+    def __init__(self) -> None:
+        descriptor = os.environ.pop(READY_DESCRIPTOR, None)
+        self._pipe = os.fdopen(int(descriptor), "w", buffering=1) if descriptor else None
+        self._progress = Progress()
+
+    def progress(self, text: str) -> None:
+        """Tell what is being done now."""
+        if self._pipe:
+            self._pipe.write(f"{text}\n")
+        else:
+            self._progress.show(text)
+
+    def ready(self, lines: list[str]) -> None:
+        """Tell that all is up, and what to know about it."""
+        self._progress.clear()
+        if self._pipe:
+            self._pipe.write("".join(f"={line}\n" for line in lines) + f"{READY}\n")
+            self._pipe.close()
+            self._pipe = None
+        else:
+            click.echo("\n".join(lines))
+
+
+def invitation(place: Place) -> list[str]:
+    """Tell how to reach the cluster."""
+    local = "--local" if place.name == places.DEFAULT else f"--local={place.name}"
+    return [
+        f"Cluster {place.name} is up. Speak to it with `lws … {local}`, or point any Kubernetes client to it:",
+        f"export KUBECONFIG={place.kubeconfig}",
+    ]
+
+
+def start_detached(place: Place, options: ClusterOptions) -> None:
+    """Start a process of its own, show its progress, and return when it is up; if it ends before, say why."""
+    if (pid := place.pid()) is not None:
+        click.echo(f"Cluster {place.name} runs already (process {pid}).")
+        click.echo("\n".join(invitation(place)[1:]))
+        return
+    try:
+        place.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        log = place.log.open("ab")
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    reader, writer = os.pipe()
+    with log, os.fdopen(reader) as lines:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "leaderworkerset.cli", "up", place.name, *options.words()],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[writer],
+            env=os.environ | {READY_DESCRIPTOR: str(writer)},
+            start_new_session=True,
+        )
+        os.close(writer)
+        facts = follow_start(lines)
+    if facts is None:
+        code = process.wait()
+        raise CommandError(f"the cluster did not start (exit code {code}):\n{tail(place)}")
+    click.echo("\n".join(facts))
+
+
+def follow_start(lines: Any) -> list[str] | None:
+    """Show progress until the cluster is ready; return what it says of itself, None if it ended instead."""
+    progress = Progress()
+    facts: list[str] = []
+    for line in map(str.rstrip, lines):
+        if line == READY:
+            progress.clear()
+            return facts
+        if line.startswith("="):
+            facts.append(line[1:])
+        else:
+            progress.show(line)
+    progress.clear()
+    return None
+
+
+def tail(place: Place, lines: int = 15) -> str:
+    """Return the end of the cluster's log."""
+    text = place.log.read_text(errors="replace").strip().splitlines()
+    return "\n".join([*text[-lines:], f"(all of it: {place.log})"])

@@ -1,0 +1,1 @@
+"""What `lws install` and `lws uninstall` are made of."""

@@ -1,0 +1,158 @@
+"""An installation on a cluster: where it is, what of it is there, and applying what it should be.
+
+In: the objects that `install/` builds. Out: a line for each to `say`, or one error that names what was done before it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    DISAGGREGATED_SETS,
+    NAMESPACES,
+    Resource,
+)
+from leaderworkerset.cli import serverside
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.installing import definition
+from leaderworkerset.cli.serverside import Applied
+from leaderworkerset.cli.target import Target
+from leaderworkerset.install import metadata, settings
+from leaderworkerset.install.workload import CONFIGURATION_KEY
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import APIError, Invalid, NotFound
+from leaderworkerset.kube.requests import Selection
+
+Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
+
+FIELD_MANAGER: Final = "lws-install"
+BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
+"""Tells, in its subject, the namespace of the manager that the objects of the whole cluster belong to."""
+
+
+def place(target: Target) -> str:
+    """Return the namespace of the installation; the embedded cluster has none."""
+    if target.local:
+        raise UsageFault("the embedded cluster runs its own manager; name a cluster with --context or --kubeconfig")
+    return target.namespace or settings.NAMESPACE
+
+
+def title(resource: Resource, name: str) -> str:
+    """Return `kind/name` as messages have it.
+
+    >>> from leaderworkerset.api.resources import SERVICES
+    >>> title(SERVICES, "lws-webhook-service")
+    'service/lws-webhook-service'
+    """
+    return f"{resource.kind.lower()}/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An object as the API server would have it, and what would be done to it."""
+
+    object: JSONObject
+    word: str
+
+
+class Installer:
+    """Installs into one namespace, as one field manager."""
+
+    def __init__(self, client: Client, namespace: str, say: Callable[[str], None]) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._say = say
+
+    async def check_place(self) -> None:
+        """Raise where another namespace holds the installation: its roles and webhooks serve the whole cluster."""
+        binding = await self._find(CLUSTER_ROLE_BINDINGS, BINDING)
+        subjects = (binding or {}).get("subjects") or []
+        there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
+        if there and self._namespace not in there:
+            raise CommandError(
+                f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}:"
+                f" repeat with -n {min(there)}, or uninstall it there first"
+            )
+
+    async def check_tenants(self) -> None:
+        """Raise where the Go manager serves kinds that this one does not: nobody would look after them any more."""
+        try:
+            page = await self._client.list_page(Selection(DISAGGREGATED_SETS), limit=1)
+        except NotFound:
+            return
+        if page.items:
+            raise CommandError(
+                f"{DISAGGREGATED_SETS.kind} {meta.key(page.items[0])} would be left alone: this manager does not serve"
+                " the kind yet; keep the manager that does, or delete all of them first"
+            )
+
+    async def configuration(self) -> str | None:
+        """Return the text of the installed configuration, None where there is none."""
+        found = await self._find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
+        text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
+        return text
+
+    async def full_definition(self) -> JSONObject:
+        """Return the definition with descriptions in the words of this cluster."""
+        return await definition.full_definition(self._client)
+
+    async def without_foreign_namespace(self, objects: Objects) -> Objects:
+        """Leave out the namespace where somebody else made it: it keeps its labels."""
+        live = await self._find(NAMESPACES, ObjectKey("", self._namespace))
+        if live is None or metadata.is_installed(live):
+            return objects
+        self._say(f"{title(NAMESPACES, self._namespace)} left as it is: not made by an installation")
+        return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
+
+    async def check(self, objects: Objects) -> list[Checked]:
+        """Let the API server check every object, and raise all faults at once, so that nothing is installed by half.
+
+        What lives in a namespace that is not there yet cannot be checked, and is returned as it was built.
+        """
+        is_new = await self._find(NAMESPACES, ObjectKey("", self._namespace)) is None
+        checked: list[Checked] = []
+        faults: list[str] = []
+        for resource, obj in objects:
+            if is_new and resource.namespaced:
+                checked.append(Checked(obj, "not checked: its namespace is not there yet"))
+                continue
+            try:
+                applied = await self._apply(resource, obj, dry_run=True)
+            except APIError as error:
+                faults.append(describe(resource, obj, error))
+            else:
+                checked.append(Checked(applied.object, applied.word))
+        if faults:
+            raise CommandError("\n".join([*faults, "nothing was installed"]))
+        return checked
+
+    async def apply(self, objects: Objects) -> None:
+        """Apply in order. A fault leaves what was reported before it; trying again goes on from there."""
+        for resource, obj in objects:
+            try:
+                applied = await self._apply(resource, obj)
+            except APIError as error:
+                raise CommandError(f"{describe(resource, obj, error)}\nfix it and install again") from error
+            self._say(f"{title(resource, meta.name(obj))} {applied.word}")
+
+    async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
+        return await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=dry_run)
+
+    async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
+        try:
+            return await self._client.get(resource, key)
+        except NotFound:
+            return None
+
+
+def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
+    """Build the message of a refused object: its name, the server's words, and advice where there is some."""
+    advice = ""
+    if resource == DEPLOYMENTS and isinstance(error, Invalid) and "field is immutable" in str(error):
+        advice = f"; another installer made it with other labels: delete deployment {meta.name(obj)} first"
+    return f"{title(resource, meta.name(obj))}: {error}{advice}"

@@ -1,0 +1,158 @@
+"""Removing an installation, in the order that leaves nothing half: what calls the manager, the manager, its roles.
+
+Only what carries the labels of an installation is removed; the rest is left, and said so. Doing it again continues
+where it stopped.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from leaderworkerset.api import labels, meta
+from leaderworkerset.api.meta import JSONObject, ObjectKey
+from leaderworkerset.api.plan import Propagation
+from leaderworkerset.api.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    LEADERWORKERSETS,
+    LEASES,
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.cli.errors import TimedOut
+from leaderworkerset.cli.following import following
+from leaderworkerset.cli.installing.installation import title
+from leaderworkerset.install import metadata
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.informer import Informer
+from leaderworkerset.kube.requests import Selection, only
+
+DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
+"""What LeaderWorkerSets own directly; the garbage collector needs their kind's definition to remove these."""
+
+TENANTS: Final = (
+    *(PODS, STATEFULSETS, DEPLOYMENTS, SERVICES),
+    *(CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, PERSISTENT_VOLUME_CLAIMS),
+)
+"""Kinds of which one object that is not ours keeps the namespace."""
+
+FURNITURE: Final = {"kube-root-ca.crt", "openshift-service-ca.crt", "default", "builder", "deployer"}
+"""What every namespace comes with."""
+
+
+class Remover:
+    """Removes the installation of one namespace; each wait takes at most `timeout` seconds."""
+
+    def __init__(self, client: Client, namespace: str, timeout: float, say: Callable[[str], None]) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._timeout = timeout
+        self._say = say
+
+    async def sets(self) -> list[JSONObject]:
+        """Return all LeaderWorkerSets of the cluster, none where the kind is not there."""
+        try:
+            return (await self._client.list(LEADERWORKERSETS)).items
+        except NotFound:
+            return []
+
+    async def remove_sets(self) -> None:
+        """Delete all LeaderWorkerSets and wait until what they own is gone too."""
+        for lws in await self.sets():
+            await self._delete(LEADERWORKERSETS, lws, "Background")
+            self._say(f"{title(LEADERWORKERSETS, str(meta.key(lws)))} deleted")
+            await self._until_gone(LEADERWORKERSETS, meta.key(lws))
+        for resource in DEPENDENTS:
+            informer = Informer(self._client, Selection(resource, label_selector=labels.NAME))
+            await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
+
+    async def remove_manager(self) -> None:
+        """Remove everything but the definition and the namespace, last applied first."""
+        for resource, obj in reversed(build_all(Settings(namespace=self._namespace, spread=True))):
+            if resource not in {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}:
+                await self._remove(resource, meta.key(obj))
+        lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
+        if lease is not None:
+            await self._delete(LEASES, lease)
+            self._say(f"{title(LEASES, metadata.LEASE)} deleted")
+
+    async def remove_definition(self) -> None:
+        """Remove the definition; no LeaderWorkerSet is there any more."""
+        await self._remove(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", LEADERWORKERSETS.group_resource))
+
+    async def remove_namespace(self) -> None:
+        """Remove the namespace, unless others live in it."""
+        key = ObjectKey("", self._namespace)
+        tenant = await self._tenant()
+        if tenant is not None:
+            self._say(f"{title(NAMESPACES, key.name)} left as it is: {tenant} is in it")
+        else:
+            await self._remove(NAMESPACES, key)
+
+    async def _tenant(self) -> str | None:
+        for resource in TENANTS:
+            for obj in (await self._client.list(resource, namespace=self._namespace)).items:
+                if not (metadata.is_installed(obj) or meta.name(obj) in FURNITURE or meta.is_deleting(obj)):
+                    return title(resource, meta.name(obj))
+        return None
+
+    async def _remove(self, resource: Resource, key: ObjectKey) -> None:
+        """Delete an object if it is ours, and wait until it is gone."""
+        live = await self._find(resource, key)
+        if live is None:
+            return
+        if not metadata.is_installed(live):
+            self._say(f"{title(resource, key.name)} left as it is: it has no labels of an installation")
+            return
+        # Pods of the manager end in an orderly way, with their rights, before these are removed.
+        await self._delete(resource, live, "Foreground" if resource == DEPLOYMENTS else "Background")
+        await self._until_gone(resource, key)
+        self._say(f"{title(resource, key.name)} deleted")
+
+    async def _delete(self, resource: Resource, live: JSONObject, propagation: Propagation = "Background") -> None:
+        try:
+            await self._client.delete(resource, meta.key(live), propagation=propagation, uid=meta.uid(live))
+        except NotFound:
+            return
+
+    async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
+        try:
+            return await self._client.get(resource, key)
+        except NotFound:
+            return None
+
+    async def _until_gone(self, resource: Resource, key: ObjectKey) -> None:
+        if await self._find(resource, key) is None:
+            return
+        informer = Informer(self._client, only(resource, key))
+        await self._until_none(informer, resource, informer.store.list)
+
+    async def _until_none(
+        self, informer: Informer, resource: Resource, left: Callable[[], Iterable[JSONObject]]
+    ) -> None:
+        try:
+            async with asyncio.timeout(self._timeout), following(informer) as objects:
+                await objects.until(lambda: None if any(True for _ in left()) else True)
+        except TimeoutError as error:
+            first = next(iter(left()), {})
+            finalizers = meta.metadata(first).get("finalizers") if first else None
+            held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+            name = title(resource, str(meta.key(first))) if first else resource.kind
+            raise TimedOut(f"{name} is still there after {self._timeout:g} s{held}; uninstall again") from error
+
+
+def is_dependent(obj: JSONObject) -> bool:
+    """Tell whether a LeaderWorkerSet controls the object."""
+    owner = meta.controller_of(obj)
+    return owner is not None and owner["kind"] == LEADERWORKERSETS.kind

@@ -1,0 +1,1 @@
+"""What `lws manager` is made of: flags, logs, the process."""

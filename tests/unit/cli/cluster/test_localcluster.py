@@ -1,0 +1,52 @@
+"""From the words of the command line to the settings of an embedded cluster."""
+
+import pytest
+
+from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions
+from leaderworkerset.cli.cluster.localcluster import nodes_of
+from leaderworkerset.cli.errors import UsageFault
+
+
+def test_words_on_nodes_become_settings() -> None:
+    options = ClusterOptions(
+        nodes=4,
+        node_labels=("rack=r{i//2}",),
+        node_taints=("pool=p{i//2}:NoSchedule", "busy:PreferNoSchedule"),
+        node_capacity=("cpu=8,memory=32Gi",),
+        gpus_per_node=2,
+    )
+    nodes = nodes_of(options)
+    assert nodes.count == 4
+    assert [label.value(3) for label in nodes.labels] == ["r1"]
+    assert [taint.taint(3) for taint in nodes.taints] == [
+        {"key": "pool", "effect": "NoSchedule", "value": "p1"},
+        {"key": "busy", "effect": "PreferNoSchedule"},
+    ]
+    assert nodes.capacity == {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (ClusterOptions(node_labels=("rack",)), "--node-label: Invalid value: 'rack': must have the form KEY=VALUE"),
+        (
+            ClusterOptions(nodes=2, node_labels=("rack={1//(1-i)}",)),
+            "--node-label: Invalid value: 'rack={1//(1-i)}': division by zero for node 1",
+        ),
+        (
+            ClusterOptions(nodes=2, node_taints=("rack={1//(1-i)}:NoSchedule",)),
+            "--node-taint: Invalid value: 'rack={1//(1-i)}': division by zero for node 1",
+        ),
+        (ClusterOptions(node_taints=("a=b",)), "--node-taint: Invalid value: 'a=b': must have the form"),
+        (ClusterOptions(node_capacity=("cpu=x",)), "--node-capacity: Invalid value: 'cpu=x': cpu: "),
+        (
+            ClusterOptions(gpus_per_node=1, node_capacity=("nvidia.com/gpu=2",)),
+            "--node-capacity: nvidia.com/gpu is given by --gpus-per-node too; leave one out",
+        ),
+    ],
+    ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
+)
+def test_faults_name_the_option_the_word_and_what_to_write(options: ClusterOptions, told: str) -> None:
+    with pytest.raises(UsageFault) as caught:
+        nodes_of(options)
+    assert str(caught.value).startswith(told)
