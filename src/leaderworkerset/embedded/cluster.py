@@ -27,8 +27,8 @@ from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.embedded.controllers.composition import ControllerSettings, run_controllers
 from leaderworkerset.embedded.controllers.nodes import NodeSettings, node_names
 from leaderworkerset.embedded.identity import Identity
-from leaderworkerset.embedded.kubelet import podevents
 from leaderworkerset.embedded.kubelet.kubelet import Kubelet
+from leaderworkerset.embedded.kubelet.pod import podevents
 from leaderworkerset.embedded.kubelet.runner import Capabilities, Network, ProcessRunner
 from leaderworkerset.embedded.kubelet.sandbox import create_runner
 from leaderworkerset.embedded.kubelet.settings import KubeletSettings

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.node import LogOptions, NodeError, Stream
-from leaderworkerset.embedded.kubelet import exec as commands
-from leaderworkerset.embedded.kubelet import logreader, network, podspec
-from leaderworkerset.embedded.kubelet.containerrun import ContainerRun
-from leaderworkerset.embedded.kubelet.logs import segments
+from leaderworkerset.embedded.kubelet import network
+from leaderworkerset.embedded.kubelet.container import exec as commands
+from leaderworkerset.embedded.kubelet.container.containerrun import ContainerRun
+from leaderworkerset.embedded.kubelet.logfiles import logreader
+from leaderworkerset.embedded.kubelet.logfiles.logs import segments
 from leaderworkerset.embedded.kubelet.node import NodeContext
-from leaderworkerset.embedded.kubelet.podcell import PodCell
-from leaderworkerset.embedded.kubelet.podworker import PodWorker
+from leaderworkerset.embedded.kubelet.pod import podspec
+from leaderworkerset.embedded.kubelet.pod.podcell import PodCell
+from leaderworkerset.embedded.kubelet.pod.podworker import PodWorker
+from leaderworkerset.embedded.kubelet.pod.state import Phase
 from leaderworkerset.embedded.kubelet.runner import StartError
-from leaderworkerset.embedded.kubelet.state import Phase
 
 LOCALHOST = "127.0.0.1"
 

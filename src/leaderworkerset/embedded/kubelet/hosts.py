@@ -22,7 +22,7 @@ import structlog
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
-from leaderworkerset.embedded.kubelet import podspec
+from leaderworkerset.embedded.kubelet.pod import podspec
 
 RETRY: Final = 10.0
 """Seconds until files are written again that a full disk did not take."""

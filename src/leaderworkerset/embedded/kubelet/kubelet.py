@@ -16,16 +16,17 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.meta import UID, JSONObject
 from leaderworkerset.api.resources import PODS, SERVICES
 from leaderworkerset.embedded.apiserver.node import ExecSession, LogOptions, Stream
-from leaderworkerset.embedded.kubelet import access, podspec, recovery
+from leaderworkerset.embedded.kubelet import access
 from leaderworkerset.embedded.kubelet.hosts import Hosts
 from leaderworkerset.embedded.kubelet.node import NodeContext
 from leaderworkerset.embedded.kubelet.objects import Objects, claim_names, references
-from leaderworkerset.embedded.kubelet.podcell import PodCell
-from leaderworkerset.embedded.kubelet.podevents import Recorder
-from leaderworkerset.embedded.kubelet.podworker import PodWorker, SandboxLost
+from leaderworkerset.embedded.kubelet.pod import podspec, recovery
+from leaderworkerset.embedded.kubelet.pod.podcell import PodCell
+from leaderworkerset.embedded.kubelet.pod.podevents import Recorder
+from leaderworkerset.embedded.kubelet.pod.podworker import PodWorker, SandboxLost
+from leaderworkerset.embedded.kubelet.pod.state import initial
 from leaderworkerset.embedded.kubelet.runner import ProcessRunner
 from leaderworkerset.embedded.kubelet.settings import KubeletSettings
-from leaderworkerset.embedded.kubelet.state import initial
 from leaderworkerset.embedded.kubelet.trash import Trash
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leaderworkerset.api import quantity
-from leaderworkerset.embedded.kubelet.fieldref import NodeFacts
+from leaderworkerset.embedded.kubelet.container.fieldref import NodeFacts
 from leaderworkerset.embedded.kubelet.hosts import Hosts
 from leaderworkerset.embedded.kubelet.objects import Objects
-from leaderworkerset.embedded.kubelet.podevents import Recorder
+from leaderworkerset.embedded.kubelet.pod.podevents import Recorder
 from leaderworkerset.embedded.kubelet.runner import ProcessRunner
 from leaderworkerset.embedded.kubelet.settings import KubeletSettings
 from leaderworkerset.kube.client import Client

@@ -11,8 +11,9 @@ from leaderworkerset.api.resources import (
     SECRETS,
     Resource,
 )
-from leaderworkerset.embedded.kubelet import environment, podspec, sources
-from leaderworkerset.embedded.kubelet.environment import Sources
+from leaderworkerset.embedded.kubelet.container import environment, sources
+from leaderworkerset.embedded.kubelet.container.environment import Sources
+from leaderworkerset.embedded.kubelet.pod import podspec
 from leaderworkerset.embedded.kubelet.volumes import payload
 from leaderworkerset.embedded.kubelet.volumes.directories import Claims
 from leaderworkerset.kube.client import Client

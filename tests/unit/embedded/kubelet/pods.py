@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet import state
+from leaderworkerset.embedded.kubelet.pod import state
+from leaderworkerset.embedded.kubelet.pod.state import ContainerState, PodState
 from leaderworkerset.embedded.kubelet.runner import Exit
-from leaderworkerset.embedded.kubelet.state import ContainerState, PodState
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from leaderworkerset.embedded.kubelet.backoff import Backoff
+from leaderworkerset.embedded.kubelet.pod.backoff import Backoff
 
 
 class Deaths:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet.podspec import SpecError
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 
 
 def prepare(name: str, claim: JSONObject | None, volume: JSONObject | None) -> Path:

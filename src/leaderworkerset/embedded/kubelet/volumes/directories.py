@@ -18,8 +18,8 @@ from typing import Final
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet.environment import Context
-from leaderworkerset.embedded.kubelet.podspec import SpecError
+from leaderworkerset.embedded.kubelet.container.environment import Context
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.volumes import atomic, claims, hostpath, payload
 
 SCRATCH: Final = ("emptyDir", "ephemeral")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from leaderworkerset.embedded.kubelet.podspec import SpecError
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 
 CHECKS: Final[dict[str, tuple[str, Callable[[Path], bool]]]] = {
     "Directory": ("a directory", Path.is_dir),

@@ -5,8 +5,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet import environment
-from leaderworkerset.embedded.kubelet.podspec import SpecError
+from leaderworkerset.embedded.kubelet.container import environment
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.runner import Mount
 from leaderworkerset.embedded.kubelet.volumes.payload import FAMILIES
 

@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet import fieldref
-from leaderworkerset.embedded.kubelet.environment import Context
-from leaderworkerset.embedded.kubelet.podspec import SpecError
+from leaderworkerset.embedded.kubelet.container import fieldref
+from leaderworkerset.embedded.kubelet.container.environment import Context
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 
 DEFAULT_MODE: Final = 0o644
 

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.embedded.kubelet.pods import container, pod
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet.environment import Context, Sources
-from leaderworkerset.embedded.kubelet.fieldref import NodeFacts
-from leaderworkerset.embedded.kubelet.podspec import SpecError
+from leaderworkerset.embedded.kubelet.container.environment import Context, Sources
+from leaderworkerset.embedded.kubelet.container.fieldref import NodeFacts
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.runner import Mount
 from leaderworkerset.embedded.kubelet.volumes import directories, hostpath, mounts
 from leaderworkerset.embedded.kubelet.volumes.directories import Claims

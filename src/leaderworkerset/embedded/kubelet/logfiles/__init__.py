@@ -1,0 +1,1 @@
+"""The logs of containers: how they are written, kept and read."""
