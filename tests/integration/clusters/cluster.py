@@ -45,8 +45,8 @@ class Cluster(Protocol):
         """Let the first container of a running pod end and start again."""
         ...
 
-    async def fail_pod(self, client: Client, pod: JSONObject) -> None:
-        """Let the only container of a running pod, whose own policy is Never, end with 1: the pod has Failed."""
+    async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
+        """Let the only container of a running pod, whose own policy is Never, end: the pod has Failed, or Succeeded."""
         ...
 
     def hung_node(self, client: Client, name: str, ready: str) -> AbstractAsyncContextManager[None]:

@@ -13,12 +13,13 @@ from leaderworkerset.embedded.cluster import ClusterSettings
 from leaderworkerset.embedded.controllers.claims import DEFAULT_CLASS
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
 from leaderworkerset.embedded.controllers.nodes import NodeSettings
-from leaderworkerset.embedded.kubelet.model import ModelRunner
-from leaderworkerset.embedded.kubelet.runner import Exit
+from leaderworkerset.embedded.kubelet.model import ModelRunner, Program
+from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
 
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
+from .objects import START_DELAY
 
 LABELS = (
     parse_label(f"{RACK}=r{{i//{NODES_PER_RACK}}}"),
@@ -39,11 +40,11 @@ class EmbeddedCluster:
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
         """End the modelled process; the kubelet starts it again."""
-        self._end_container(pod)
+        self._end_container(pod, 1)
 
-    async def fail_pod(self, client: Client, pod: JSONObject) -> None:
+    async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """End the modelled process; the kubelet does not start it again."""
-        self._end_container(pod)
+        self._end_container(pod, code)
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
@@ -62,9 +63,14 @@ class EmbeddedCluster:
         named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
         await client.apply(STORAGE_CLASSES, named, manager="tests")
 
-    def _end_container(self, pod: JSONObject) -> None:
+    def _end_container(self, pod: JSONObject, code: int) -> None:
         running = meta.status(pod)["containerStatuses"][0]["containerID"]
-        self.runner.end(running.removeprefix("process://"), Exit(1))
+        self.runner.end(running.removeprefix("process://"), Exit(code))
+
+
+def program_of(spec: ContainerSpec) -> Program:
+    """Run for ever, once a slow image is there."""
+    return Program(start_delay=float(spec.env.get(START_DELAY, "0s").removesuffix("s")))
 
 
 @asynccontextmanager
@@ -72,6 +78,6 @@ async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     """Run an embedded cluster with modelled processes."""
     nodes = NodeSettings(count=NODES, labels=LABELS, capacity=CAPACITY)
     settings = ClusterSettings(name="test", directory=directory, keep=False, nodes=nodes)
-    runner = ModelRunner()
+    runner = ModelRunner(program_of)
     async with embedded.serving(settings, SystemClock()) as served, embedded.working(served, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner)

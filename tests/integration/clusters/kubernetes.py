@@ -27,6 +27,12 @@ from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE
 HUNG = "tests.example.com/hung"
 """The annotation of nodes and pods that kwok does not play any more."""
 
+RESTARTS = "tests.example.com/restarts"
+"""The annotation of a pod with the restarts that kwok reports."""
+
+ENDED = "tests.example.com/ended"
+"""The annotation of a pod with the exit code that its containers ended with."""
+
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 
 
@@ -49,18 +55,13 @@ class KubernetesCluster:
         await asyncio.wait([following])
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
-        """Report what a kubelet reports after a restart."""
-        statuses = meta.status(pod)["containerStatuses"]
-        restarted = statuses[0] | {"restartCount": statuses[0]["restartCount"] + 1}
-        await _report(client, pod, {"containerStatuses": [restarted]})
+        """Have kwok report one restart more."""
+        restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
+        await client.patch(PODS, meta.key(pod), annotated(RESTARTS, str(restarts), meta.uid(pod)), kind="merge")
 
-    async def fail_pod(self, client: Client, pod: JSONObject) -> None:
-        """Report what a kubelet reports of a pod that is not started again."""
-        (status,) = meta.status(pod)["containerStatuses"]
-        ended = {"$patch": "replace", "terminated": {"exitCode": 1, "reason": "Error"}}
-        failed = status | {"ready": False, "started": False, "state": ended}
-        unready = [{"type": one, "status": "False", "reason": "PodFailed"} for one in ("Ready", "ContainersReady")]
-        await _report(client, pod, {"phase": "Failed", "conditions": unready, "containerStatuses": [failed]})
+    async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
+        """Have kwok report that all containers ended, for good."""
+        await client.patch(PODS, meta.key(pod), annotated(ENDED, str(code), meta.uid(pod)), kind="merge")
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
@@ -81,15 +82,9 @@ class KubernetesCluster:
             await client.create(PERSISTENT_VOLUMES, build_volume(f"{prefix}-{number}", storage_class))
 
 
-def annotated(name: str, value: str | None) -> JSONObject:
-    """Return the patch that sets an annotation, or takes it off."""
-    return {"metadata": {"annotations": {name: value}}}
-
-
-async def _report(client: Client, pod: JSONObject, status: JSONObject) -> None:
-    """Write parts of a pod's status as its kubelet does."""
-    patch = {"metadata": {"uid": meta.uid(pod)}, "status": status}
-    await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
+def annotated(name: str, value: str | None, uid: str | None = None) -> JSONObject:
+    """Return the patch that sets an annotation, or takes it off; of the object with this UID and no successor of it."""
+    return {"metadata": {"annotations": {name: value}} | ({"uid": uid} if uid else {})}
 
 
 async def set_up(cluster: KubernetesCluster) -> None:

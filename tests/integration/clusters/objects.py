@@ -10,6 +10,22 @@ GATE: Final = "tests.example.com/released"
 """The readiness gate of pods that become ready only when a test says so."""
 
 
+START_DELAY: Final = "START_DELAY"
+"""The variable of containers whose image comes late, with the value of the annotation beside it."""
+
+START_DELAY_ANNOTATION: Final = "tests.example.com/start-delay"
+
+
+def slow_template(seconds: int) -> JSONObject:
+    """Return a pod template whose image takes so long to come."""
+    source = {"fieldRef": {"fieldPath": f"metadata.annotations['{START_DELAY_ANNOTATION}']"}}
+    template = pod_template()
+    (container,) = template["spec"]["containers"]
+    slow = container | {"env": [{"name": START_DELAY, "valueFrom": source}]}
+    annotations = {START_DELAY_ANNOTATION: f"{seconds}s"}
+    return {"metadata": {"annotations": annotations}, "spec": template["spec"] | {"containers": [slow]}}
+
+
 def pod_template(image: str = "app:1", *, name: str = "main", gated: bool = False, **fields: Any) -> JSONObject:
     """Return a pod template with one container; `fields` go into the pod's spec."""
     container = {"name": name, "image": image, "command": ["sleep", "infinity"]}

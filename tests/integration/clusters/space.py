@@ -195,9 +195,9 @@ class Space:
         """Let the first container of a running pod end and start again."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
-    async def fail_pod(self, pod: str) -> None:
-        """Let the only container of a running pod, whose own policy is Never, end with 1."""
-        await self.cluster.fail_pod(self.client, await self.get(PODS, pod))
+    async def end_pod(self, pod: str, code: int) -> None:
+        """Let the only container of a running pod, whose own policy is Never, end with this code."""
+        await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)
 
     async def cordon(self, node: str, *, unschedulable: bool = True) -> None:
         """Keep new pods off a node, or let them come again."""

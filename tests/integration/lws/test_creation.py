@@ -1,8 +1,9 @@
 """What one LeaderWorkerSet becomes: the exact objects."""
 
 import hashlib
+from datetime import datetime
 
-from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, revision_of, revisions_of
 
@@ -207,6 +208,25 @@ async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
     await space.until(lambda state: assert_created(state, "web-0", "web-0-1", "web-1", "web-1-1"))
     await space.release("web-0-1", "web-1-1")
     await space.settled()
+
+
+async def test_workers_wait_for_a_leader_whose_image_comes_late(space: Space) -> None:
+    """R-WSTS-1 (h), with a kubelet that takes its time: nobody's worker is made before the leader is ready."""
+    template = {"leaderTemplate": slow_template(2)}
+    await space.create(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
+    await space.settled()
+    for leader, worker in (("web-0", "web-0-1"), ("web-1", "web-1-1")):
+        seen = [change.new for change in space.changes if change.new is not None]
+        ready = next(at for at, pod in enumerate(seen) if meta.name(pod) == leader and is_ready(pod))
+        assert ready < next(at for at, pod in enumerate(seen) if meta.name(pod) == worker), "\n".join(space.story())
+        assert seconds_until_ready(seen[ready]) >= 1
+
+
+def seconds_until_ready(pod: JSONObject) -> float:
+    """Return the seconds, whole ones, from the creation of a pod to its readiness."""
+    ready = next(one["lastTransitionTime"] for one in meta.status(pod)["conditions"] if one["type"] == "Ready")
+    created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    return (datetime.fromisoformat(ready) - created).total_seconds()
 
 
 async def test_workers_do_not_wait_by_default(space: Space) -> None:

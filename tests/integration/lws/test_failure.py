@@ -1,4 +1,4 @@
-"""What a pod that fails for good does to its group (contract 8.2)."""
+"""What a pod that ends for good, badly or well, does to its group (contract 8.2)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -21,6 +21,7 @@ def mortal() -> JSONObject:
     return {"spec": template["spec"] | {"containers": [container | {"restartPolicy": "Never"}]}}
 
 
+@pytest.mark.parametrize(("code", "phase"), [(1, "Failed"), (0, "Succeeded")], ids=["Failed", "Succeeded"])
 @pytest.mark.parametrize(
     ("policy", "pod", "hit"),
     [
@@ -32,8 +33,8 @@ def mortal() -> JSONObject:
         pytest.param("None", "web-1-2", ("web-1-2",), id="None-worker"),
     ],
 )
-async def test_a_failed_pod_is_deleted_and_that_counts(
-    space: Space, policy: str, pod: str, hit: tuple[str, ...]
+async def test_a_pod_that_ended_is_deleted_and_that_counts(
+    space: Space, policy: str, pod: str, hit: tuple[str, ...], code: int, phase: str
 ) -> None:
     """R-POD-3 to R-POD-5, R-POD-9, R-POD-10: not the phase counts, but that the StatefulSet then deletes the pod.
 
@@ -42,9 +43,9 @@ async def test_a_failed_pod_is_deleted_and_that_counts(
     await space.create(lws(replicas=3, size=3, template={"workerTemplate": mortal(), "restartPolicy": policy}))
     before = await space.settled()
     space.changes.clear()
-    await space.fail_pod(pod)
+    await space.end_pod(pod, code)
     await replaced(space, before, *hit)
-    assert "Failed" in {meta.status(change.object).get("phase") for change in space.changes}, space.story()
+    assert phase in {meta.status(change.object).get("phase") for change in space.changes}, space.story()
     assert created_leaders(space) == (["web-1"] if "web-1" in hit else []), "\n".join(space.story())
     note = f"Worker pod {pod} failed, deleted leader pod web-1 to recreate group 1"
     expected = [note] if "web-1" in hit and pod != "web-1" else []
