@@ -28,6 +28,9 @@ NODES_PER_RACK: Final = 4
 RACKS_PER_ZONE: Final = 4
 RACK: Final = "rack"
 ZONE: Final = "zone"
+REST_SECONDS: Final = 60.0
+"""Seconds that kube-controller-manager may take to untaint a node that is Ready again; it looks every five."""
+
 CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 
 
@@ -76,6 +79,19 @@ async def report_ready(client: Client, name: str, status: str) -> None:
     """Let a node say whether it is Ready."""
     patch = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Tests"}]}}
     await client.patch(NODE_RESOURCE, ObjectKey("", name), patch, kind="strategic", subresource="status")
+
+
+async def await_rest(client: Client, name: str) -> None:
+    """Wait until a node is Ready, and no taint of an earlier test drives pods off it."""
+    async with asyncio.timeout(REST_SECONDS):
+        while not is_at_rest(await client.get(NODE_RESOURCE, ObjectKey("", name))):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.1)
+
+
+def is_at_rest(node: JSONObject) -> bool:
+    """Tell whether a node is Ready and takes pods; one that is cordoned is at rest, too."""
+    driving = [taint for taint in meta.spec(node).get("taints") or [] if taint["effect"] == "NoExecute"]
+    return meta.is_condition_true(node, "Ready") and not driving
 
 
 async def pods_on(client: Client, node: str) -> list[JSONObject]:

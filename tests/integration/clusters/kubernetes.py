@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from leaderworkerset.api.resources import (
 from leaderworkerset.api.resources import NODES as NODE_RESOURCE
 from leaderworkerset.cli.cluster import lwsmanager
 from leaderworkerset.kube.client import Client
+from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Informer
 from leaderworkerset.kube.requests import Selection
 
@@ -68,7 +69,8 @@ class KubernetesCluster:
         """Let kwok leave the node and its pods alone (`stages.yaml`)."""
         key = ObjectKey("", name)
         for pod in await pods_on(client, name):
-            await client.patch(PODS, meta.key(pod), annotated(HUNG, "true"), kind="merge")
+            with suppress(NotFound):  # a pod of an earlier test, on its way out
+                await client.patch(PODS, meta.key(pod), annotated(HUNG, "true"), kind="merge")
         await client.patch(NODE_RESOURCE, key, annotated(HUNG, "true"), kind="merge")
         await report_ready(client, name, ready)
         try:

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final
 
 import pytest
-from tests.integration.clusters.cluster import deleted_node
+from tests.integration.clusters.cluster import await_rest, deleted_node
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
@@ -90,6 +90,8 @@ async def test_groups_on_a_node_that_hangs_wait_for_its_pods_and_are_recreated_o
 async def settle(space: Space) -> tuple[State, list[Victim]]:
     """Create the sets, and make room on the spare node once they are at rest; return the state, and who will be hit."""
     names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
+    for node in NODES:
+        await await_rest(space.client, node)
     await space.cordon(SPARE)
     for name in names:
         await space.create(exposed(name))
