@@ -148,7 +148,7 @@ def test_removing_the_sandbox_ends_everything(
             await made.runner.remove_sandbox(pod)
             assert [await program.end() for program in programs] == [Exit(137, 9)] * 3
             assert (await command.end()).code == 137
-            assert not any(is_alive(program.pid) for program in (*programs, command))
+            assert eventually(lambda: not any(is_alive(program.pid) for program in (*programs, command)))
             await made.runner.remove_sandbox(pod)  # gone is not an error
             with pytest.raises(StartError, match="no sandbox"):
                 await made.start(pod, "true")
@@ -196,7 +196,7 @@ def test_command_can_be_killed_with_what_it_started(
             children = _children(command.pid)
             await made.runner.kill_exec(command.pid)
             assert (await command.finish())[0] == Exit(137, 9)
-            assert not any(is_alive(pid) for pid in children)
+            assert eventually(lambda: not any(is_alive(pid) for pid in children))
             assert is_alive(program.pid)
             await made.runner.kill_exec(command.pid)  # gone is not an error
 

@@ -157,7 +157,7 @@ def test_stop_reports_what_still_ran(tmp_path: Path) -> None:
             program = await made.start(await made.pod("a"), "sleep", "1000")
             await made.runner.stop()
             assert await program.end() == Exit(137, 9)
-            assert not is_alive(program.pid)
+            assert eventually(lambda: not is_alive(program.pid))
 
     asyncio.run(scenario())
 
