@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fmt check test unit integration e2e controlplane bench generate lock coverage contract parity mutate clean
@@ -42,13 +43,13 @@ generate: setup ## write the generated manifests below deploy/, and the referenc
 	$(BIN)/python docs/generate_cli.py
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
-	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --last-failed --last-failed-no-failures=none; }
 
 unit: setup ## the fast tests
 	$(BIN)/pytest tests/unit
 
 integration: setup controlplane ## the tests on the embedded cluster and on a real control plane
-	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder tests/integration tests/conformance
+	$(BIN)/pytest $(SIDE_BY_SIDE) tests/integration tests/conformance
 
 e2e: setup ## the tests of the command line, with real processes
 	$(BIN)/pytest tests/e2e
