@@ -1,5 +1,6 @@
 """What holds for all tests: how they begin, and their counts by part and cluster above pytest's own last line."""
 
+import gc
 import os
 import re
 import signal
@@ -32,6 +33,11 @@ def pytest_configure() -> None:
     would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests that were found out of the garbage collector's sight: they live to the end."""
+    gc.freeze()
 
 
 class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
