@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from leaderworkerset.api import labels, meta
+from leaderworkerset.api import labels, meta, timestamps
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.core.leaderworkerset.groups import Group
@@ -110,7 +110,7 @@ def set_true(
     conditions: Sequence[Condition], outcome: Outcome, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Set one condition to True and those it excludes to False (R-STAT-12)."""
-    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = timestamps.render(now)
     excluded = EXCLUDES[outcome.type]
     chosen = Condition(
         type=outcome.type,

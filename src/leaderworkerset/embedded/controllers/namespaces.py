@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.plan import PutStatus
 from leaderworkerset.api.resources import NAMESPACES, Resource
@@ -92,7 +92,7 @@ def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime
     known = meta.find_condition(namespace, CONTENT_REMAINING) or {}
     if known.get("message") == message:
         return None
-    since = known.get("lastTransitionTime") or now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = known.get("lastTransitionTime") or timestamps.render(now)
     condition = {
         "type": CONTENT_REMAINING,
         "status": "True",

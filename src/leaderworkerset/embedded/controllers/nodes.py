@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import NODES
 from leaderworkerset.embedded.controllers.labeltemplate import LabelTemplate
@@ -132,7 +132,7 @@ def _status_differs(live: JSONObject, wanted: JSONObject) -> bool:
 
 
 def _ready(now: datetime) -> JSONObject:
-    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = timestamps.render(now)
     return {
         "type": "Ready",
         "status": "True",

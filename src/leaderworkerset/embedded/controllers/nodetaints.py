@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import NODES
 from leaderworkerset.embedded.controllers.session import Session
@@ -69,7 +69,7 @@ def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
     missing = [pair for pair in wanted if pair not in set(map(_identity, live))]
     if len(kept) == len(live) and not missing:
         return None
-    added = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    added = timestamps.render(now)
     return kept + [{"key": key, "effect": effect, "timeAdded": added} for key, effect in missing]
 
 

@@ -7,11 +7,10 @@ A namespace is deleted in two steps: DELETE marks it as Terminating; the namespa
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import meta, resources
+from leaderworkerset.api import meta, resources, timestamps
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import NAMESPACES, Resource
 from leaderworkerset.embedded.apiserver import refusal
-from leaderworkerset.embedded.apiserver.forms import timestamps
 from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
 
 INITIAL: Final = ("default", "kube-system", "kube-public", "kube-node-lease")

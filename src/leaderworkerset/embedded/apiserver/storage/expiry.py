@@ -10,9 +10,8 @@ from typing import Final
 
 import msgspec
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.resources import CORE_EVENTS
-from leaderworkerset.embedded.apiserver.forms import timestamps
 from leaderworkerset.embedded.apiserver.storage.store import Change, Store, StoreKey
 from leaderworkerset.kube.clock import Clock
 

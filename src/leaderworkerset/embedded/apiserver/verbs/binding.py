@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.forms import body, timestamps
+from leaderworkerset.embedded.apiserver.forms import body
 
 SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 

@@ -17,14 +17,14 @@ from typing import Final
 
 import msgspec
 
-from leaderworkerset.api import meta, resources
+from leaderworkerset.api import meta, resources, timestamps
 from leaderworkerset.api.field import FieldError, invalid, not_supported
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.admission import admission, namespaces
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.forms import body, timestamps
+from leaderworkerset.embedded.apiserver.forms import body
 from leaderworkerset.embedded.apiserver.verbs.options import WriteOptions
 from leaderworkerset.embedded.apiserver.verbs.update import is_finished
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from leaderworkerset.api import timestamps
 from leaderworkerset.api.field import FieldError, Kind, invalid
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.forms import timestamps
 from leaderworkerset.embedded.apiserver.verbs.identities import Identities
 
 SERVER_OWNED: Final = (

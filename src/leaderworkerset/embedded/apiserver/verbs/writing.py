@@ -5,14 +5,13 @@ In: a `Change`: the call, the operation, the object wanted and the one stored. O
 
 from dataclasses import dataclass, replace
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import PODS
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.admission import admission, priorities
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
-from leaderworkerset.embedded.apiserver.forms import timestamps
 from leaderworkerset.embedded.apiserver.kind import Operation, UndecodableError
 from leaderworkerset.embedded.apiserver.patch import ownership
 from leaderworkerset.embedded.apiserver.patch.ownership import Writer, WriteType

@@ -6,7 +6,7 @@ Pods with scheduling gates get their condition from the API server when they are
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.plan import Event
 from leaderworkerset.embedded.controllers import events
@@ -20,7 +20,7 @@ def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObje
     known = meta.find_condition(pod, SCHEDULED) or {}
     if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
         return None
-    since = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = timestamps.render(now)
     if known.get("status") == "False":
         since = known.get("lastTransitionTime") or since
     condition = {

@@ -6,7 +6,7 @@ What other writers put into the status stays: conditions that are not the kubele
 from datetime import datetime, timedelta
 from typing import Final
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, timestamps
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.kubelet.pod import lifecycle, podspec
 from leaderworkerset.embedded.kubelet.pod.qos import qos_class
@@ -43,7 +43,7 @@ def build(pod: JSONObject, state: PodState, now: datetime, host_ip: str) -> JSON
 
 def timestamp(moment: datetime) -> str:
     """Return the moment as metadata and status have it: UTC, whole seconds."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamps.render(moment)
 
 
 def pod_phase(pod: JSONObject, state: PodState) -> str:

@@ -6,13 +6,11 @@ Channel 2i carries the data of port i, 2i + 1 its error.
 import asyncio
 from collections.abc import Sequence
 
-import aiohttp
 from aiohttp import web
 
 from leaderworkerset.embedded.apiserver.front import channels
-from leaderworkerset.embedded.apiserver.front.portforward.link import Dial
-from leaderworkerset.embedded.apiserver.front.sockets import copy, send
-from leaderworkerset.embedded.apiserver.node import NodeError
+from leaderworkerset.embedded.apiserver.front.portforward.link import Dial, LinkError, connect
+from leaderworkerset.embedded.apiserver.front.sockets import copy, receive, send
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter] | None
 
@@ -28,9 +26,9 @@ async def serve(socket: web.WebSocketResponse, dial: Dial, ports: Sequence[int])
 async def _connect(dial: Dial, port: int, socket: web.WebSocketResponse, channel: int) -> Connection:
     """Connect to a port; tell the client on the error channel where that fails."""
     try:
-        return await dial(port)
-    except (NodeError, OSError) as error:
-        await send(socket, channels.frame(channel + 1, f"error forwarding port {port}: {error}".encode()))
+        return await connect(dial, port)
+    except LinkError as error:
+        await send(socket, channels.frame(channel + 1, str(error).encode()))
         return None
 
 
@@ -43,9 +41,8 @@ async def _forward(socket: web.WebSocketResponse, connections: Sequence[Connecti
                 if connection is not None
             ]
             ending = tasks.create_task(_close_after(copies, socket))
-            async for message in socket:
-                if message.type is aiohttp.WSMsgType.BINARY and message.data:
-                    await _deliver(connections, message.data[0], message.data[1:])
+            async for message in receive(socket):
+                await _deliver(connections, message[0], message[1:])
             for task in (ending, *copies):
                 task.cancel()
     finally:

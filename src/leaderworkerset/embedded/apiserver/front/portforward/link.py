@@ -38,7 +38,7 @@ class Link:
         """Wait for the second stream, connect, and carry bytes until both directions have ended."""
         try:
             await self._await_partner()
-            reader, writer = await self._connect(dial)
+            reader, writer = await connect(dial, self.pair.port)
         except LinkError as error:
             await self._outlet.send(self.pair.error, str(error).encode())
             return
@@ -60,12 +60,6 @@ class Link:
             text = f"request {self.pair.request}: no {self.pair.missing} stream came within {PATIENCE} s"
             raise LinkError(text) from error
 
-    async def _connect(self, dial: Dial) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        try:
-            return await dial(self.pair.port)
-        except (NodeError, OSError) as error:
-            raise LinkError(f"error forwarding port {self.pair.port}: {error}") from error
-
     async def _answer(self, reader: asyncio.StreamReader) -> None:
         """Send what the pod says, and its end."""
         try:
@@ -75,6 +69,14 @@ class Link:
             self.inbox.close()  # the pod broke the connection: both directions have ended
         else:
             await self._outlet.finish(self.pair.data)
+
+
+async def connect(dial: Dial, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a port of the pod, or raise why that is not possible."""
+    try:
+        return await dial(port)
+    except (NodeError, OSError) as error:
+        raise LinkError(f"error forwarding port {port}: {error}") from error
 
 
 async def _deliver(inbox: Inbox, writer: asyncio.StreamWriter) -> None:

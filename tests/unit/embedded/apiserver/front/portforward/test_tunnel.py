@@ -210,17 +210,23 @@ def test_a_port_that_cannot_be_reached_is_told_and_the_next_connection_works(por
     asyncio.run(scenario())
 
 
+def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    """Return a server that greets, and tells when its client is gone."""
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello")
+        with suppress(ConnectionError):
+            await reader.read()
+        broken.set()
+
+    return greet
+
+
 def test_a_connection_that_the_client_drops_is_broken_off() -> None:
     async def scenario() -> None:
         broken = asyncio.Event()
 
-        async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"hello")
-            with suppress(ConnectionError):
-                await reader.read()
-            broken.set()
-
-        async with serving(wait) as client:
+        async with serving(greeting(broken)) as client:
             data, error = await client.connect("0")
             assert await client.heard(data) == Data(data, b"hello")
             await client.tell(RstStream(data, ResetStatus.CANCEL))
@@ -234,13 +240,7 @@ def test_a_client_that_leaves_ends_its_connections() -> None:
     async def scenario() -> None:
         broken = asyncio.Event()
 
-        async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"hello")
-            with suppress(ConnectionError):
-                await reader.read()
-            broken.set()
-
-        async with serving(wait) as client:
+        async with serving(greeting(broken)) as client:
             data, _ = await client.connect("0")
             await client.heard(data)
             await client.open("error", "waits for its partner")

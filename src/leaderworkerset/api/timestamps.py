@@ -1,4 +1,4 @@
-"""Timestamps as metadata has them: RFC 3339 with whole seconds, UTC."""
+"""Timestamps as the API has them: RFC 3339 with whole seconds, UTC."""
 
 from datetime import UTC, datetime
 
