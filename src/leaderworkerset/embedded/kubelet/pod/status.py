@@ -28,7 +28,7 @@ def build(pod: JSONObject, state: PodState, now: datetime, host_ip: str) -> JSON
         "conditions": _conditions(pod, state, phase, now),
         "hostIP": host_ip,
         "hostIPs": [{"ip": host_ip}],
-        "startTime": timestamp(state.start_time),
+        "startTime": timestamps.render(state.start_time),
         "qosClass": old.get("qosClass") or qos_class(pod),
         "containerStatuses": _container_statuses(pod, podspec.regular_containers(pod), state),
     }
@@ -39,11 +39,6 @@ def build(pod: JSONObject, state: PodState, now: datetime, host_ip: str) -> JSON
     if state.failure and phase == "Failed":
         new |= {"reason": state.failure.reason, "message": state.failure.message}
     return new
-
-
-def timestamp(moment: datetime) -> str:
-    """Return the moment as metadata and status have it: UTC, whole seconds."""
-    return timestamps.render(moment)
 
 
 def pod_phase(pod: JSONObject, state: PodState) -> str:
@@ -102,7 +97,7 @@ def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *
 def _state(current: ContainerState, default: Waiting) -> JSONObject:
     match current.phase:
         case Phase.RUNNING | Phase.STOPPING if current.started_at is not None:
-            return {"running": {"startedAt": timestamp(current.started_at)}}
+            return {"running": {"startedAt": timestamps.render(current.started_at)}}
         case Phase.TERMINATED if current.termination is not None:
             return {"terminated": _terminated(current.termination)}
         case _:
@@ -120,8 +115,8 @@ def _terminated(ended: Termination) -> JSONObject:
     status: JSONObject = {
         "exitCode": ended.exit_code,
         "reason": ended.reason,
-        "startedAt": timestamp(ended.started_at) if ended.started_at else None,
-        "finishedAt": timestamp(ended.finished_at),
+        "startedAt": timestamps.render(ended.started_at) if ended.started_at else None,
+        "finishedAt": timestamps.render(ended.finished_at),
         "signal": ended.signal,
         "message": ended.message,
         "containerID": f"process://{ended.container_id}" if ended.container_id else "",
@@ -191,7 +186,7 @@ def _stub_condition(stubs: list[str]) -> JSONObject:
 
 def _with_time(condition: JSONObject, old: JSONObject | None, now: datetime) -> JSONObject:
     if old is not None and old.get("status") == condition["status"]:
-        since = old.get("lastTransitionTime") or timestamp(now)
+        since = old.get("lastTransitionTime") or timestamps.render(now)
     else:
-        since = timestamp(now)
+        since = timestamps.render(now)
     return condition | {"lastTransitionTime": since}
