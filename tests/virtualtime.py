@@ -44,6 +44,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for the threads without the time-out that Python 3.12 and later give: virtual time would jump it."""
+        await super().shutdown_default_executor()
+
 
 class VirtualClock:
     """The `Clock` that goes with the loop: wall time starts at `START`."""

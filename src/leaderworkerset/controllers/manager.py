@@ -14,6 +14,7 @@ from leaderworkerset.api.plan import Event
 from leaderworkerset.controllers import leaderworkerset, pod
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.selection import build_informers
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.controller import Controller
@@ -67,12 +68,12 @@ async def _tell(manager: Manager, synced: asyncio.Event | None) -> None:
 async def _finish(controllers: tuple[Controller, ...], recorder: EventRecorder) -> None:
     """Let the controllers come to rest and the events be written, within bounds."""
     try:
-        async with asyncio.timeout(FINISH_SECONDS):
+        async with timeouts.within(FINISH_SECONDS):
             await asyncio.gather(*(controller.stop() for controller in controllers))
     except TimeoutError:
         log.warning("reconciliations were cut off", after=FINISH_SECONDS)
     try:
-        async with asyncio.timeout(FINISH_SECONDS):
+        async with timeouts.within(FINISH_SECONDS):
             await recorder.flush()
     except TimeoutError:
         log.warning("events were lost: the API server did not take them in time", after=FINISH_SECONDS)

@@ -16,6 +16,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 import msgspec
 
 from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.clock import Clock, SystemClock
 from leaderworkerset.kube.errors import ConfigError
 
@@ -193,7 +194,7 @@ class ExecCredentials:
 
     async def _output(self, process: asyncio.subprocess.Process) -> bytes:
         try:
-            async with asyncio.timeout(EXEC_TIMEOUT):
+            async with timeouts.within(EXEC_TIMEOUT):
                 output, _ = await process.communicate()
         except TimeoutError as error:
             raise ConfigError(

@@ -22,7 +22,7 @@ from weakref import WeakSet
 import aiohttp
 from yarl import URL
 
-from leaderworkerset.kube import proxy, tls
+from leaderworkerset.kube import proxy, timeouts, tls
 from leaderworkerset.kube.access import Access
 from leaderworkerset.kube.channels import Channels
 from leaderworkerset.kube.credentials import Credentials
@@ -152,7 +152,7 @@ class HTTPTransport:
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
         with self._faults():
-            async with asyncio.timeout(self._seconds):
+            async with timeouts.within(self._seconds):
                 return await session.request(
                     request.method,
                     self._url(request),

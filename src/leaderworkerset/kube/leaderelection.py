@@ -22,6 +22,7 @@ import structlog
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import LEASES
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.errors import KubeError, NotFound
@@ -193,7 +194,7 @@ class LeaderElection:
         while self.is_leader:
             await asyncio.sleep(min(self._settings.retry_period, max(self._deadline - self._clock.monotonic(), 0.0)))
             try:
-                async with asyncio.timeout(max(self._deadline - self._clock.monotonic(), 0.0)):
+                async with timeouts.within(max(self._deadline - self._clock.monotonic(), 0.0)):
                     await self._try()
             except TimeoutError:
                 self._log.warning("the lease was not renewed in time")
@@ -224,7 +225,7 @@ class LeaderElection:
         if held is None or not may_act:
             return
         try:
-            async with asyncio.timeout(self._settings.retry_period):
+            async with timeouts.within(self._settings.retry_period):
                 await self._write(released(held, self._clock.now()), held)
         except (KubeError, TimeoutError) as error:
             self._log.warning("the lease was not released; it ends by itself", error=str(error))

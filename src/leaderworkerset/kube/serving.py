@@ -3,8 +3,10 @@
 HTTP/1.1 only (R-MGR-5): aiohttp speaks nothing else, and the servers say so when they are asked (ALPN).
 """
 
+import asyncio
 import ssl
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -76,6 +78,15 @@ def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
             context.load_cert_chain(path)
         except ssl.SSLError as error:
             raise ConfigError(f"certificate and key do not fit together, or are no PEM: {error}") from error
+
+
+def abort(transport: asyncio.Transport) -> None:
+    """Drop a connection without waiting for its peer; one that was closed is left to its own end.
+
+    Before Python 3.11.3, aborting a TLS transport that was closed twice raises AttributeError.
+    """
+    with suppress(AttributeError):
+        transport.abort()
 
 
 class Listener:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import structlog
 
-from leaderworkerset.kube import lines, requests, watch
+from leaderworkerset.kube import lines, requests, timeouts, watch
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import EXCERPT, BadRequest, ConnectionFault, Expired, Invalid, KubeError
 from leaderworkerset.kube.requests import Selection
@@ -62,7 +62,7 @@ class Watcher:
         """Follow until cancelled."""
         while True:
             try:
-                async with asyncio.timeout(TIMEOUT + GRACE) as self._scope:
+                async with timeouts.within(TIMEOUT + GRACE) as self._scope:
                     await self._round()
             except TimeoutError:
                 self._feed(watch.Ended(TIMEOUT))

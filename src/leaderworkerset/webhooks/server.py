@@ -17,7 +17,7 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from leaderworkerset.kube.serving import TLSSettings, load_chain, server_context
+from leaderworkerset.kube.serving import TLSSettings, abort, load_chain, server_context
 from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.handlers import HANDLERS
 
@@ -151,7 +151,7 @@ async def _end(runner: web.AppRunner) -> None:
     await runner.cleanup()
     for transport in transports:
         if transport is not None:
-            transport.abort()
+            abort(transport)
 
 
 async def _answer(request: web.Request) -> web.Response:

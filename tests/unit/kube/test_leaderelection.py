@@ -227,6 +227,22 @@ def test_an_answer_that_never_comes_does_not_keep_a_leader_beyond_its_deadline()
     run(scenario())
 
 
+def test_a_leader_that_is_stopped_while_no_answer_comes_reports_that_it_leads_no_more() -> None:
+    """The release is given up in time; before Python 3.11.3 its time limit ended the clean-up instead."""
+
+    async def scenario() -> None:
+        only = Candidate("only", LeaseServer(), {})
+        task = asyncio.create_task(only.run())
+        await asyncio.sleep(5)
+        only.line.delay = 1000.0
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+        assert task.cancelled()
+        assert only.states == [False, True, False]
+
+    run(scenario())
+
+
 def test_a_leader_whose_lease_was_taken_stops_at_its_next_look() -> None:
     async def scenario() -> None:
         server, acting = LeaseServer(), dict[str, float]()

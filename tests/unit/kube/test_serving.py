@@ -67,6 +67,24 @@ def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) -> Non
     asyncio.run(scenario())
 
 
+def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
+    """Before Python 3.11.3 `abort` alone raises AttributeError there."""
+
+    async def scenario() -> None:
+        async with Listener(
+            web.Application(), Address("127.0.0.1", 0), serving.server_context(SERVING.chain)
+        ) as server:
+            trust = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
+            transport = writer.transport
+            assert isinstance(transport, asyncio.Transport)
+            transport.close()
+            transport.close()
+            serving.abort(transport)
+
+    asyncio.run(scenario())
+
+
 class Readings:
     """Counts readings."""
 

@@ -15,6 +15,7 @@ from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.target import Session, Target
 from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Informer
 from leaderworkerset.kube.requests import only
@@ -85,7 +86,7 @@ async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKe
         informer = Informer(session.client, only(resource, key))
         progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
         try:
-            async with asyncio.timeout(timeout), following(informer) as objects:
+            async with timeouts.within(timeout), following(informer) as objects:
                 await objects.until(lambda informer=informer: None if informer.store.list() else True)  # type: ignore[misc]  # the default binds the loop's variable
         except TimeoutError as error:
             left = informer.store.get(key) or {}

@@ -12,6 +12,7 @@ from leaderworkerset.cli.following import SetInformers, following
 from leaderworkerset.cli.target import Target
 from leaderworkerset.cli.views.groups import View
 from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.kube import timeouts
 
 Check = Callable[[View | None], str | None]
 """Returns what is still missing, in words; None when there is nothing left to wait for."""
@@ -50,7 +51,7 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
                 return True if not missing else None
 
             try:
-                async with asyncio.timeout(timeout), following(*informers.all) as objects:
+                async with timeouts.within(timeout), following(*informers.all) as objects:
                     await objects.until(is_done)
             except TimeoutError as error:
                 raise TimedOut(f"{chosen.name} after {timeout:g} s: {missing}") from error

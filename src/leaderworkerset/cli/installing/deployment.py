@@ -1,6 +1,5 @@
 """Waiting for a Deployment: what is still missing, in words, from its objects alone."""
 
-import asyncio
 from collections.abc import Sequence
 
 from leaderworkerset.api import meta, podstate
@@ -9,6 +8,7 @@ from leaderworkerset.api.resources import DEPLOYMENTS, PODS
 from leaderworkerset.cli.errors import CommandError, TimedOut
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.informer import Informer
 from leaderworkerset.kube.requests import Selection, only
@@ -31,7 +31,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
         return None if missing else True
 
     try:
-        async with asyncio.timeout(timeout), following(deployments, pods) as objects:
+        async with timeouts.within(timeout), following(deployments, pods) as objects:
             await objects.until(is_done)
     except TimeoutError as error:
         raise TimedOut(f"deployment/{key.name} after {timeout:g} s: {missing}") from error

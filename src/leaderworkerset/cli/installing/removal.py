@@ -4,7 +4,6 @@ Only what carries the labels of an installation is removed; the rest is left, an
 where it stopped.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -33,6 +32,7 @@ from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.install import metadata
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Informer
@@ -142,7 +142,7 @@ class Remover:
         self, informer: Informer, resource: Resource, left: Callable[[], Iterable[JSONObject]]
     ) -> None:
         try:
-            async with asyncio.timeout(self._timeout), following(informer) as objects:
+            async with timeouts.within(self._timeout), following(informer) as objects:
                 await objects.until(lambda: None if any(True for _ in left()) else True)
         except TimeoutError as error:
             first = next(iter(left()), {})

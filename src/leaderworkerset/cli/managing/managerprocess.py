@@ -34,7 +34,7 @@ from leaderworkerset.cli.managing import buildinfo
 from leaderworkerset.cli.signals import until_stopped
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.controllers.metrics import ControllerInstruments
-from leaderworkerset.kube import health, kubeconfig, reviews, serving
+from leaderworkerset.kube import health, kubeconfig, reviews, serving, timeouts
 from leaderworkerset.kube.access import Access
 from leaderworkerset.kube.certfiles import CertificateFiles
 from leaderworkerset.kube.client import Client
@@ -147,7 +147,7 @@ class ManagerProcess:
 
     async def _await_webhooks(self) -> None:
         try:
-            async with asyncio.timeout(CERTIFICATE_SECONDS):
+            async with timeouts.within(CERTIFICATE_SECONDS):
                 await self._webhooks_ready.wait()
         except TimeoutError as error:
             raise ConfigError(f"no certificate for the webhooks within {CERTIFICATE_SECONDS:.0f} s") from error

@@ -32,6 +32,7 @@ from leaderworkerset.embedded.apiserver.admission.webhook_rules import (
 from leaderworkerset.embedded.apiserver.kind import Operation, UndecodableError
 from leaderworkerset.embedded.apiserver.patch import json_patch
 from leaderworkerset.embedded.apiserver.refusal import Refusal
+from leaderworkerset.kube import timeouts
 
 BAD_REQUEST: Final = 400
 OK: Final = 200
@@ -160,7 +161,7 @@ class Admission:
         try:
             target = Target(client["url"]) if "url" in client else self._resolve(client["service"])
             context = tls_context(client.get("caBundle", ""))
-            async with asyncio.timeout(seconds):
+            async with timeouts.within(seconds):
                 answer = await self._post(target, context, review(uid, attempt), seconds)
         except (aiohttp.ClientError, OSError, ValueError, CallError) as error:
             raise CallError(f"failed to call webhook: {_reason(client, error, seconds)}") from error

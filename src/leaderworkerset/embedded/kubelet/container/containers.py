@@ -30,6 +30,7 @@ from leaderworkerset.embedded.kubelet.pod.state import Phase, Waiting
 from leaderworkerset.embedded.kubelet.runner import Exit, StartError
 from leaderworkerset.embedded.kubelet.sandbox.launcher.descriptors import require_spare
 from leaderworkerset.embedded.kubelet.sandbox.launcher.refusal import Refused, explain
+from leaderworkerset.kube import timeouts
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 CREATE_ERROR: Final = "CreateContainerError"
@@ -78,7 +79,7 @@ class Containers:
         for run in live:
             await self._runner.signal(run.id, _stop_signal(run.launch.container))
         with suppress(TimeoutError):
-            async with asyncio.timeout(patience.total_seconds()):
+            async with timeouts.within(patience.total_seconds()):
                 while any(run.exit is None for run in live):
                     self._cell.changed.clear()
                     await self._cell.changed.wait()

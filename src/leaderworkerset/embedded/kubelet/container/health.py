@@ -14,6 +14,7 @@ from leaderworkerset.embedded.kubelet.container import commands, probes
 from leaderworkerset.embedded.kubelet.container.probes import Kind, Tally
 from leaderworkerset.embedded.kubelet.pod import podspec
 from leaderworkerset.embedded.kubelet.runner import ProcessRunner, StartError
+from leaderworkerset.kube import timeouts
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ async def _repeat(target: Target, kind: Kind) -> bool:
 async def _once(target: Target, kind: Kind, probe: JSONObject, timeout: float) -> str:
     """Probe once; return what is wrong, empty where nothing is."""
     try:
-        async with asyncio.timeout(timeout):
+        async with timeouts.within(timeout):
             problem = await attempt(target, probe)
     except TimeoutError:
         problem = f"no answer within {timeout:g} s"

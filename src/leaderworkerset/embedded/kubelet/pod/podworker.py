@@ -26,6 +26,7 @@ from leaderworkerset.embedded.kubelet.pod.state import Waiting
 from leaderworkerset.embedded.kubelet.runner import SandboxSpec, StartError
 from leaderworkerset.embedded.kubelet.sandbox.launcher.refusal import explain
 from leaderworkerset.embedded.kubelet.volumes import directories
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.errors import Conflict, KubeError, NotFound
 
 API_RETRY: Final = timedelta(seconds=1)
@@ -96,7 +97,7 @@ class PodWorker:
             return
         delay = None if wake_at is None else max((wake_at - self.cell.now()).total_seconds(), 0)
         try:
-            async with asyncio.timeout(delay):
+            async with timeouts.within(delay):
                 await self.cell.changed.wait()
         except TimeoutError:
             return

@@ -13,6 +13,7 @@ from leaderworkerset.embedded.apiserver.front.portforward.outlet import Outlet
 from leaderworkerset.embedded.apiserver.front.portforward.pairing import Pair
 from leaderworkerset.embedded.apiserver.front.sockets import PIECE
 from leaderworkerset.embedded.apiserver.node import NodeError
+from leaderworkerset.kube import timeouts
 
 PATIENCE: Final = 30
 """Seconds that a stream waits for the other one of its pair, as in Kubernetes."""
@@ -54,7 +55,7 @@ class Link:
 
     async def _await_partner(self) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with timeouts.within(PATIENCE):
                 await self.complete.wait()
         except TimeoutError as error:
             text = f"request {self.pair.request}: no {self.pair.missing} stream came within {PATIENCE} s"
