@@ -2,12 +2,14 @@
 
 import os
 import signal
+import socket
 import urllib.request
 
 import pytest
 import yaml
 from tests.e2e.harness import (
     ROOT,
+    SECONDS,
     SLEEP,
     Cluster,
     facts,
@@ -22,6 +24,14 @@ from tests.e2e.harness import (
 from leaderworkerset.api.meta import JSONObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+GREETER = """
+import socket
+server, kept = socket.create_server(("", 8080)), []
+while True:
+    kept.append(server.accept()[0])
+    kept[-1].sendall(b"hello")
+"""
 
 SERVER = """
 import http.server, os
@@ -90,6 +100,18 @@ def test_pods_of_two_groups_bind_one_port_side_by_side_and_each_is_reached(clust
                 answers[rank["pod"]] = answer.read().decode()
     assert answers == {pod: pod for pod in ("ports-0", "ports-0-1", "ports-0-2", "ports-1", "ports-1-1", "ports-1-2")}
     cluster.lws("delete", "ports")
+
+
+def test_a_forward_ends_when_it_is_asked_to_while_a_connection_is_open(cluster: Cluster) -> None:
+    """From Python 3.12.1 on, the end of an asyncio server waits for its connections."""
+    cluster.start(lws("held", python(GREETER, grace=1, readinessProbe={"tcpSocket": {"port": 8080}}), size=1))
+    with cluster.shell.running("port-forward", f"--local={cluster.name}", "held/0", ":8080") as forward:
+        host, _, port = line_with(forward, "->").split(" ")[0].rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
+            assert connection.recv(5) == b"hello"
+            forward.send_signal(signal.SIGINT)
+            assert forward.wait(SECONDS) == 0
+    cluster.lws("delete", "held")
 
 
 def test_workers_appear_after_the_leaders_probe_passes_where_they_wait_for_it(cluster: Cluster) -> None:

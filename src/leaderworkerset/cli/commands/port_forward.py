@@ -2,7 +2,8 @@
 
 import asyncio
 import struct
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import click
 
@@ -36,7 +37,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
         async with target.session() as session, until_stopped() as stopped, AsyncExitStack() as servers:
             pod = await selection.one_pod(session, chosen)
             for local, remote in pairs:
-                server = await servers.enter_async_context(await listen(session, pod, (address, local), remote))
+                server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
                 click.echo(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
             await stopped.wait()
@@ -57,21 +58,46 @@ def parse(words: str) -> tuple[int, int]:
     return int(numbers[0]), int(remote)
 
 
-async def listen(session: Session, pod: JSONObject, address: tuple[str, int], remote: int) -> asyncio.Server:
-    """Listen on this machine; every connection gets a WebSocket of its own."""
+@asynccontextmanager
+async def listening(
+    session: Session, pod: JSONObject, address: tuple[str, int], remote: int
+) -> AsyncIterator[asyncio.Server]:
+    """Listen on this machine while the context is entered; every connection gets a WebSocket of its own.
+
+    The end does not wait for connections that are open, as the end of an `asyncio.Server` does from Python 3.12.1 on.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         path = PODS.path(meta.namespace(pod), meta.name(pod), "portforward")
         try:
             async with session.channels(path, (("ports", str(remote)),), channels.PORTS_PROTOCOL) as streams:
                 await pump(streams, reader, writer)
-        except (KubeError, CommandError, ConnectionError) as error:
+        except (KubeError, CommandError, OSError) as error:
             click.echo(f"{meta.name(pod)}:{remote}: {error}", err=True)
         finally:
             writer.close()
 
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = tasks.create_task(serve(reader, writer))
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+
+    connections: set[asyncio.Task[None]] = set()
+    async with asyncio.TaskGroup() as tasks:
+        server = await _listen(accept, address)
+        try:
+            yield server
+        finally:
+            server.close()
+            for connection in connections:
+                connection.cancel()
+
+
+async def _listen(
+    accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None], address: tuple[str, int]
+) -> asyncio.Server:
     try:
-        return await asyncio.start_server(serve, *address)
+        return await asyncio.start_server(accept, *address)
     except OSError as error:
         raise CommandError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from error
 

@@ -23,6 +23,7 @@ from leaderworkerset.embedded.apiserver.front.guard import Guard
 from leaderworkerset.embedded.apiserver.refusal import Refusal
 from leaderworkerset.embedded.apiserver.server import ApiServer
 from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.kube import serving
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
 LOOPBACK: Final = "127.0.0.1"
@@ -75,13 +76,16 @@ class HttpServer:
         return bound
 
     async def stop(self) -> None:
-        """Stop listening, end the watches, and give running requests a moment."""
+        """Stop listening, end the watches, give running requests a moment, and drop the connections."""
         if self._server is not None and self._web is not None:
             self._server.close()
             self._api.end_watches()
+            transports = [connection.transport for connection in self._web.connections]
             self._web.pre_shutdown()  # closes idle connections
             await self._web.shutdown(FAREWELL)
-            await self._server.wait_closed()
+            for transport in transports:
+                if transport is not None:
+                    serving.abort(transport)  # a peer that hangs would never say its TLS farewell
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         refused = self._guard.check(request.headers)
