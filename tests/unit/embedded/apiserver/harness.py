@@ -137,8 +137,8 @@ def run(scenario: Callable[[Api], Awaitable[None]], store: Store | None = None) 
     async def with_server() -> None:
         clock = StoppedClock()
         server = ApiServer(store or Store(), served(), clock, random=Random(1))
-        await server.start()
         try:
+            await server.start()
             async with asyncio.timeout(10):
                 await scenario(Api(server, clock))
         finally:

@@ -312,6 +312,9 @@ class Store:
             raise database.explain(self.path, error) from error
 
     def _release(self) -> None:
+        opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None: it could not be opened
+        if opened is not None:
+            opened.close()
         if self._lock is not None:
             self._lock.release()
 

@@ -1,6 +1,7 @@
 """Priorities of new pods."""
 
 import asyncio
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -14,14 +15,13 @@ def resolve(given: dict[str, Any], **classes: dict[str, Any]) -> dict[str, Any]:
     """Return the spec of a pod that was resolved where these classes are."""
 
     async def scenario() -> dict[str, Any]:
-        kept = Store(MEMORY)
-        for name, fields in classes.items():
-            identity = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
-            kept.create(StoreKey(priorities.CLASSES, "", name), identity | fields)
-        await kept.settle()
-        spec: dict[str, Any] = priorities.resolve(kept, {"metadata": {"name": "p"}, "spec": given})["spec"]
-        kept.close()
-        return spec
+        with closing(Store(MEMORY)) as kept:
+            for name, fields in classes.items():
+                identity = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+                kept.create(StoreKey(priorities.CLASSES, "", name), identity | fields)
+            await kept.settle()
+            spec: dict[str, Any] = priorities.resolve(kept, {"metadata": {"name": "p"}, "spec": given})["spec"]
+            return spec
 
     return asyncio.run(scenario())
 

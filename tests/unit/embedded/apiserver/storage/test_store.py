@@ -5,7 +5,7 @@ import os
 import resource
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -209,6 +209,21 @@ def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(StoreError, match=r"cluster\.db: not a file of this version"):
         Store(path)
+
+
+def test_a_file_without_its_counters_is_closed_again(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("DELETE FROM counters")
+    with pytest.raises(StoreError, match=r"cluster\.db: damaged: the counter 'revision' is missing") as caught:
+        Store(path)
+    assert [link for link in open_files() if str(path) in link] == [], str(caught.value)
+
+
+def open_files() -> list[str]:
+    """Return what this process has open."""
+    return [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
 
 
 @contextmanager
