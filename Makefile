@@ -3,18 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+VERSION := import platform; print(platform.python_version())
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit integration e2e controlplane bench generate lock coverage contract parity mutate clean
+.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate lock coverage contract parity mutate clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with .venv/bin/lws in it
+ifneq ($(origin PYTHON),file)
+	@wanted=$$($(PYTHON) -c '$(VERSION)'); has=$$($(BIN)/python -c '$(VERSION)'); test "$$wanted" = "$$has" || \
+	{ echo "$(VENV) is of Python $$has, and PYTHON is $$wanted: remove $(VENV), or choose another place: make VENV=DIRECTORY" >&2; exit 1; }
+endif
 
 $(STAMP): requirements/dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=/path/to/another" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -43,10 +48,13 @@ generate: setup ## write the generated manifests below deploy/, and the referenc
 	$(BIN)/python docs/generate_cli.py
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
-	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --last-failed --last-failed-no-failures=none; }
+	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
 
 unit: setup ## the fast tests
 	$(BIN)/pytest tests/unit
+
+unit-all: setup ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
+	$(BIN)/python -m tests.interpreters
 
 integration: setup controlplane ## the tests on the embedded cluster and on a real control plane
 	$(BIN)/pytest $(SIDE_BY_SIDE) tests/integration tests/conformance
@@ -75,4 +83,4 @@ mutate: setup ## try the tests of core/ with small faults (long; ARGS="rollout -
 	$(BIN)/python -m tests.mutation $(ARGS)
 
 clean: ## remove what was built
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -35,6 +35,11 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test` say that it tries again what failed (it gives `--last-failed` with it)."""
+    parser.addoption("--second-try", action="store_true", help="list the tests that pass: they failed before")
+
+
 def pytest_collection_finish() -> None:
     """Keep the thousands of tests that were found out of the garbage collector's sight: they live to the end."""
     gc.freeze()
@@ -60,8 +65,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(max(os.cpu_count() or 2, 2), 4)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell how many tests of each part passed, failed or were skipped."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print how many tests of each part passed, failed or were skipped, and which of them are unstable."""
     counts: dict[str, Counter[str]] = {}
     for outcome in OUTCOMES:
         for report in terminalreporter.stats.get(outcome, []):
@@ -71,6 +76,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for part, found in sorted(counts.items()):
             told = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
             terminalreporter.line(f"{part}: {told}")
+    unstable = [report.nodeid for report in terminalreporter.stats.get("passed", [])]
+    if config.getoption("second_try") and unstable:
+        terminalreporter.section("unstable tests: they failed, and passed when tried again; mend them")
+        for node in sorted(unstable):
+            terminalreporter.line(f"unstable: {node}")
 
 
 def group_of(node: str) -> str:

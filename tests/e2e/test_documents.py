@@ -1,6 +1,7 @@
 """Every command of the README and the how-to pages does what the page says. Those of the examples: `test_examples.py`."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_the_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
         pytest.skip("this is no clone: there is nothing to clone")
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(clone)], check=True)
-    environment = ROOT / ".venv"
+    environment = Path(sys.prefix)
     inside = Shell(shell.base, {**shell.environment, "PYTHONPATH": str(clone / "src")}, clone)
     result = inside.run(["make", "demo", f"VENV={environment}", "-o", f"{environment}/.installed"])
     assert result.stdout.count("all-reduce verified: 3 rounds over 4 ranks") == 8

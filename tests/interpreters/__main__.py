@@ -1,0 +1,110 @@
+"""Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list]`.
+
+Further: besides the one that runs this, on which `make test` runs everything. Ends with 1 where one failed; a machine
+with a single Python is no failure, but said loudly.
+"""
+
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.interpreters import environments
+from tests.interpreters.discovery import Interpreter, Version, find
+from tests.interpreters.environments import ROOT
+
+OPTIONS: Final = ("-q", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder")
+FOLDERS: Final = ("tests/unit", "tests/property", "tests/interpreters")
+DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")
+LIMIT: Final = 600.0
+"""Seconds after which a run counts as hanging."""
+
+OWN: Final[Version] = tuple(sys.version_info[:3])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line."""
+    found = find(os.environ, minimum())
+    further = [one for one in found if one.version != OWN and not one.unfit]
+    announce(found, further)
+    if "--list" in arguments:
+        return 0
+    outcomes = {one: attempt(one) for one in further}
+    report(found, outcomes)
+    return 0 if all(outcome == "passed" for outcome in outcomes.values()) else 1
+
+
+def minimum() -> Version:
+    """Return the oldest Python that the project names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return tuple(int(number) for number in project["requires-python"].removeprefix(">=").split("."))
+
+
+def announce(found: Sequence[Interpreter], further: Sequence[Interpreter]) -> None:
+    """Print what was found before anything is tried."""
+    say(f"Python {dotted(OWN)} runs this: `make test` runs everything on it.")
+    for one in found:
+        if one in further:
+            say(f"Python {one.name} is tried: {one.path}")
+        elif one.unfit:
+            say(f"Python {one.name} is not tried, {one.unfit}: {one.path}")
+    if not further:
+        say("!" * 79)
+        say(f"ONLY ONE PYTHON IS ON THIS MACHINE: {dotted(OWN)}. Nothing shows that the others still work.")
+        say("Install another one of 3.11 or newer (on PATH, in /usr/bin, or by pyenv), and try again.")
+        say("!" * 79)
+
+
+def attempt(interpreter: Interpreter) -> str:
+    """Return how the fast tests and one `lws run` went there: "passed", or what did not."""
+    say(f"\n== Python {interpreter.name} ({interpreter.path})")
+    started = time.monotonic()
+    try:
+        python = environments.prepare(interpreter)
+        say(f"environment ready after {time.monotonic() - started:.0f} s: {python.parents[1]}")
+        run([str(python), "-m", "leaderworkerset.cli", "run", *DEMO, "--timeout", "60"])
+        run([str(python), "-m", "pytest", *OPTIONS, *FOLDERS, "-o", f"cache_dir={python.parents[1] / 'cache'}"])
+    except subprocess.TimeoutExpired as error:
+        return f"FAILED: not done after {LIMIT:.0f} s: {shown(error.cmd)}"
+    except subprocess.CalledProcessError as error:
+        return f"FAILED: exit code {error.returncode}: {shown(error.cmd)}"
+    except OSError as error:
+        return f"FAILED: {error}"
+    return "passed"
+
+
+def run(command: Sequence[str]) -> None:
+    """Run a program in the repository, shown as it is typed."""
+    say(f"$ {shown(command)}")
+    subprocess.run(command, cwd=ROOT, check=True, timeout=LIMIT)
+
+
+def shown(command: Sequence[str | Path]) -> str:
+    """Return a command as people read it, without the repository's own path."""
+    return " ".join(str(word).replace(f"{ROOT}/", "") for word in command)
+
+
+def report(found: Sequence[Interpreter], outcomes: dict[Interpreter, str]) -> None:
+    """Print one line for each Python that was tried, and which were found."""
+    say(f"\nPythons found here: {', '.join(sorted({dotted(OWN), *(one.name for one in found)}))}")
+    for one, outcome in outcomes.items():
+        say(f"Python {one.name}: unit and property tests, one `lws run`: {outcome}")
+
+
+def dotted(version: Version) -> str:
+    """Return a version as people write it."""
+    return ".".join(map(str, version))
+
+
+def say(line: str) -> None:
+    """Print before the programs that are started next print."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

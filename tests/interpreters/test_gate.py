@@ -1,0 +1,112 @@
+"""What `make unit-all` prints and keeps, and how `make test` lists what passes only the second time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.interpreters import __main__ as gate
+from tests.interpreters import environments
+from tests.interpreters.discovery import Interpreter
+from tests.interpreters.environments import ROOT
+
+MISSING = Interpreter((3, 12, 99), Path("/missing/python3.12"))
+
+
+def test_a_single_python_is_said_loudly(capsys: pytest.CaptureFixture[str]) -> None:
+    gate.announce([Interpreter(gate.OWN, Path(sys.executable))], [])
+    assert f"ONLY ONE PYTHON IS ON THIS MACHINE: {gate.dotted(gate.OWN)}." in capsys.readouterr().out
+
+
+def test_every_python_that_is_found_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    unfit = Interpreter((3, 15, 0), Path("/opt/python3.15"), "it is a pre-release (alpha)")
+    gate.announce([MISSING, unfit], [MISSING])
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "Python 3.12.99 is tried: /missing/python3.12",
+        "Python 3.15.0 is not tried, it is a pre-release (alpha): /opt/python3.15",
+    ]
+
+
+def test_a_python_that_fails_is_named_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = gate.attempt(MISSING)
+    gate.report([MISSING], {MISSING: outcome})
+    assert outcome.startswith("FAILED: [Errno 2] No such file or directory: ")
+    assert f"Python 3.12.99: unit and property tests, one `lws run`: {outcome}" in capsys.readouterr().out
+
+
+def repository(place: Path, lock: str = "a==1") -> Path:
+    """Return a small repository with a lock."""
+    (place / "requirements").mkdir(parents=True)
+    (place / "requirements" / "dev.lock").write_text(lock)
+    (place / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.ruff]\nline-length = 1\n')
+    return place
+
+
+def test_an_environment_that_is_current_is_used_as_it_is(tmp_path: Path) -> None:
+    root, kept = repository(tmp_path / "root"), tmp_path / "3.12.99"
+    kept.mkdir()
+    (kept / environments.STAMP).write_text(environments.digest(MISSING, root))
+    assert environments.prepare(MISSING, root=root, parent=tmp_path) == kept / "bin" / "python"
+
+
+def test_an_environment_of_another_lock_or_interpreter_is_made_anew(tmp_path: Path) -> None:
+    root, kept = repository(tmp_path / "root"), tmp_path / "3.12.99"
+    kept.mkdir()
+    (kept / environments.STAMP).write_text(environments.digest(MISSING, repository(tmp_path / "old", "a==0")))
+    with pytest.raises(FileNotFoundError, match=r"/missing/python3\.12"):
+        environments.prepare(MISSING, root=root, parent=tmp_path)
+    assert not kept.exists()
+
+
+def test_settings_of_tools_are_no_reason_to_make_environments_anew(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    before = environments.digest(MISSING, root)
+    (root / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.ruff]\nline-length = 2\n')
+    assert environments.digest(MISSING, root) == before
+    (root / "pyproject.toml").write_text('[project]\nname = "y"\n')
+    assert environments.digest(MISSING, root) != before
+
+
+def test_what_passes_only_the_second_time_is_listed_by_name_above_the_last_line(tmp_path: Path) -> None:
+    """With the two commands of `make test`."""
+    (tmp_path / "test_it.py").write_text(
+        "from pathlib import Path\n"
+        "def test_steady(): pass\n"
+        "def test_shaky():\n"
+        f"    marker = Path({str(tmp_path / 'marker')!r})\n"
+        "    tried, _ = marker.exists(), marker.touch()\n"
+        "    assert tried\n"
+        "def test_broken(): assert False\n"
+    )
+    assert "unstable" not in tried(tmp_path)
+    lines = tried(tmp_path, "--second-try", "--last-failed", "--last-failed-no-failures=none").splitlines()
+    assert [line for line in lines if line.startswith("unstable: ")] == ["unstable: test_it.py::test_shaky"]
+    assert "1 failed, 1 passed" in lines[-1]
+
+
+def tried(folder: Path, *options: str) -> str:
+    """Return what pytest prints of the tests in a folder, with this repository's plugin."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", "/dev/null", f"--rootdir={folder}"]
+    result = subprocess.run(
+        [*command, "-o", f"cache_dir={folder}/cache", *options, str(folder)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_the_recipe_tries_again_with_the_list_of_unstable_tests() -> None:
+    recipe = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "--last-failed " in line)
+    assert "$(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none" in recipe
+
+
+def test_continuous_integration_runs_the_command_of_the_readme_and_then_every_python() -> None:
+    commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make")]
+    assert commands == ["make test", "make unit-all"]
+    assert "\nmake test " in (ROOT / "README.md").read_text()

@@ -1,0 +1,75 @@
+"""The same Pythons are named wherever Pythons are named."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.interpreters.environments import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+TRIED = [found[1] for one in PROJECT["project"]["classifiers"] if (found := CLASSIFIER.fullmatch(one))]
+OLDEST = PROJECT["project"]["requires-python"].removeprefix(">=")
+PAGES = ("README.md", "docs/how-to/first-steps.md", "Makefile")
+
+
+def text_of(name: str) -> str:
+    return " ".join((ROOT / name).read_text().split())
+
+
+def test_the_classifiers_begin_with_the_oldest_python_and_leave_none_out() -> None:
+    minors = [int(version.partition(".")[2]) for version in TRIED]
+    assert TRIED[0] == OLDEST
+    assert minors == list(range(minors[0], minors[0] + len(minors)))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_pages_and_the_error_of_make_name_the_oldest_python(name: str) -> None:
+    assert re.findall(r"Python (3\.\d+) or newer", text_of(name)) == [OLDEST]
+
+
+def test_make_refuses_what_is_older_than_the_oldest_python() -> None:
+    assert f"sys.version_info < ({OLDEST.replace('.', ', ')})" in text_of("Makefile")
+
+
+def test_the_readme_names_the_pythons_that_are_tried_and_the_one_that_is_not() -> None:
+    first, *middle, last = TRIED
+    following = f"3.{int(last.partition('.')[2]) + 1}"
+    found = re.search(r"They are tried on Python (.*?); (\S+) has not been tried", text_of("README.md"))
+    assert found is not None
+    assert re.findall(r"(?<![\d.])3\.\d+(?![\d.]*\d)", re.sub(r"\(.*?\)", "", found[1])) == [first, *middle, last]
+    assert found[2] == following
+
+
+def test_contributors_read_the_same_versions() -> None:
+    first = ", ".join(TRIED[:-1])
+    assert f"every minor version that is tried: {first} and {TRIED[-1]}." in text_of("CONTRIBUTING.md")
+
+
+def test_tools_check_for_the_oldest_python() -> None:
+    assert PROJECT["tool"]["ruff"]["target-version"] == f"py{OLDEST.replace('.', '')}"
+    assert PROJECT["tool"]["mypy"]["python_version"] == OLDEST
+    assert set(re.findall(r"--python-version (\S+)", text_of("Makefile"))) == {OLDEST}
+
+
+def test_the_image_of_the_manager_has_a_python_that_is_tried() -> None:
+    images = re.findall(r"FROM python:(3\.\d+)", (ROOT / "deploy" / "Containerfile").read_text())
+    assert set(images) <= set(TRIED)
+    assert images
+
+
+def test_make_says_what_an_older_python_lacks(tmp_path: Path) -> None:
+    """The check itself runs on any Python 3: here on one that says it is 3.9."""
+    recipe = (ROOT / "Makefile").read_text()
+    check = re.search(r"\$\(PYTHON\) -c '(import sys; sys\.exit\(.*)'", recipe)
+    assert check is not None
+    old = tmp_path / "old.py"
+    old.write_text(f"import sys\nsys.version_info = (3, 9, 2)\nsys.version = '3.9.2 (old)'\n{check[1]}\n")
+    result = subprocess.run([sys.executable, str(old)], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr.strip()) == (
+        1,
+        f"Python {OLDEST} or newer is needed, this is 3.9.2: make PYTHON=/path/to/another",
+    )
