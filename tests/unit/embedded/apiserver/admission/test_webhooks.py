@@ -14,7 +14,7 @@ import trustme
 from aiohttp import web
 
 from leaderworkerset.embedded.apiserver.admission.webhook_rules import Attempt
-from leaderworkerset.embedded.apiserver.admission.webhooks import Admission, Target
+from leaderworkerset.embedded.apiserver.admission.webhooks import Admission, Target, tls_context
 from leaderworkerset.embedded.apiserver.builtin.extensions import MUTATING, VALIDATING
 from leaderworkerset.embedded.apiserver.builtin.pods import POD
 from leaderworkerset.embedded.apiserver.kind import Kind
@@ -128,6 +128,14 @@ def run(authority: trustme.CA, scenario: Callable[[Hooks, Admission], Awaitable[
             await scenario(hooks, admission)
 
     asyncio.run(inside())
+
+
+def test_certificates_need_no_key_identifiers_on_any_python(authority: trustme.CA) -> None:
+    """From Python 3.13 on, default contexts refuse certificates without them, as `openssl x509 -req` makes them."""
+    for bundle in ("", base64.b64encode(authority.cert_pem.bytes()).decode()):
+        context = tls_context(bundle)
+        assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+        assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
 
 
 def test_mutating_webhooks_patch_one_after_the_other(authority: trustme.CA) -> None:
