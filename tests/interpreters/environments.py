@@ -24,8 +24,17 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
         return python
     shutil.rmtree(directory, ignore_errors=True)
     # Debian has ensurepip in a package of its own: the pip of this environment installs into the other one.
-    subprocess.run([interpreter.path, "-m", "venv", "--without-pip", directory], check=True)
-    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([str(interpreter.path), "-m", "venv", "--without-pip", str(directory)], check=True)
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     subprocess.run([*install, "--require-hashes", "-r", "requirements/dev.lock"], cwd=root, check=True)
     subprocess.run([*install, "--no-deps", "--no-build-isolation", "--editable", "."], cwd=root, check=True)
     stamp.write_text(made_of)
