@@ -28,7 +28,9 @@ class Cluster:
     partitions: list[int] = field(default_factory=list)
 
     def reconcile(self, *, is_new_revision: bool = False) -> None:
-        step = rollout.next_step(self.limits, self.current, dict(enumerate(self.groups)), is_new_revision=is_new_revision)
+        step = rollout.next_step(
+            self.limits, self.current, dict(enumerate(self.groups)), is_new_revision=is_new_revision
+        )
         self.current = Current(step.replicas, step.partition, str(self.limits.replicas))
         self.partitions.append(step.partition)
 

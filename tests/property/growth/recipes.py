@@ -108,9 +108,7 @@ def _answer(path: str) -> Recipe:
 
 ADMISSION: Final[Mapping[str, Recipe]] = {
     "accelerators.Slice.variables": _variables,
-    "accelerators.inject": lambda w: or_denied(
-        partial(accelerators.inject, w.leader, size=w.lws.size, is_leader=True)
-    ),
+    "accelerators.inject": lambda w: or_denied(partial(accelerators.inject, w.leader, size=w.lws.size, is_leader=True)),
     "accelerators.requests_tpus": lambda w: accelerators.requests_tpus(w.leader["spec"]),
     "affinity.with_exclusive_terms": lambda w: affinity.with_exclusive_terms(
         w.leader, key="k", value="v", topology_key="other"

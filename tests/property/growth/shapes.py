@@ -87,7 +87,7 @@ class World:
             "image": "app:1",
             "args": [self.text],
             "env": [{"name": f"VARIABLE_{i}", "value": "x"} for i in self.many("variables")],
-            "ports": ports + [{"containerPort": 1, "protocol": "UDP"}],
+            "ports": [*ports, {"containerPort": 1, "protocol": "UDP"}],
             "volumeMounts": [{"name": f"v-{i}", "mountPath": f"/v/{i}"} for i in self.many("volumes")],
             "resources": {"limits": {f"example.com/r-{i}": "1Gi" for i in self.many("quantities")}},
         }
@@ -286,7 +286,11 @@ class World:
     def observed_new_group(self) -> pod.Observed:
         """Return a group whose workers are to be made."""
         return pod.Observed(
-            leader=self.leader, leaderworkerset=self.posted, pods=[self.leader], revisions=self.revisions, node=self.node
+            leader=self.leader,
+            leaderworkerset=self.posted,
+            pods=[self.leader],
+            revisions=self.revisions,
+            node=self.node,
         )
 
     @cached_property

@@ -129,7 +129,9 @@ async def create_leader(cluster: Cluster, index: int) -> None:
         "namespace": NAMESPACE,
         "ownerReferences": [meta.controller_reference(statefulset)],
     }
-    await cluster.client.create(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+    await cluster.client.create(
+        PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    )
 
 
 def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None:
