@@ -32,7 +32,7 @@ class Numerous(World):
     """A LeaderWorkerSet of the largest numbers, of whose groups two exist."""
 
     @property
-    def posted(self) -> JSONObject:  # type: ignore[override]  # a property instead of a cached one
+    def posted(self) -> JSONObject:
         found: JSONObject = msgspec.json.decode(msgspec.json.encode(super().posted))
         spec = found["spec"]
         spec["replicas"] = LARGEST
