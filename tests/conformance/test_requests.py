@@ -3,9 +3,10 @@
 import pytest
 from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import named, pod
-from tests.conformance.transcript import Session
+from tests.conformance.transcript import Session, identified
 
-from leaderworkerset.api.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, STATEFULSETS
+from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, STATEFULSETS, Resource
 
 PATHS = (
     "/api/v1/odd", "/api/v1/namespaces/default/odd", "/apis/odd/v1/things", "/apis/apps/v9/statefulsets", "/apis/apps/v1/odd/x",
@@ -98,3 +99,37 @@ def test_the_kind_is_discovered(same: CheckSame, path: str) -> None:
         await session.send("GET", path)
 
     same(sequence)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+@pytest.mark.parametrize("resource", [LEADERWORKERSETS, STATEFULSETS], ids=["LeaderWorkerSet", "StatefulSet"])
+def test_objects_larger_than_etcd_takes_are_refused(same: CheckSame, resource: Resource) -> None:
+    """From 2 MiB on the client of etcd refuses them in other words, with the same code."""
+
+    async def sequence(session: Session) -> None:
+        for name, length in (("little", 10), ("much", 1_400_000), ("more", 1_600_000)):
+            await session.create(resource, with_argument(resource, name, length))
+        change = identified(resource, with_argument(resource, "little", 1_600_000))
+        path = session.path(resource, "little")
+        await session.send("PATCH", path, change, media="application/merge-patch+json")
+        await session.send(
+            "PATCH", path, change, media="application/apply-patch+yaml", fieldManager="somebody", force="true"
+        )
+        await session.create(resource, with_argument(resource, "more", 1_600_000), dryRun="All")
+        await session.get(resource, "little")
+        await session.get(resource, "more")
+
+    same(sequence)
+
+
+def with_argument(resource: Resource, name: str, length: int) -> JSONObject:
+    """Return an object with a container whose argument has this length."""
+    pod_template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "main", "image": "app:1", "args": ["x" * length]}]},
+    }
+    if resource == LEADERWORKERSETS:
+        return named(name, spec={"leaderWorkerTemplate": {"workerTemplate": pod_template}})
+    selector = {"matchLabels": {"a": "b"}}
+    return named(name, spec={"serviceName": "web", "selector": selector, "template": pod_template})

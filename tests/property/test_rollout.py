@@ -28,7 +28,9 @@ class Cluster:
     partitions: list[int] = field(default_factory=list)
 
     def reconcile(self, *, is_new_revision: bool = False) -> None:
-        step = rollout.next_step(self.limits, self.current, self.groups, is_new_revision=is_new_revision)
+        step = rollout.next_step(
+            self.limits, self.current, dict(enumerate(self.groups)), is_new_revision=is_new_revision
+        )
         self.current = Current(step.replicas, step.partition, str(self.limits.replicas))
         self.partitions.append(step.partition)
 
@@ -154,7 +156,7 @@ def test_a_step_is_always_within_the_burst_and_repeats_itself(
 ) -> None:
     """R-ROLL-2, R-ROLL-3: whatever was found, and a step once written is a step not proposed again."""
     table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
-    groups = [State(*table[letter]) for letter in letters]
+    groups = {index: State(*table[letter]) for index, letter in enumerate(letters)}
     current: Current | None = Current(replicas, partition, str(limits.replicas))
     for attempt in range(20):
         step = rollout.next_step(limits, current, groups, is_new_revision=is_new and attempt == 0)

@@ -12,6 +12,9 @@ from leaderworkerset.api.meta import JSONObject
 ANNOTATIONS_MAX = 256 * 1024
 MANAGER_MAX = 128
 
+CONTROLLERS_REPORTED = 8
+"""How many surplus controllers are named; each error repeats all owners, so all of them would be the square."""
+
 NameRule = Callable[[str], list[str]]
 
 
@@ -68,7 +71,7 @@ def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
             if not owner.get(field):
                 yield invalid(f"{path}.{field}", "", f"{word} must not be empty")
     first, *others = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")] or [""]
-    for other in others:
+    for other in others[:CONTROLLERS_REPORTED]:
         found = f'Found "true" in references for {first} and {other}'
         yield invalid(path, owners, f"Only one reference can have Controller set to true. {found}")
 

@@ -20,6 +20,8 @@ def diff(old: JSON, new: JSON) -> list[JSONObject]:
 
 def equal(left: JSON, right: JSON) -> bool:
     """Compare as JSON does: `true` is not 1, and 1 is not 1.0, at any depth."""
+    if left is right:
+        return True
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
@@ -42,11 +44,10 @@ def _diff_objects(old: JSONObject, new: JSONObject, path: str) -> Iterator[JSONO
     for name in old.keys() - new.keys():
         yield {"op": "remove", "path": f"{path}/{_escape(name)}"}
     for name, value in new.items():
-        child = f"{path}/{_escape(name)}"
-        if name in old:
-            yield from _diff(old[name], value, child)
-        else:
-            yield {"op": "add", "path": child, "value": value}
+        if name not in old:
+            yield {"op": "add", "path": f"{path}/{_escape(name)}", "value": value}
+        elif value is not old[name]:
+            yield from _diff(old[name], value, f"{path}/{_escape(name)}")
 
 
 def _diff_lists(old: list[JSON], new: list[JSON], path: str) -> Iterator[JSONObject]:

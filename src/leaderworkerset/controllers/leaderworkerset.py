@@ -5,6 +5,7 @@ made when the StatefulSet changed can be of pods as they were before. A change t
 asks for nothing.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from leaderworkerset.api import labels, meta
@@ -14,6 +15,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.groups import GroupFacts
 from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
@@ -33,10 +35,16 @@ class Driver:
         self._informers = informers
         self._clock = clock
         self._groups = GroupFacts(informers.pods, informers.statefulsets)
+        self._turn = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide what to do about one LeaderWorkerSet."""
-        return reconcile(self.observe(key), self._clock.now())
+        """Decide what to do about one LeaderWorkerSet: a large one in a thread, after the large ones before it."""
+        observed = self.observe(key)
+        documents = (observed.leaderworkerset, observed.leader_statefulset, *observed.revisions)
+        if not is_large(documents, len(observed.groups)):
+            return reconcile(observed, self._clock.now())
+        async with self._turn:
+            return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
 
     def observe(self, key: ObjectKey) -> Observed:
         """Collect what the caches know of one LeaderWorkerSet."""

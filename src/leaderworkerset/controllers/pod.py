@@ -5,6 +5,7 @@ gone are remembered until that look, as they were last: a pod deleted without gr
 again (R-POD-11).
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from leaderworkerset.api.plan import Apply, Delete, Plan
 from leaderworkerset.api.resources import NODES, PODS
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
 from leaderworkerset.kube.client import Client
@@ -35,12 +37,20 @@ class Driver:
         self._client = client
         self._clock = clock
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
+        self._turn = asyncio.Lock()
         informers.pods.subscribe(self._remember)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide what to do about the group that the pod `key` leads."""
+        """Decide what to do about the group that the pod `key` leads: in a thread where what is read is large."""
         observed = await self.observe(key)
-        plan = reconcile(observed, self._clock.now())
+        if not is_large((observed.leaderworkerset, *observed.revisions), len(observed.pods) + len(observed.gone)):
+            return self._settle(key, observed, reconcile(observed, self._clock.now()))
+        async with self._turn:
+            observed = await self.observe(key)
+            return self._settle(key, observed, await asyncio.to_thread(reconcile, observed, self._clock.now()))
+
+    def _settle(self, key: ObjectKey, observed: Observed, plan: Plan) -> Plan:
+        """Forget the pods that are gone where the plan does nothing because of them; return the plan."""
         if not any(isinstance(action, Delete | Apply) for action in plan.actions):
             self._forget(key, observed.gone)
         return plan

@@ -20,27 +20,49 @@ PROCESS_ADDRESSES = "TPU_PROCESS_ADDRESSES"
 PROCESS_PORT = "TPU_PROCESS_PORT"
 FIRST_PORT = 8476
 
+LARGEST = 3 * 2**20
+"""Bytes of the variables that name hosts, in all containers of a pod; no API server takes a larger object."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The hosts that work together, how many processes each runs, and the id of this pod's first process."""
+    """The processes that work together, by host name and by address, and the id of this pod's first one."""
 
     name: str
-    hosts: tuple[str, ...]
+    hostnames: str
+    addresses: str
     ports: tuple[str, ...]
     first_id: int
 
     def variables(self, process: int) -> dict[str, str]:
         """Return the variables of the pod's n-th process, in their order (R-TPU-4)."""
-        hostnames = [host for host in self.hosts for _ in self.ports]
-        addresses = [f"{host}:{port}" for host in self.hosts for port in self.ports]
         return {
-            WORKER_HOSTNAMES: ",".join(hostnames),
+            WORKER_HOSTNAMES: self.hostnames,
             WORKER_ID: str(self.first_id + process),
             NAME: self.name,
-            PROCESS_ADDRESSES: ",".join(addresses),
+            PROCESS_ADDRESSES: self.addresses,
             PROCESS_PORT: self.ports[process],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """The pods of a slice by number: the leader, if it computes, and workers first..last."""
+
+    leader: str
+    with_leader: bool
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+        return self.with_leader + max(self.last - self.first + 1, 0)
+
+    def names(self) -> list[str]:
+        """Return their host names."""
+        leader = [self.leader] if self.with_leader else []
+        return leader + [f"{self.leader}-{worker}" for worker in range(self.first, self.last + 1)]
 
 
 def requests_tpus(pod_spec: JSONObject) -> bool:
@@ -66,9 +88,8 @@ def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leade
     """Count over the whole group; a leader without TPUs is left out of its workers' slice (R-TPU-3)."""
     (leader, ordinal), leader_computes = _identity(pod, is_leader=is_leader), _leader_computes(pod)
     index = ordinal if is_leader or leader_computes else ordinal - 1
-    hosts = [leader] if leader_computes or is_leader else []
-    hosts += [f"{leader}-{worker}" for worker in range(1, size)]
-    return Slice(leader, _in_subdomain(pod, hosts), ports, index * len(ports))
+    hosts = _Hosts(leader, leader_computes or is_leader, 1, size - 1)
+    return _slice(pod, hosts, ports, index * len(ports))
 
 
 def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool) -> Slice:
@@ -83,13 +104,32 @@ def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool)
     if worker != 0 and not leader_computes:
         process, subgroup = (worker - 1) % size, (worker - 1) // size
     first, last = size * subgroup + 1, size * (subgroup + 1)
-    hosts = []
-    if is_leader or (leader_computes and subgroup == 0):
-        hosts, last = [leader], last - 1
+    with_leader = is_leader or (leader_computes and subgroup == 0)
+    if with_leader:
+        last -= 1
     elif leader_computes:
         first, last = first - 1, last - 1
-    hosts += [f"{leader}-{index}" for index in range(first, last + 1)]
-    return Slice(leader, _in_subdomain(pod, hosts), ports, process)
+    return _slice(pod, _Hosts(leader, with_leader, first, last), ports, process)
+
+
+def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int) -> Slice:
+    """Name the hosts, once per process; deny the pod where that is more than an object may hold."""
+    subdomain = meta.spec(pod).get("subdomain") or ""
+    processes = hosts.count * len(ports)
+    at_least = 2 * processes * len(ports) * len(f"{hosts.leader}.{subdomain},")
+    if at_least > LARGEST:
+        raise Denied(
+            f"pod {meta.name(pod)}: {WORKER_HOSTNAMES} and {PROCESS_ADDRESSES} of {processes} processes would take more"
+            f" than {LARGEST} bytes: use a smaller size, or subgroups, or fewer containers with {RESOURCE}"
+        )
+    names = [f"{host}.{subdomain}" for host in hosts.names()]
+    return Slice(
+        name=hosts.leader,
+        hostnames=",".join(name for name in names for _ in ports),
+        addresses=",".join(f"{name}:{port}" for name in names for port in ports),
+        ports=ports,
+        first_id=first_id,
+    )
 
 
 def _leader_computes(pod: JSONObject) -> bool:
@@ -103,11 +143,6 @@ def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
     if identity is None:
         raise Denied(f"parsing parent name from pod {name}")
     return identity
-
-
-def _in_subdomain(pod: JSONObject, hosts: list[str]) -> tuple[str, ...]:
-    subdomain = meta.spec(pod).get("subdomain") or ""
-    return tuple(f"{host}.{subdomain}" for host in hosts)
 
 
 def _ports(containers: list[JSONObject]) -> tuple[str, ...]:

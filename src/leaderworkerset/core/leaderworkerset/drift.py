@@ -8,6 +8,7 @@ consequences.
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -47,27 +48,85 @@ def _is_apply_of(entry: JSONObject, manager: str) -> bool:
 
 
 def _names_more(fields: Mapping[str, Any], value: JSON) -> bool:
-    """Tell whether a set of fields (FieldsV1) names one that the value does not have."""
+    """Return whether a set of fields (FieldsV1) names one that the value does not have."""
+    items = _Items(value) if isinstance(value, list) else None
     for element, below in fields.items():
         if element == ".":
             continue
-        child = _child(element, value)
+        child = _member(element, value) if items is None else items.find(element)
         if child is ABSENT or (below and _names_more(below, child)):
             return True
     return False
 
 
-def _child(element: str, value: JSON) -> JSON:
-    """Follow one element of a path: `f:` a field, `k:` an item by its keys, `v:` an item by its value.
+def _member(element: str, value: JSON) -> JSON:
+    """Follow `f:`, the element of a path that names a field."""
+    kind, _, name = element.partition(":")
+    return value.get(name, ABSENT) if kind == "f" and isinstance(value, dict) else ABSENT
 
-    Keys that the item lacks are ones the API server gave a default (`protocol: TCP`).
+
+class _Items:
+    """The items of one list, found by the elements of a path: `k:` by their keys, `v:` by their value.
+
+    Keys that an item lacks are ones the API server gave a default (`protocol: TCP`). The items are filed once for each
+    set of keys that elements name. A list has one such set, of one or two keys; what goes beyond counts as absent, so
+    that no managedFields, whoever wrote them, make this a search of all items per element.
     """
-    kind, _, rest = element.partition(":")
-    if kind == "f" and isinstance(value, dict):
-        return value.get(rest, ABSENT)
-    if kind not in {"k", "v"} or not isinstance(value, list):
-        return ABSENT
-    wanted = msgspec.json.decode(rest)
-    if kind == "v":
-        return wanted if wanted in value else ABSENT
-    return next((item for item in value if all(item.get(key, given) == given for key, given in wanted.items())), ABSENT)
+
+    MOST_KEYS: Final = 2
+    MOST_SETS: Final = 4
+
+    def __init__(self, items: list[JSON]) -> None:
+        self._items = items
+        self._values: dict[bytes, JSON] | None = None
+        self._by_keys: dict[tuple[str, ...], _Filed] = {}
+
+    def find(self, element: str) -> JSON:
+        """Return the item that the element names."""
+        kind, _, text = element.partition(":")
+        try:
+            wanted = msgspec.json.decode(text) if kind in {"k", "v"} else None
+        except msgspec.DecodeError:
+            return ABSENT
+        if kind == "v":
+            return self._find_value(wanted)
+        return self._find_by_keys(wanted) if isinstance(wanted, dict) else ABSENT
+
+    def _find_value(self, wanted: JSON) -> JSON:
+        if self._values is None:
+            self._values = {_encoded(item): item for item in self._items}
+        return self._values.get(_encoded(wanted), ABSENT)
+
+    def _find_by_keys(self, wanted: JSONObject) -> JSON:
+        names = tuple(sorted(wanted))
+        if names not in self._by_keys:
+            if len(names) > self.MOST_KEYS or len(self._by_keys) == self.MOST_SETS:
+                return ABSENT
+            self._by_keys[names] = _Filed(names, self._items)
+        return self._by_keys[names].find(wanted)
+
+
+class _Filed:
+    """Items by their values of some keys; those that lack some of the keys are filed apart, under the others."""
+
+    def __init__(self, names: tuple[str, ...], items: list[JSON]) -> None:
+        self._by_present: dict[tuple[str, ...], dict[bytes, tuple[int, JSON]]] = {}
+        for position, item in enumerate(items):
+            if isinstance(item, dict):
+                present = tuple(name for name in names if name in item)
+                filed = self._by_present.setdefault(present, {})
+                filed.setdefault(_values(item, present), (position, item))
+
+    def find(self, wanted: JSONObject) -> JSON:
+        """Return the first item that has no other values than the wanted ones."""
+        found = (filed.get(_values(wanted, present)) for present, filed in self._by_present.items())
+        return min((one for one in found if one is not None), key=itemgetter(0), default=(0, ABSENT))[1]
+
+
+def _values(item: JSONObject, names: tuple[str, ...]) -> bytes:
+    return _encoded([item[name] for name in names])
+
+
+def _encoded(value: JSON) -> bytes:
+    """Return the same bytes for equal values, whatever the order of keys."""
+    return msgspec.json.encode(value, order="sorted")

@@ -7,14 +7,17 @@ told to go on, and additional replicas (the surge) make up for groups that are b
 Letters as in the contract: R replicas wanted, U groups that may be unavailable, G surge groups, B = R + G the burst,
 P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
 
+States are kept for the groups that exist and by index; an index without one is a group that is missing. So a step costs
+what the existing groups cost, and R and S may be as large as the API allows (2³¹ - 1).
+
 One place differs on purpose: percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and
 no group could ever be replaced. Here U is then 1 (Q-28), which is what the StatefulSet is told as well (R-LSTS-2).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from leaderworkerset.api import intstr
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
@@ -79,7 +82,8 @@ class State(NamedTuple):
         return self.is_ready and self.is_updated
 
 
-MISSING = State(is_ready=False, is_updated=False)
+States: TypeAlias = Mapping[int, State]
+"""The state of each group that exists, by its index."""
 
 
 class Step(NamedTuple):
@@ -103,15 +107,13 @@ def budget(spec: LeaderWorkerSetSpec) -> Budget:
     )
 
 
-def next_step(
-    limits: Budget, current: Current | None, states: Sequence[State], *, is_new_revision: bool = False
-) -> Step:
-    """Choose the case and compute its step; `states` are those of groups 0.., absent ones at the end may be left out."""
+def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> Step:
+    """Choose the case and compute its step."""
     case, partition, replicas = _choose(limits, current, states, is_new_revision=is_new_revision)
     return Step(case, max(partition, limits.partition), replicas)
 
 
-def _choose(limits: Budget, current: Current | None, states: Sequence[State], *, is_new_revision: bool) -> Step:
+def _choose(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool) -> Step:
     wanted = limits.replicas
     if current is None:
         return Step(Case.NO_STATEFULSET, 0, wanted)
@@ -134,35 +136,41 @@ def _hold_back(limits: Budget, current: Current) -> Step:
     return Step(Case.NEW_REVISION, limits.replicas, limits.replicas_needed(limits.replicas))
 
 
-def count_unready(states: Sequence[State], wanted: int) -> int:
+def count_unready(states: States, wanted: int) -> int:
     """Count the wanted groups that are not both ready and updated; missing ones count (R-ROLL-5)."""
-    return wanted - sum(state.is_done for state in states[:wanted])
+    return wanted - sum(state.is_done for index, state in states.items() if index < wanted)
 
 
-def rolling_partition(limits: Budget, current: Current, states: Sequence[State]) -> int:
+def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7)."""
     total = current.replicas
-    known = [*states[:total], *[MISSING] * (total - len(states))]
+    known = {index: state for index, state in states.items() if index < total}
     step = limits.unavailable + limits.surge - (limits.burst - total)
-    tail = next((i for i, state in enumerate(reversed(known)) if not state.is_done), total)
+    done = {index for index, state in known.items() if state.is_done}
+    tail = next((length for length in range(total) if total - 1 - length not in done), total)
     base = max(total - tail - step, 0)
-    partition = base + sum(not state.is_ready for state in known[:base])
-    for index in range(min(partition, total - 1), base - 1, -1):
-        if known[index].is_ready and not known[index].is_updated:
-            break
-        partition = index
-    return min(partition, current.partition)
+    ready_below = sum(state.is_ready for index, state in known.items() if index < base)
+    partition = base + min(base, total) - ready_below
+    return min(_down_to_outdated(known, base, partition, total), current.partition)
 
 
-def states(groups: Iterable[Group], *, name: str, size: int, revision: str, count: int) -> list[State]:
-    """Return the states of groups 0..count-1 of the LeaderWorkerSet `name`; a group is known by its names (R-ROLL-8)."""
-    result = [MISSING] * count
-    for group in groups:
-        index = group.index
-        if index is None or index >= count or not _is_named_for(group, name, size):
-            continue
-        result[index] = State(group.is_ready(size), group.is_updated(size, revision))
-    return result
+def _down_to_outdated(known: States, base: int, partition: int, total: int) -> int:
+    """Move the partition down to `base`, or to just above the highest group there that is ready and not updated."""
+    top = min(partition, total - 1)
+    ready_and_outdated = (
+        index for index, state in known.items() if base <= index <= top and state.is_ready and not state.is_updated
+    )
+    highest = max(ready_and_outdated, default=base - 1)
+    return highest + 1 if highest < top else partition
+
+
+def states(groups: Iterable[Group], *, name: str, size: int, revision: str, count: int) -> dict[int, State]:
+    """Return the states of those of the groups 0..count-1 of `name` that exist; a group is known by its names (R-ROLL-8)."""
+    return {
+        group.index: State(group.is_ready(size), group.is_updated(size, revision))
+        for group in groups
+        if group.index is not None and group.index < count and _is_named_for(group, name, size)
+    }
 
 
 def _is_named_for(group: Group, name: str, size: int) -> bool:

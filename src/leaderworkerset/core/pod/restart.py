@@ -35,11 +35,9 @@ def failed_pod(lws: LeaderWorkerSet, members: Members) -> JSONObject | None:
     """Return the pod whose failure the group is to be recreated for, if there is one."""
     if not is_active(lws):
         return None
+    group = _Group(lws, members)
     suspects = (pod for pod in (members.leader, *members.pods) if has_failed(pod))
-    for pod in (*members.gone, *suspects):
-        if belongs(pod, members) and not (waits_for_start(lws) and is_pending(lws, members, pod)):
-            return pod
-    return None
+    return next((pod for pod in (*members.gone, *suspects) if group.is_failed_by(pod)), None)
 
 
 def has_failed(pod: JSONObject) -> bool:
@@ -59,29 +57,49 @@ def waits_for_start(lws: LeaderWorkerSet) -> bool:
     return policy == RestartPolicy.RECREATE_GROUP_AFTER_START or labels.RECREATE_GROUP_AFTER_START in lws.annotations
 
 
-def is_pending(lws: LeaderWorkerSet, members: Members, failed: JSONObject) -> bool:
-    """Tell whether the group, as it was when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
-    pods = [pod for pod in members.pods if meta.key(pod) != meta.key(failed)] + [failed]
-    return len(pods) != lws.size or any(meta.status(pod).get("phase") == "Pending" for pod in pods)
+class _Group:
+    """A group with its pods counted and its StatefulSets by name, so that each suspect is judged in one step."""
+
+    def __init__(self, lws: LeaderWorkerSet, members: Members) -> None:
+        self._leader = members.leader
+        self._size = lws.size
+        self._waits_for_start = waits_for_start(lws)
+        self._pods = {meta.key(pod): _is_phase_pending(pod) for pod in members.pods}
+        self._pending = sum(self._pods.values())
+        self._statefulsets = {meta.name(one): one for one in reversed(members.statefulsets)}
+
+    def is_failed_by(self, pod: JSONObject) -> bool:
+        """Return whether the failure of the pod calls for a recreation."""
+        return self._has(pod) and not (self._waits_for_start and self._was_pending(pod))
+
+    def _was_pending(self, failed: JSONObject) -> bool:
+        """Return whether the group, as it was when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
+        known = self._pods.get(meta.key(failed))
+        others = len(self._pods) - (known is not None)
+        pending = self._pending - bool(known) + _is_phase_pending(failed)
+        return others + 1 != self._size or pending > 0
+
+    def _has(self, pod: JSONObject) -> bool:
+        """Return whether it is the leader, or a worker of this leader and not of one before it (R-POD-5.3, R-POD-8)."""
+        leader = self._leader
+        if meta.uid(pod) == meta.uid(leader):
+            return True
+        ordinal = ordinals.split(meta.name(pod))
+        if ordinal is None or ordinal.parent != meta.name(leader) or _revision(pod) != _revision(leader):
+            return False
+        owner = meta.controller_of(pod)
+        if owner is None or owner["kind"] != "StatefulSet":
+            return _is_leader(owner, leader)
+        statefulset = self._statefulsets.get(owner["name"])
+        return (
+            statefulset is not None
+            and meta.uid(statefulset) == owner["uid"]
+            and _is_leader(meta.controller_of(statefulset), leader)
+        )
 
 
-def belongs(pod: JSONObject, members: Members) -> bool:
-    """Tell whether the pod is the leader, or a worker of this leader and not of one before it (R-POD-5.3, R-POD-8)."""
-    leader = members.leader
-    if meta.uid(pod) == meta.uid(leader):
-        return True
-    ordinal = ordinals.split(meta.name(pod))
-    if ordinal is None or ordinal.parent != meta.name(leader) or _revision(pod) != _revision(leader):
-        return False
-    owner = meta.controller_of(pod)
-    if owner is None or owner["kind"] != "StatefulSet":
-        return _is_leader(owner, leader)
-    statefulset = next((one for one in members.statefulsets if meta.name(one) == owner["name"]), None)
-    return (
-        statefulset is not None
-        and meta.uid(statefulset) == owner["uid"]
-        and _is_leader(meta.controller_of(statefulset), leader)
-    )
+def _is_phase_pending(pod: JSONObject) -> bool:
+    return bool(meta.status(pod).get("phase") == "Pending")
 
 
 def _is_leader(owner: OwnerReference | None, leader: JSONObject) -> bool:

@@ -96,6 +96,11 @@ def too_large(limit: int) -> Refusal:
     return Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
+def not_stored(why: str) -> Refusal:
+    """Build the refusal of an object that the store does not take; the words are the store's, without a reason."""
+    return Refusal(500, "", why)
+
+
 def already_exists(resource: Resource, name: str, *, deleting: bool = False) -> Refusal:
     """Build the refusal to create what exists, if only until its deletion has come to its end."""
     text = f'{resource.group_resource} "{name}" already exists'

@@ -27,7 +27,7 @@ from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
 from leaderworkerset.embedded.apiserver.storage.database import StoreError
 from leaderworkerset.embedded.apiserver.storage.expiry import Expiry
-from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
+from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey, TooLargeError
 from leaderworkerset.embedded.apiserver.storage.watch import WatchHub
 from leaderworkerset.embedded.apiserver.verbs.identities import Identities
 from leaderworkerset.kube.clock import Clock
@@ -94,6 +94,8 @@ class ApiServer:
             return representation.respond_refusal(refused)
         except StoreError as error:
             return representation.respond_fault(error)
+        except TooLargeError as error:
+            return representation.respond_refusal(refusal.not_stored(str(error)))
         except Exception as error:  # the edge: one request must not end the server
             log.exception("request failed", method=request.method, path=request.path)
             return representation.respond_refusal(refusal.internal_error(f"{type(error).__name__}: {error}"))

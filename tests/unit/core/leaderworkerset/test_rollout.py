@@ -22,7 +22,6 @@ STATES = {
     "O": State(is_ready=True, is_updated=False),
     "n": State(is_ready=False, is_updated=True),
     "o": State(is_ready=False, is_updated=False),
-    ".": rollout.MISSING,
 }
 
 STALLED = {("W-26", 2), ("W-26", 3)}
@@ -34,8 +33,9 @@ def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partit
     return LeaderWorkerSetSpec(replicas=replicas, rollout_strategy=RolloutStrategy(rolling_update_configuration=config))
 
 
-def seen(states: str) -> list[State]:
-    return [STATES[letter] for letter in states]
+def seen(states: str) -> dict[int, State]:
+    """Return the states of the groups 0.., where a dot is a group that is missing."""
+    return {index: STATES[letter] for index, letter in enumerate(states) if letter != "."}
 
 
 def recorded_step(row: dict[str, Any]) -> Step:

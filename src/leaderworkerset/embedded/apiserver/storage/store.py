@@ -38,6 +38,10 @@ COMPACT_EVERY: Final = 1000
 """Revisions between two clean-ups of the history, so that one clean-up takes about 2 ms."""
 
 
+LARGEST: Final = 1536 * 1024
+"""Bytes of an encoded object, as etcd takes them (`--max-request-bytes`)."""
+
+
 class StoreKey(NamedTuple):
     """Where an object is stored: `plural.group`, its namespace (empty for cluster-scoped kinds) and its name."""
 
@@ -76,6 +80,13 @@ class Exists(Exception):
 
 class Stale(Exception):
     """The object is no longer at the revision the write was made for."""
+
+
+class TooLargeError(Exception):
+    """The object is larger than etcd would take; nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: request is too large")
 
 
 class Store:
@@ -168,18 +179,21 @@ class Store:
 
     def create(self, key: StoreKey, obj: JSONObject) -> JSONObject:
         """Store a new object; return it with its resourceVersion."""
+        change = self._change("ADDED", key, obj, None)
         with self._writing():
             try:
                 self._execute("INSERT INTO objects VALUES (?, ?, ?, ?)", *key, self.revision + 1)
             except sqlite3.IntegrityError as error:
                 raise Exists(key.name) from error
-            return self._record("ADDED", key, obj, None).object
+            self._record(change)
+        return change.object
 
     def update(self, key: StoreKey, obj: JSONObject, previous: JSONObject) -> JSONObject:
         """Replace the object if it is still `previous`; return it with its new resourceVersion."""
         with self._writing():
             self._require_current(key, previous)
-            change = self._record("MODIFIED", key, obj, previous)
+            change = self._change("MODIFIED", key, obj, previous)
+            self._record(change)
             self._execute(
                 "UPDATE objects SET revision = ? WHERE resource = ? AND namespace = ? AND name = ?",
                 change.revision,
@@ -191,7 +205,8 @@ class Store:
         """Remove the object if it is still `previous`; return its last state with the revision of the removal."""
         with self._writing():
             self._require_current(key, previous)
-            change = self._record("DELETED", key, previous, previous)
+            change = self._change("DELETED", key, previous, previous)
+            self._record(change)
             self._execute("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", *key)
         return change.object
 
@@ -243,16 +258,21 @@ class Store:
             self._fail_turn(error)
             raise
 
-    def _record(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
+    def _change(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
+        """Return the next write, not made yet; what is stored already may be removed, however large it is."""
         revision = self.revision + 1
         stamped = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
         value = encode(stamped)
-        replaced = 0 if previous is None else _revision(previous)
-        self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?)", revision, *key, kind, replaced, value)
-        self.revision = revision
-        change = Change(revision, kind, key, stamped, value, previous)
+        if len(value) > LARGEST and kind != "DELETED":
+            raise TooLargeError
+        return Change(revision, kind, key, stamped, value, previous)
+
+    def _record(self, change: Change) -> None:
+        replaced = 0 if change.previous is None else _revision(change.previous)
+        row = (change.revision, *change.key, change.type, replaced, change.value)
+        self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        self.revision = change.revision
         self._pending.append(change)
-        return change
 
     def _require_current(self, key: StoreKey, previous: JSONObject) -> None:
         row = self._row("SELECT revision FROM objects WHERE resource = ? AND namespace = ? AND name = ?", *key)

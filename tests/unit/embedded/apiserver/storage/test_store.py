@@ -13,7 +13,16 @@ import pytest
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.storage.database import StoreError
-from leaderworkerset.embedded.apiserver.storage.store import Change, Compacted, Exists, Stale, Store, StoreKey
+from leaderworkerset.embedded.apiserver.storage.store import (
+    LARGEST,
+    Change,
+    Compacted,
+    Exists,
+    Stale,
+    Store,
+    StoreKey,
+    TooLargeError,
+)
 
 A = StoreKey("pods", "default", "a")
 B = StoreKey("pods", "other", "b")
@@ -272,6 +281,21 @@ def test_a_file_that_another_program_locks_fails_for_the_while(tmp_path: Path) -
     run(scenario, Store(path))
 
 
+def test_an_object_larger_than_etcd_takes_is_refused_and_others_of_its_turn_are_kept() -> None:
+    async def scenario(store: Store) -> None:
+        first = store.create(A, obj("a", "1"))
+        with pytest.raises(TooLargeError, match="etcdserver: request is too large"):
+            store.create(B, obj("b", "x" * LARGEST))
+        with pytest.raises(TooLargeError):
+            store.update(A, first | {"value": "x" * LARGEST}, first)
+        store.create(B, obj("b", "x" * (LARGEST - 200)))
+        await store.settle()
+        assert store.get(A) == first
+        assert store.revision == 2
+
+    run(scenario)
+
+
 def test_a_failing_write_undoes_its_whole_turn() -> None:
     async def scenario(store: Store) -> None:
         commits: list[Sequence[Change]] = []
@@ -283,7 +307,7 @@ def test_a_failing_write_undoes_its_whole_turn() -> None:
         store._db.execute("PRAGMA max_page_count = 1")
         store.create(B, obj("b", "2"))
         with pytest.raises(StoreError, match="database or disk is full"):
-            store.create(StoreKey("pods", "x", "c"), obj("c", "x" * 10_000_000))
+            store.create(StoreKey("pods", "x", "c"), obj("c", "x" * 1_000_000))
         store.flush()
         assert values(store.list("pods")) == ["1"]
         assert store.revision == 1

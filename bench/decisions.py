@@ -1,0 +1,108 @@
+"""How long decisions about the largest objects take, how that grows, and how long the event loop waits for one.
+
+python -m bench.decisions [--bytes 1572864] [--shape SHAPE ...]
+
+growth   every public function of the core and of the admission webhooks, in every shape, at half the size and at
+         the whole: processor seconds; a function whose time grows by more than 2.2 is reported, and ends the
+         program with 1 (`tests/property/growth` holds the same in executed lines)
+stall    the longest time the event loop did not come round while one object of the whole size was decided in a
+         thread, as `lws manager` does; the floor is the longest call that runs in C (one JSON text of the object)
+"""
+
+import argparse
+import asyncio
+import json
+import time
+from functools import partial
+
+from bench.record import machine, report
+from tests import builders
+from tests.property.growth import work
+from tests.property.growth.recipes import RECIPES
+from tests.property.growth.shapes import SHAPES, World
+
+from leaderworkerset.core.leaderworkerset.reconcile import reconcile
+
+LARGEST = 1536 * 1024
+MOST = 2.2
+SLACK = 0.002
+ATTEMPTS = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bytes", type=int, default=LARGEST)
+    parser.add_argument("--shape", action="append", choices=SHAPES)
+    options = parser.parse_args()
+    print(json.dumps(machine()), flush=True)
+    grown = [name for shape in options.shape or SHAPES for name in measure(shape, options.bytes)]
+    if grown:
+        raise SystemExit(f"grows by more than {MOST} with twice the input: {', '.join(grown)}")
+
+
+def measure(shape: str, size: int) -> list[str]:
+    """Report one shape; return the functions that grow too much."""
+    largest = of_size(shape, size)
+    half = World(shape, largest.n // 2)
+    found = {name: growth(name, half, largest) for name in RECIPES}
+    slowest = max(found, key=lambda name: found[name][0])
+    grown = {name: round(ratio, 2) for name, (_, ratio) in found.items() if ratio > MOST}
+    report(
+        "decisions",
+        shape=shape,
+        count=largest.n,
+        bytes=len(json.dumps(largest.posted)),
+        slowest=slowest,
+        slowest_ms=round(1000 * found[slowest][0], 1),
+        reconcile_ms=round(1000 * found["core.leaderworkerset.reconcile.reconcile"][0], 1),
+        stall_ms=round(1000 * asyncio.run(stall(largest)), 1),
+        grown=grown,
+    )
+    return [f"{name} ({shape})" for name in grown]
+
+
+def of_size(shape: str, size: int) -> World:
+    """Return the world whose LeaderWorkerSet, or whose other objects, have this many bytes."""
+    number = 1000
+    taken = len(json.dumps(World(shape, number).posted))
+    empty = len(json.dumps(World(shape, 2).posted))
+    each = max((taken - empty) / number, SHAPES[shape])
+    return World(shape, int(size / each))
+
+
+def growth(name: str, half: World, largest: World) -> tuple[float, float]:
+    """Return the processor time of a function at the whole size, and by how much it grew from half of it."""
+    calls = [partial(RECIPES[name], world) for world in (half, largest)]
+    for call in calls:
+        call()
+    once, twice = (work.seconds(call, 1) for call in calls)
+    for _ in range(ATTEMPTS):
+        if twice <= MOST * once + SLACK:
+            break
+        once, twice = min(once, work.seconds(calls[0])), min(twice, work.seconds(calls[1]))
+    return twice, twice / (once + SLACK / MOST)
+
+
+async def stall(world: World) -> float:
+    """Return the most processor time between two turns of the event loop during one decision in a thread."""
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        before = time.process_time()
+        while True:
+            await asyncio.sleep(0)
+            now = time.process_time()
+            longest, before = max(longest, now - before), now
+
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watch())
+        await asyncio.sleep(0.01)
+        await asyncio.to_thread(reconcile, world.observed, builders.NOW)
+        await asyncio.sleep(0.01)
+        watching.cancel()
+    return longest
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+"""How each public function of the core, and of the admission webhooks, is called in a `World`.
+
+`functions()` finds them by walking the packages, so that one without a recipe here is noticed.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import count
+from types import ModuleType
+from typing import Final, TypeAlias
+
+from tests import builders
+from tests.property.growth.shapes import World
+
+from leaderworkerset import core
+from leaderworkerset.api import labels, meta
+from leaderworkerset.core.admission import accelerators, affinity, edits, environment, numbers, subgroups
+from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.core.admission import pod as pod_admission
+from leaderworkerset.core.admission.accelerators import Slice
+from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.leaderworkerset import (
+    drift,
+    events,
+    groups,
+    reconcile,
+    replacement,
+    revisions,
+    rollout,
+    services,
+    statefulsets,
+    status,
+    templates,
+)
+from leaderworkerset.core.pod import placement, recreation, restart, statefulset
+from leaderworkerset.core.pod import reconcile as pod_reconcile
+from leaderworkerset.webhooks import handlers, review
+
+Recipe: TypeAlias = Callable[[World], object]
+
+NOW = builders.NOW
+WEBHOOKS: Final = ("leaderworkerset.webhooks.handlers", "leaderworkerset.webhooks.review")
+
+
+def functions() -> set[str]:
+    """Return the names of all public functions, methods and properties."""
+    packages = pkgutil.walk_packages(core.__path__, f"{core.__name__}.")
+    modules = [importlib.import_module(name) for name in (*(found.name for found in packages), *WEBHOOKS)]
+    return {name for module in modules for name in _public(module)}
+
+
+def _public(module: ModuleType) -> Iterator[str]:
+    prefix = module.__name__.removeprefix("leaderworkerset.")
+    for name, value in vars(module).items():
+        if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(value):
+            yield f"{prefix}.{name}"
+        elif inspect.isclass(value):
+            members = [member for member, what in vars(value).items() if _is_written(what)]
+            yield from (f"{prefix}.{name}.{member}" for member in members if not member.startswith("_"))
+
+
+def _is_written(member: object) -> bool:
+    return inspect.isfunction(member) or isinstance(member, property | staticmethod | classmethod)
+
+
+def or_denied(decide: Callable[[], object]) -> object:
+    """Return what is decided, or the text of the denial."""
+    try:
+        return decide()
+    except Denied as denied:
+        return str(denied)
+
+
+def _each(ask: Callable[[groups.Group], object]) -> Recipe:
+    return lambda world: [ask(group) for group in world.groups]
+
+
+def _edit_containers(world: World) -> object:
+    numbers_ = count()
+    return edits.with_each_container(world.leader, lambda container: container | {"number": next(numbers_)})
+
+
+def _variables(world: World) -> object:
+    text = ",".join(str(i) for i in world.many("pods"))
+    ports = tuple(str(i) for i in world.many("accelerators"))
+    made = Slice(name="web-0", hostnames=text, addresses=text, ports=ports, first_id=0)
+    return [made.variables(process) for process in range(len(ports))]
+
+
+def _built_template(world: World) -> object:
+    return templates.build_pod_template(
+        world.template, path="spec", own_labels=world.labels, own_annotations=world.labels
+    )
+
+
+def _recreation(world: World) -> recreation.Recreation:
+    return recreation.following(None, world.leader, world.worker, NOW)
+
+
+def _answer(path: str) -> Recipe:
+    return lambda world: review.answer(world.body, handlers.HANDLERS[path])
+
+
+ADMISSION: Final[Mapping[str, Recipe]] = {
+    "accelerators.Slice.variables": _variables,
+    "accelerators.inject": lambda w: or_denied(partial(accelerators.inject, w.leader, size=w.lws.size, is_leader=True)),
+    "accelerators.requests_tpus": lambda w: accelerators.requests_tpus(w.leader["spec"]),
+    "affinity.with_exclusive_terms": lambda w: affinity.with_exclusive_terms(
+        w.leader, key="k", value="v", topology_key="other"
+    ),
+    "edits.environment": lambda w: edits.environment(w.leader["spec"]["containers"][0]),
+    "edits.with_each_container": _edit_containers,
+    "edits.with_labels": lambda w: edits.with_labels(w.leader, w.labels),
+    "edits.with_spec": lambda w: edits.with_spec(w.leader, {"subdomain": w.text}),
+    "environment.build_variables": lambda w: environment.build_variables(w.leader),
+    "environment.inject": lambda w: environment.inject(w.leader),
+    "leaderworkerset.default_leaderworkerset": lambda w: admission.default_leaderworkerset(w.posted),
+    "leaderworkerset.validate_leaderworkerset": lambda w: list(
+        map(str, admission.validate_leaderworkerset(w.posted, w.edited))
+    ),
+    "numbers.read_annotation": lambda w: numbers.read_annotation(w.leader, labels.SIZE),
+    "numbers.read_label": lambda w: or_denied(
+        partial(numbers.read_label, {"metadata": {"labels": {"n": "1" * len(w.text)}}}, "n")
+    ),
+    "pod.admit_pod": lambda w: [
+        or_denied(partial(pod_admission.admit_pod, w.leader)),
+        or_denied(partial(pod_admission.admit_pod, w.worker)),
+    ],
+    "subgroups.group_hash": lambda w: subgroups.group_hash(w.text),
+    "subgroups.join_as_leader": lambda w: subgroups.join_as_leader(_in_subgroups(w.leader)),
+    "subgroups.join_as_worker": lambda w: subgroups.join_as_worker(
+        _in_subgroups(w.worker), size=w.lws.size, worker_index=w.lws.size - 1
+    ),
+    "subgroups.subgroup_index": lambda w: subgroups.subgroup_index(w.lws.size, 2, w.lws.size - 1),
+}
+
+
+def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
+    """Return the pod as that of a group with subgroups of one."""
+    metadata = pod["metadata"]
+    added = {labels.SUBGROUP_SIZE: "1", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"}
+    return pod | {"metadata": metadata | {"annotations": metadata["annotations"] | added}}
+
+
+DECISIONS: Final[Mapping[str, Recipe]] = {
+    "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
+    "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
+    "events.backing_off": lambda w: events.backing_off(w.posted, w.leader, w.text),
+    "events.condition_changed": lambda w: events.condition_changed(w.posted, "R", w.text),
+    "events.created": lambda w: events.created(w.posted, w.text, w.leader),
+    "events.creating_revision": lambda w: events.creating_revision(w.posted, w.revision, w.text),
+    "events.deleting_surge": lambda w: events.deleting_surge(w.posted, w.text),
+    "events.failed_create": lambda w: events.failed_create(w.posted, w.text, w.leader),
+    "events.failed_update": lambda w: events.failed_update(w.posted, w.text),
+    "events.recreating_group": lambda w: events.recreating_group(w.posted, w.leader, w.text),
+    "events.reference": lambda w: events.reference(w.posted),
+    "events.replacing_group": lambda w: events.replacing_group(w.posted, w.text),
+    "events.updating": lambda w: events.updating(w.posted, w.text),
+    "groups.Group.is_ready": _each(lambda group: group.is_ready(2)),
+    "groups.Group.is_updated": _each(lambda group: group.is_updated(2, "old")),
+    "groups.Group.is_whole": _each(lambda group: group.is_whole(2)),
+    "groups.describe": lambda w: groups.describe(w.leader, w.worker_sets[-1]),
+    "groups.describe_workers": lambda w: groups.describe_workers(w.statefulset),
+    "groups.is_pod_ready": lambda w: groups.is_pod_ready(w.leader),
+    "groups.is_statefulset_ready": lambda w: groups.is_statefulset_ready(w.statefulset),
+    "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
+    "replacement.choose": lambda w: replacement.choose(
+        _helpless(w.statefulset), w.groups, limits=w.limits, size=w.lws.size, key=w.key
+    ),
+    "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
+    "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),
+    "revisions.build_data": lambda w: revisions.build_data(w.posted),
+    "revisions.content_hash": lambda w: revisions.content_hash(w.data),
+    "revisions.encode": lambda w: revisions.encode(w.revision),
+    "revisions.find": lambda w: revisions.find(w.revisions, w.key),
+    "revisions.has_content": lambda w: revisions.has_content(w.revision, w.edited, w.data + b" "),
+    "revisions.key_of": lambda w: revisions.key_of(w.revision),
+    "revisions.next_number": lambda w: revisions.next_number(w.revisions),
+    "revisions.number_of": lambda w: revisions.number_of(w.revision),
+    "revisions.outdated": lambda w: revisions.outdated(w.revisions, w.key),
+    "revisions.owned": lambda w: revisions.owned(w.revisions, w.posted),
+    "revisions.resolve": lambda w: revisions.resolve(w.edited, w.statefulset, w.revisions),
+    "revisions.restore": lambda w: revisions.restore(w.posted, w.revision),
+    "rollout.Budget.burst": lambda w: w.limits.burst,
+    "rollout.Budget.max_unavailable": lambda w: w.limits.max_unavailable,
+    "rollout.Budget.replicas_needed": lambda w: w.limits.replicas_needed(1),
+    "rollout.State.is_done": lambda w: [state.is_done for state in w.states.values()],
+    "rollout.budget": lambda w: rollout.budget(w.lws.spec),
+    "rollout.count_unready": lambda w: rollout.count_unready(w.states, w.lws.spec.replicas),
+    "rollout.next_step": lambda w: rollout.next_step(
+        w.limits, rollout.Current(w.lws.spec.replicas, 2, str(w.lws.spec.replicas)), w.states
+    ),
+    "rollout.rolling_partition": lambda w: rollout.rolling_partition(
+        w.limits, rollout.Current(w.lws.spec.replicas, w.lws.spec.replicas, ""), w.states
+    ),
+    "rollout.states": lambda w: rollout.states(
+        w.groups, name="web", size=w.lws.size, revision=w.key, count=w.lws.spec.replicas
+    ),
+    "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
+    "services.build_shared": lambda w: services.build_shared(w.posted),
+    "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
+    "statefulsets.current": lambda w: statefulsets.current(w.statefulset),
+    "statefulsets.is_applied": lambda w: statefulsets.is_applied(w.statefulset, w.desired),
+    "statefulsets.position": lambda w: statefulsets.position(w.statefulset),
+    "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
+    "status.choose": lambda w: status.choose(w.lws, status.Counts()),
+    "status.count": lambda w: status.count(w.lws, w.groups, w.key),
+    "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, status.AVAILABLE),
+    "status.is_update_done": lambda w: status.is_update_done(w.lws, status.Counts()),
+    "status.set_true": lambda w: status.set_true(w.lws.status.conditions, status.AVAILABLE, 1, NOW),
+    "templates.build_pod_template": _built_template,
+    "templates.claim_fields": lambda w: templates.claim_fields(w.lws.spec.leader_worker_template, "default"),
+    "templates.group_annotations": lambda w: templates.group_annotations(
+        w.lws.spec.leader_worker_template, w.lws.annotations
+    ),
+}
+
+
+def _helpless(live: meta.JSONObject) -> meta.JSONObject:
+    """Return a leader StatefulSet of a cluster that does not know `maxUnavailable`."""
+    return live | {"spec": live["spec"] | {"updateStrategy": {"rollingUpdate": {"partition": 0}}}}
+
+
+PODS: Final[Mapping[str, Recipe]] = {
+    "placement.is_exclusive": lambda w: placement.is_exclusive(w.lws),
+    "placement.node_name": lambda w: placement.node_name(w.leader),
+    "placement.node_selector": lambda w: placement.node_selector(w.lws, w.leader, w.node),
+    "reconcile.is_leader": lambda w: pod_reconcile.is_leader(w.leader),
+    "reconcile.reconcile": lambda w: [
+        pod_reconcile.reconcile(w.observed_group, NOW),
+        pod_reconcile.reconcile(w.observed_new_group, NOW),
+    ],
+    "reconcile.require_labels": lambda w: pod_reconcile.require_labels(w.leader),
+    "reconcile.wants_node": lambda w: pod_reconcile.wants_node(w.observed_group),
+    "recreation.build": lambda w: recreation.build(w.posted, w.leader, _recreation(w)),
+    "recreation.delay": lambda w: recreation.delay(w.n),
+    "recreation.following": _recreation,
+    "recreation.read": lambda w: recreation.read(recreation.build(w.posted, w.leader, _recreation(w))),
+    "recreation.record_name": lambda w: recreation.record_name(w.leader),
+    "restart.failed_pod": lambda w: restart.failed_pod(w.lws, w.members),
+    "restart.has_failed": lambda w: restart.has_failed(w.leader),
+    "restart.is_active": lambda w: restart.is_active(w.lws),
+    "restart.waits_for_start": lambda w: restart.waits_for_start(w.lws),
+    "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),
+}
+
+WEBHOOK: Final[Mapping[str, Recipe]] = {
+    "handlers.allow": lambda w: handlers.allow(w.review),
+    "handlers.mutate_leaderworkerset": lambda w: handlers.mutate_leaderworkerset(w.review),
+    "handlers.mutate_pod": lambda w: or_denied(partial(handlers.mutate_pod, w.review_of(w.leader))),
+    "handlers.validate_leaderworkerset": lambda w: or_denied(partial(handlers.validate_leaderworkerset, w.review)),
+    "review.answer": lambda w: [_answer(path)(w) for path in handlers.HANDLERS],
+    "review.decode": lambda w: review.decode(w.body),
+    "review.encode": lambda w: review.encode(w.posted),
+    "review.failed": lambda w: review.failed(w.body, "broken"),
+}
+
+RECIPES: Final[Mapping[str, Recipe]] = {
+    f"{package}.{name}": recipe
+    for package, recipes in (
+        ("core.admission", ADMISSION),
+        ("core.leaderworkerset", DECISIONS),
+        ("core.pod", PODS),
+        ("webhooks", WEBHOOK),
+    )
+    for name, recipe in recipes.items()
+}

@@ -1,0 +1,323 @@
+"""Everything that decisions read, for one LeaderWorkerSet that is large in one way.
+
+A `World` has a shape and a number: `World("variables", 500)` is a LeaderWorkerSet with 500 variables, its leader
+StatefulSet with managedFields as an API server writes them, its revisions, groups and pods.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+from tests import builders
+
+from leaderworkerset.api import labels, leaderworkerset, meta
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.meta import JSON, JSONObject
+from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, statefulsets
+from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.reconcile import Observed
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Case, Step
+from leaderworkerset.core.pod import reconcile as pod
+from leaderworkerset.core.pod.restart import Members
+from leaderworkerset.webhooks.review import Review
+
+SHAPES: Final[dict[str, int]] = {
+    "accelerators": 60,
+    "affinity terms": 120,
+    "claims": 130,
+    "conditions": 110,
+    "containers": 40,
+    "groups": 900,
+    "labels": 50,
+    "long keys": 1,
+    "long texts": 1,
+    "managers": 90,
+    "owners": 110,
+    "pods": 900,
+    "ports": 40,
+    "quantities": 30,
+    "revisions": 400,
+    "statefulsets": 900,
+    "variables": 35,
+    "volumes": 110,
+}
+"""The ways to be large, and about how many bytes of JSON one more costs."""
+
+ASSOCIATIVE: Final = {
+    "containers": ("name",),
+    "env": ("name",),
+    "volumes": ("name",),
+    "volumeMounts": ("mountPath",),
+    "ports": ("containerPort", "protocol"),
+    "ownerReferences": ("uid",),
+}
+"""The keys of the lists in a StatefulSet that an API server merges by item."""
+
+TPU: Final = "google.com/tpu"
+
+
+@dataclass(frozen=True)
+class World:
+    """One LeaderWorkerSet and what there is around it, `n` times as large in the way of `shape`."""
+
+    shape: str
+    n: int
+
+    def many(self, shape: str, few: int = 2) -> range:
+        """Return the numbers of what this shape is about; of anything else there are few."""
+        return range(self.n if self.shape == shape else few)
+
+    @cached_property
+    def text(self) -> str:
+        return "x" * len(self.many("long texts", 3))
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        key = "k" * len(self.many("long keys", 3))
+        return {f"example.com/label-{i:06}": f"value-{i}" for i in self.many("labels")} | {key: "v", "spoiled key": "!"}
+
+    @cached_property
+    def template(self) -> JSONObject:
+        """Return a pod template."""
+        ports = [{"containerPort": 1 + i, "name": f"port-{i}"} for i in self.many("ports")]
+        main = {
+            "name": "main",
+            "image": "app:1",
+            "args": [self.text],
+            "env": [{"name": f"VARIABLE_{i}", "value": "x"} for i in self.many("variables")],
+            "ports": [*ports, {"containerPort": 1, "protocol": "UDP"}],
+            "volumeMounts": [{"name": f"v-{i}", "mountPath": f"/v/{i}"} for i in self.many("volumes")],
+            "resources": {"limits": {f"example.com/r-{i}": "1Gi" for i in self.many("quantities")}},
+        }
+        others = [{"name": f"c-{i}", "image": "app:1"} for i in self.many("containers")]
+        computing = [{"name": f"t-{i}", "resources": {"limits": {TPU: "4"}}} for i in self.many("accelerators", 0)]
+        return {
+            "metadata": {"labels": self.labels, "annotations": self.labels},
+            "spec": {
+                "containers": [main, *others, *computing],
+                "volumes": [{"name": f"v-{i}", "emptyDir": {"sizeLimit": "1Mi"}} for i in self.many("volumes")],
+                "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": self.terms}},
+            },
+        }
+
+    @property
+    def terms(self) -> list[JSONObject]:
+        selector = {"matchLabels": {"a": "b"}}
+        return [{"labelSelector": selector, "topologyKey": f"t-{i}"} for i in self.many("affinity terms")]
+
+    @cached_property
+    def posted(self) -> JSONObject:
+        """Return the LeaderWorkerSet as a user writes it."""
+        claims = [
+            {"metadata": {"name": f"c-{i}"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+            for i in self.many("claims")
+        ]
+        owners = [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": f"o-{i}", "uid": f"u-{i}", "controller": True}
+            for i in self.many("owners")
+        ]
+        managed = [
+            {"manager": f"m-{i}", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
+            for i in self.many("managers")
+        ]
+        conditions = [{"type": f"T-{i}", "status": "True", "reason": "R"} for i in self.many("conditions")]
+        return builders.leaderworkerset_object(
+            replicas=max(len(self.many("groups")), 1),
+            size=1 + len(self.many("pods")),
+            template={
+                "workerTemplate": self.template,
+                "leaderTemplate": self.template,
+                "volumeClaimTemplates": claims,
+                "restartPolicy": "RecreateGroupAfterStart",
+            },
+            metadata={
+                "labels": self.labels,
+                "annotations": self.labels | {labels.EXCLUSIVE_TOPOLOGY: "rack"},
+                "ownerReferences": owners,
+                "finalizers": [f"example.com/f-{i}" for i in self.many("owners")],
+                "managedFields": managed,
+            },
+            status={"conditions": conditions},
+        )
+
+    @cached_property
+    def edited(self) -> JSONObject:
+        """Return it with every leaf of its templates another object, and one changed."""
+        copy: JSONObject = msgspec.json.decode(msgspec.json.encode(self.posted))
+        copy["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] = "app:2"
+        return copy
+
+    @cached_property
+    def lws(self) -> LeaderWorkerSet:
+        return leaderworkerset.decode(self.posted)
+
+    @cached_property
+    def data(self) -> bytes:
+        return revisions.build_data(self.posted)
+
+    @cached_property
+    def key(self) -> str:
+        return revisions.content_hash(self.data)
+
+    @cached_property
+    def revision(self) -> JSONObject:
+        return builders.revision(self.posted)
+
+    @cached_property
+    def revisions(self) -> list[JSONObject]:
+        small = builders.leaderworkerset_object()
+        outdated = [builders.revision(small, key=f"key-{i}", number=i) for i in self.many("revisions")]
+        return [*outdated, self.revision]
+
+    @cached_property
+    def limits(self) -> Budget:
+        return rollout.budget(self.lws.spec)
+
+    @cached_property
+    def step(self) -> Step:
+        return Step(Case.ROLLING, 1, self.lws.spec.replicas)
+
+    @cached_property
+    def desired(self) -> JSONObject:
+        """Return the leader StatefulSet as it would be applied."""
+        return statefulsets.build(self.posted, self.lws, key=self.key, limits=self.limits, step=self.step)
+
+    @cached_property
+    def statefulset(self) -> JSONObject:
+        """Return the leader StatefulSet as it lives."""
+        live = builders.as_applied(self.desired, status={"observedGeneration": 0, "updateRevision": "r1"})
+        content = {name: live[name] for name in ("metadata", "spec")}
+        content["metadata"] = {name: live["metadata"][name] for name in ("labels", "annotations", "ownerReferences")}
+        live["metadata"]["managedFields"][0]["fieldsV1"] = fields_v1(content)
+        return live
+
+    @cached_property
+    def leader(self) -> JSONObject:
+        """Return a leader pod, as it is admitted."""
+        found = builders.leader_pod(
+            self.posted, key=self.key, node="n", annotations=self.labels | {labels.SIZE: str(self.lws.size)}
+        )
+        found["metadata"]["labels"] |= self.labels
+        found["spec"] |= self.template["spec"] | {"subdomain": "web"}
+        found["status"]["conditions"] += [{"type": f"T-{i}", "status": "True"} for i in self.many("conditions")]
+        found["status"]["containerStatuses"] += [{"name": f"c-{i}"} for i in self.many("containers")]
+        return found
+
+    @cached_property
+    def worker(self) -> JSONObject:
+        """Return a worker pod, as it is admitted."""
+        found = builders.worker_pod(self.leader)
+        found["metadata"]["annotations"] = self.labels | {labels.SIZE: str(self.lws.size), labels.LEADER_NAME: "web-0"}
+        found["spec"] = self.leader["spec"]
+        return found
+
+    @cached_property
+    def workers(self) -> list[JSONObject]:
+        return [builders.worker_pod(self.bare_leader, 1 + i, restarts=1, phase="Pending") for i in self.many("pods")]
+
+    @cached_property
+    def gone(self) -> list[JSONObject]:
+        """Return workers that were deleted, those of an older leader's StatefulSet."""
+        old = builders.worker_statefulset(self.bare_leader, uid="older")
+        return [
+            builders.worker_pod(self.bare_leader, 1 + i)
+            | {"metadata": worker["metadata"] | {"ownerReferences": [meta.controller_reference(old)]}}
+            for i, worker in enumerate(self.workers)
+        ]
+
+    @cached_property
+    def bare_leader(self) -> JSONObject:
+        return builders.leader_pod(self.posted, key=self.key)
+
+    @cached_property
+    def worker_sets(self) -> list[JSONObject]:
+        """Return the StatefulSets that carry the label of the group, the right one last."""
+        own = builders.worker_statefulset(self.bare_leader)
+        others = [own | {"metadata": own["metadata"] | {"name": f"other-{i}"}} for i in self.many("statefulsets")]
+        return [*others, own]
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        found = []
+        for i in self.many("groups"):
+            leader = builders.leader_pod(self.posted, i, key=self.key if i % 2 else "old")
+            found.append(groups.describe(leader, builders.worker_statefulset(leader) if i % 3 else None))
+        return found
+
+    @cached_property
+    def states(self) -> dict[int, rollout.State]:
+        return rollout.states(
+            self.groups, name="web", size=self.lws.size, revision=self.key, count=self.lws.spec.replicas
+        )
+
+    @cached_property
+    def node(self) -> JSONObject:
+        return {"metadata": {"name": "n", "labels": self.labels | {"rack": "r1"}}}
+
+    @cached_property
+    def members(self) -> Members:
+        return Members(self.bare_leader, [self.bare_leader, *self.workers], self.gone, self.worker_sets)
+
+    @cached_property
+    def observed(self) -> Observed:
+        return Observed(
+            leaderworkerset=self.posted,
+            leader_statefulset=self.statefulset,
+            revisions=self.revisions,
+            groups=self.groups,
+        )
+
+    @cached_property
+    def observed_group(self) -> pod.Observed:
+        """Return a group that failed."""
+        return pod.Observed(
+            leader=self.bare_leader,
+            leaderworkerset=self.posted,
+            pods=self.members.pods,
+            gone=self.gone,
+            statefulsets=self.worker_sets,
+            revisions=self.revisions,
+            node=self.node,
+        )
+
+    @cached_property
+    def observed_new_group(self) -> pod.Observed:
+        """Return a group whose workers are to be made."""
+        return pod.Observed(
+            leader=self.leader,
+            leaderworkerset=self.posted,
+            pods=[self.leader],
+            revisions=self.revisions,
+            node=self.node,
+        )
+
+    @cached_property
+    def body(self) -> bytes:
+        """Return the question of an API server about an edit."""
+        request = {"uid": "u", "operation": "UPDATE", "object": self.posted, "oldObject": self.edited}
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        return msgspec.json.encode(review)
+
+    @cached_property
+    def review(self) -> Review:
+        return Review("u", "UPDATE", self.posted, self.edited)
+
+    def review_of(self, obj: JSONObject) -> Review:
+        return Review("u", "CREATE", obj, None)
+
+
+def fields_v1(value: JSON, name: str = "") -> JSONObject:
+    """Return the fields of a value as an API server writes them into managedFields."""
+    if isinstance(value, dict):
+        return {f"f:{field}": fields_v1(child, field) for field, child in value.items()}
+    keys = ASSOCIATIVE.get(name)
+    if not isinstance(value, list) or keys is None:
+        return {}
+    return {f"k:{_item_key(item, keys)}": {".": {}} | fields_v1(item) for item in value}
+
+
+def _item_key(item: JSONObject, keys: tuple[str, ...]) -> str:
+    defaults: dict[str, Any] = {"protocol": "TCP"}
+    return json.dumps({key: item.get(key, defaults.get(key)) for key in keys}, separators=(",", ":"))
