@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.harness import machine
 
+from leaderworkerset.embedded.kubelet.runner import Exit
 from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 SECONDS = 10.0  # far above what it takes, so that a busy machine does not fail it
 STUBS = 50
+FILLING = 350
+"""Pods without containers that take more than 1,024 descriptors of the launcher, three each."""
 
 
 def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> None:
@@ -35,6 +38,22 @@ def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> 
             await asyncio.gather(*(made.runner.remove_sandbox(f"pod-{number}") for number in range(STUBS)))
             assert time.monotonic() - begin < SECONDS
             print(f"{STUBS} stubs: {seconds:.2f} s, {sum(own) / STUBS / 2**10:.0f} KiB each of their own")  # noqa: T201
+
+    asyncio.run(scenario())
+
+
+def test_pods_start_and_end_when_the_launcher_has_more_than_1024_files_open(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            first = await made.start(await made.pod("first"), "sh", "-c", "echo here; sleep 60")
+            assert await first.line() == "here"
+            await asyncio.gather(*(made.pod(f"empty-{number}") for number in range(FILLING)))
+            program = await made.start(await made.pod("late"), stub_ports=(8080,))
+            assert (await program.line()).startswith("stub: answering")
+            assert await made.sh(await made.pod("last"), "echo well; exit 3") == (Exit(3), "well\n")
+            assert await (await made.exec(first, "true")).end() == Exit(0)
+            assert not first.ended.done()
+            assert not made.lost
 
     asyncio.run(scenario())
 

@@ -6,7 +6,7 @@ Single-threaded, and quick in every step: what may take long (mounts, exec) happ
 """
 
 import os
-import select
+import selectors
 import signal
 from collections.abc import Callable
 from typing import NoReturn
@@ -35,10 +35,10 @@ class Server:
         self._pods: dict[str, Pod] = {}
         self._leaving: dict[str, int] = {}
         self._woken = wake_on_children()
-        self._poll = select.poll()
-        self._children = Children(self._poll, ground.host_proc, files)
+        self._selector = selectors.DefaultSelector()
+        self._children = Children(self._selector, ground.host_proc, files)
         for source in (self._link.fileno(), self._woken):
-            self._poll.register(source, select.POLLIN)
+            self._selector.register(source, selectors.EVENT_READ)
 
     def run(self) -> NoReturn:
         """Serve until the cluster process is gone."""
@@ -51,7 +51,7 @@ class Server:
         os._exit(0)
 
     def _turn(self) -> None:
-        ready = {fd for fd, _ in self._poll.poll()}
+        ready = {key.fd for key, _ in self._selector.select()}
         if self._link.fileno() in ready:
             for received in self._link.receive():
                 self._handle(received)
