@@ -42,11 +42,15 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A host file or directory seen at `target` in the container; mount points that do not exist are made up."""
+    """A host file or directory seen at `target` in the container; mount points that do not exist are made up.
+
+    With `sub_path` it is what that path inside `source` is when the container starts; it must not lead out of it.
+    """
 
     source: Path
     target: str
     read_only: bool = False
+    sub_path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
