@@ -182,7 +182,7 @@ class PodWorker:
         cell.set(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
         hosts.set_pod(cell.pod, ip)
         try:
-            hosts.flush()
+            await hosts.written()
         except OSError as error:  # tried again by the one who keeps the files
             cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
 
