@@ -89,6 +89,10 @@ class StartError(Exception):
     """The process could not be started: program not found, not executable, mount refused. The text says which."""
 
 
+class ExhaustedError(StartError):
+    """The machine has none left of something now (descriptors, processes, memory, addresses): to be tried again."""
+
+
 class ProcessRunner(Protocol):
     """Starts and ends the processes of pods. When the runner's process dies, all of them die with it."""
 

@@ -18,7 +18,7 @@ from .mounts import HostView, Root, build_root
 from .network import BridgeNetwork
 from .pods import Container, MountRequest, Pod
 from .refusal import Refused
-from .supervise import adopt_orphans
+from .supervise import adopt_orphans, send_signal
 
 _HOSTS_INSIDE = "/run/leaderworkerset"
 _KERNEL_VIEWS = ("/proc", "/sys", "/dev")
@@ -86,7 +86,7 @@ class NamespaceGround:
         """Release the pod's namespaces and files."""
         held = self._held.pop(pod.id)
         if held.init is not None:
-            os.kill(held.init, signal.SIGKILL)
+            send_signal(held.init, signal.SIGKILL)
         os.close(held.uts)
         os.close(held.ipc)
         if self._bridge and held.network is not None:
