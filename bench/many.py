@@ -13,34 +13,11 @@ import time
 from pathlib import Path
 
 from bench.groups import LWS, MANIFEST, peak_memory
+from bench.idle import processes
 from bench.record import report
 
 SIZE = 4
 PATIENCE = 1200
-LAUNCHER = "lws-launcher"
-
-
-def family() -> dict[int, tuple[str, int]]:
-    """Return the name and the parent of every process of the machine, without those that just ended."""
-    found = {}
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            try:
-                text = (path / "stat").read_text()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            name, _, fields = text.partition("(")[2].rpartition(")")
-            found[int(path.name)] = (name, int(fields.split()[1]))
-    return found
-
-
-def launcher_of(cluster: int) -> int:
-    """Return the PID of the cluster's launcher: its grandchild, with the watchman between them."""
-    processes = family()
-    for pid, (name, parent) in processes.items():
-        if name == LAUNCHER and (parent == cluster or processes.get(parent, ("", 0))[1] == cluster):
-            return pid
-    raise SystemExit(f"the cluster (PID {cluster}) has no launcher")
 
 
 def cpu_seconds(pid: int) -> float:
@@ -61,7 +38,7 @@ def measure(pods: int, network: str, directory: str) -> dict[str, float]:
     lws("up", "bench", "--detach", "--stub", f"--network={network}", f"--max-pods={max(pods, 5000)}")
     try:
         cluster = int((Path(directory) / "bench" / "lock").read_text())
-        launcher = launcher_of(cluster)
+        launcher = processes(cluster)[1]
         start = time.perf_counter()
         lws("apply", "--local=bench", "-f", str(manifest))
         lws("wait", "--local=bench", "many", "--timeout", str(PATIENCE))
@@ -71,8 +48,8 @@ def measure(pods: int, network: str, directory: str) -> dict[str, float]:
             "launcher_cpu_seconds": cpu_seconds(launcher),
             "cluster_memory_mib": round(peak_memory(cluster), 1),
             "launcher_memory_mib": round(peak_memory(launcher), 1),
-            "cluster_files": len(os.listdir(f"/proc/{cluster}/fd")),
-            "launcher_files": len(os.listdir(f"/proc/{launcher}/fd")),
+            "cluster_files": len(list(Path(f"/proc/{cluster}/fd").iterdir())),
+            "launcher_files": len(list(Path(f"/proc/{launcher}/fd").iterdir())),
         }
     finally:
         lws("down", "bench", "--delete")
