@@ -64,7 +64,8 @@ def main() -> None:
     for pods in options.pods:
         with tempfile.TemporaryDirectory() as directory:
             found = measure(pods, options.network, directory)
-            report(f"{pods} stub pods", run=0, pods=pods, network=options.network, **found)
+            suffix = ", shared network" if options.network == "shared" else ""
+            report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **found)
 
 
 if __name__ == "__main__":
