@@ -40,7 +40,7 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/python deploy/generate.py --check
 	$(BIN)/python docs/generate_cli.py --check
 
-bench: setup ## measure: start, memory, rest, the API server (three minutes)
+bench: setup ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
 
 generate: setup ## write the generated manifests below deploy/, and the reference of the commands

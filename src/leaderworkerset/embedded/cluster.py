@@ -32,6 +32,7 @@ from leaderworkerset.embedded.kubelet.pod import podevents
 from leaderworkerset.embedded.kubelet.runner import Capabilities, Network, ProcessRunner
 from leaderworkerset.embedded.kubelet.sandbox import create_runner
 from leaderworkerset.embedded.kubelet.settings import KubeletSettings
+from leaderworkerset.embedded.limits import MAX_PODS
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.events import EventRecorder
@@ -59,6 +60,7 @@ class ClusterSettings:
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
     hold_completed: bool = False
+    max_pods: int = MAX_PODS
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -107,7 +109,7 @@ class Cluster:
 async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Cluster]:
     """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`."""
     own = identity.load_or_create(settings.directory / "identity.json", clock.now())
-    api = ApiServer(Store(settings.database), builtin.kinds(), clock)
+    api = ApiServer(Store(settings.database), builtin.kinds(), clock, max_pods=settings.max_pods)
     try:
         await api.start()
         context = certificate.server_context(own.certificate.encode(), own.key.encode())

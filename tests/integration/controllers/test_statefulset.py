@@ -267,3 +267,20 @@ def test_a_set_that_is_deleted_while_it_is_created_leaves_nothing(tmp_path: Path
                 await world.get(STATEFULSETS, "web")
 
     asyncio.run(scenario())
+
+
+def test_two_billion_replicas_get_what_the_quota_allows_and_the_set_says_why(tmp_path: Path) -> None:
+    def is_refused(events: Sequence[JSONObject]) -> bool:
+        notes = [event.get("note") or "" for event in events if event.get("reason") == "FailedCreate"]
+        return any("exceeded quota: max-pods, requested: count/pods=1, used: count/pods=10" in note for note in notes)
+
+    async def scenario() -> None:
+        async with cluster(tmp_path, max_pods=10) as world:
+            world.start_kubelet()
+            await world.client.create(STATEFULSETS, build_set(replicas=2**31 - 1, **PARALLEL))
+            await world.until(EVENTS, is_refused)
+            await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 10)
+            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 2}})
+            await until_settled(world, 2)
+
+    asyncio.run(scenario())

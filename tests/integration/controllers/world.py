@@ -142,11 +142,15 @@ class Kubelet:
 
 @asynccontextmanager
 async def cluster(
-    volumes: Path, nodes: NodeSettings | None = None, through: Callable[[Transport], Transport] = lambda one: one
+    volumes: Path,
+    nodes: NodeSettings | None = None,
+    through: Callable[[Transport], Transport] = lambda one: one,
+    *,
+    max_pods: int | None = None,
 ) -> AsyncIterator[World]:
     """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
     clock = SystemClock()
-    server = ApiServer(Store(MEMORY), kinds(), clock)
+    server = ApiServer(Store(MEMORY), kinds(), clock, max_pods=max_pods)
     await server.start()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
     controllers = Client(through(InProcessTransport(server, "system:kube-controller-manager")))

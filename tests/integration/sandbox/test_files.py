@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from tests.integration.sandbox.harness import machine
 from leaderworkerset.embedded.kubelet.runner import Mount, StartError
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+
+SUB_PATH_ROUNDS = 40
+MADE = "made-for-a-mount"
 
 
 @pytest.fixture
@@ -162,5 +166,52 @@ def test_root_directory_replaces_the_hosts(tmp_path: Path, volume: Path) -> None
             assert "/home" not in output.replace("'/home'", "")
             assert output.endswith("/dev/null\n/proc/1\n10.2.2.2 imaged\na\ncontent\n")
             assert sorted(path.name for path in root.iterdir()) == ["bin", "lib", "lib64", "usr"]
+
+    asyncio.run(scenario())
+
+
+def test_a_sub_path_never_shows_what_an_exchanged_link_points_to(tmp_path: Path, volume: Path) -> None:
+    """A container of the pod swaps the directory for a link to a directory of the host, as fast as it can."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "who").write_text("the host\n")
+    (volume / "directory").mkdir()
+    (volume / "directory" / "who").write_text("the pod\n")
+    (volume / "link").symlink_to(secret)
+    race = (
+        "import os\nos.chdir('/v'); os.rename('directory', 'place'); print('swapping', flush=True)\n"
+        "while True:\n os.rename('place', 'aside'); os.rename('link', 'place')\n"
+        " os.rename('place', 'link'); os.rename('aside', 'place')\n"
+    )
+
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            pod = await made.pod("a")
+            swapper = await made.start(pod, sys.executable, "-c", race, mounts=(Mount(volume, "/v"),))
+            assert await swapper.line() == "swapping"
+            seen = set()
+            for _ in range(SUB_PATH_ROUNDS):
+                try:
+                    _, output = await made.sh(pod, "cat /p/who", mounts=(Mount(volume, "/p", sub_path="place"),))
+                except StartError as error:
+                    assert "place" in str(error)  # noqa: PT017 - it may or may not be raised
+                else:
+                    seen.add(output)
+            assert seen <= {"the pod\n"}
+
+    asyncio.run(scenario())
+
+
+def test_a_mount_point_in_a_volume_is_not_made_where_a_link_of_the_volume_leads(tmp_path: Path, volume: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (volume / "place").symlink_to(outside)
+
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            mounts = (Mount(volume, "/data"), Mount(volume, f"/data/place/{MADE}"))
+            with pytest.raises(StartError, match=f"/data/place/{MADE}: a link in the volume at /data leads out of it"):
+                await made.sh(await made.pod("a"), "true", mounts=mounts)
+            assert not any(outside.iterdir())
 
     asyncio.run(scenario())

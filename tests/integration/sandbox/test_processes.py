@@ -5,11 +5,12 @@ import os
 import pty
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.sandbox.harness import Program, eventually, is_alive, machine
 
-from leaderworkerset.embedded.kubelet.runner import Exit, Network, StartError
+from leaderworkerset.embedded.kubelet.runner import Exit, Network, SandboxSpec, StartError
 from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
 
 pytestmark = pytest.mark.slow
@@ -284,3 +285,44 @@ def _parent(pid: int) -> int:
 
 def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@on_every_ground
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (("a\0b",), {}),
+        (("echo", "a\0b"), {}),
+        (("true",), {"cwd": "/a\0b"}),
+        (("true",), {"env": {"A": "a\0b"}}),
+        (("true",), {"env": {"A\0": "b"}}),
+        (("true",), {"env": {"A": "\ud800"}}),
+    ],
+    ids=["command", "argument", "directory", "value", "variable", "surrogate"],
+)
+def test_nul_in_what_is_run_is_refused_and_other_containers_go_on(
+    tmp_path: Path, isolation: Isolation, network: Network, share: bool, argv: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path, isolation=isolation, network=network) as made:
+            pod = await made.pod("a", share_process_namespace=share)
+            other = await made.start(pod, "sleep", "60")
+            with pytest.raises(StartError, match=r"null|not found|surrogates"):
+                await made.start(pod, *argv, **options)
+            assert not other.ended.done()
+            assert not made.lost
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_that_cannot_be_made_does_not_end_the_others(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            other = await made.start(await made.pod("a"), "sleep", "60")
+            spec = SandboxSpec(id="b\0", hostname="b", directory=tmp_path, hosts_directory=made.hosts)
+            with pytest.raises(StartError, match="null"):
+                await made.runner.create_sandbox(spec, lambda: None)
+            assert not other.ended.done()
+            assert not made.lost
+
+    asyncio.run(scenario())

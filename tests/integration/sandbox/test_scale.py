@@ -2,18 +2,23 @@
 
 import asyncio
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from tests.integration.sandbox.harness import machine
 
+from leaderworkerset.embedded.kubelet.runner import Exit
 from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
+FETCH = "from urllib.request import urlopen; print(urlopen('http://{address}:8080').read().decode(), end='')"
 SECONDS = 10.0  # far above what it takes, so that a busy machine does not fail it
 STUBS = 50
+FILLING = 1050
+"""Pods without containers: more than a bridge has ports, and with three descriptors each more than select() knows."""
 
 
 def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> None:
@@ -35,6 +40,24 @@ def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> 
             await asyncio.gather(*(made.runner.remove_sandbox(f"pod-{number}") for number in range(STUBS)))
             assert time.monotonic() - begin < SECONDS
             print(f"{STUBS} stubs: {seconds:.2f} s, {sum(own) / STUBS / 2**10:.0f} KiB each of their own")  # noqa: T201
+
+    asyncio.run(scenario())
+
+
+def test_pods_start_end_and_reach_each_other_beyond_1024_files_and_1024_ports(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            first = await made.start(await made.pod("first"), stub_ports=(8080,))
+            assert (await first.line()).startswith("stub: answering")
+            await asyncio.gather(*(made.pod(f"empty-{number}") for number in range(FILLING)))
+            program = await made.start(await made.pod("late"), stub_ports=(8080,))
+            assert (await program.line()).startswith("stub: answering")
+            fetch = FETCH.format(address=made.addresses["first"])
+            last = await made.start(await made.pod("last"), sys.executable, "-c", fetch)
+            assert await last.finish() == (Exit(0), "stub\n")
+            assert await made.sh("last", "exit 3") == (Exit(3), "")
+            assert not first.ended.done()
+            assert not made.lost
 
     asyncio.run(scenario())
 

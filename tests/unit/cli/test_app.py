@@ -94,6 +94,7 @@ def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> N
         network="shared",
         images=(("a", tmp_path),),
         stub=True,
+        max_pods=70,
         port=1234,
         log_level="debug",
     )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.embedded.limits import MAX_PODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,6 +25,7 @@ class ClusterOptions:
     network: str = "isolated"
     images: tuple[tuple[str, Path], ...] = ()
     stub: bool = False
+    max_pods: int = MAX_PODS
     port: int = 0
     log_level: str = "warning"
 
@@ -34,6 +36,7 @@ class ClusterOptions:
         words += [f"--node-taint={taint}" for taint in self.node_taints]
         words += [f"--node-capacity={capacity}" for capacity in self.node_capacity]
         words += [f"--image={name}={directory}" for name, directory in self.images]
+        words += [f"--max-pods={self.max_pods}"]
         return [*words, f"--port={self.port}", f"--log-level={self.log_level}", *(["--stub"] if self.stub else [])]
 
 
@@ -75,6 +78,14 @@ OPTIONS = (
         help="What stands for an image: a root file system, a virtual environment, or a folder with programs.",
     ),
     click.option("--stub", is_flag=True, help="Replace containers that cannot run here by a small server."),
+    click.option(
+        "--max-pods",
+        type=click.IntRange(1, 60000),
+        default=MAX_PODS,
+        show_default=True,
+        metavar="N",
+        help="Pods of the whole cluster; creating more is refused as by a quota.",
+    ),
     click.option(
         "--port",
         type=click.IntRange(0, 65535),

@@ -32,12 +32,13 @@ class NodeSlot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """The collaborators of the verbs."""
+    """The collaborators of the verbs, and how many pods there may be (None: any number)."""
 
     store: Store
     registry: Registry
     hub: WatchHub
     admission: Admission
     clock: Clock
+    max_pods: int | None = None
     identities: Identities = field(default_factory=Identities)
     node: NodeSlot = field(default_factory=NodeSlot)

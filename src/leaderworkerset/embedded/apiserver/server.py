@@ -40,7 +40,7 @@ class ApiServer:
     """Serves kinds from a store.
 
     `random` is seeded in simulations, so that names and UIDs repeat; `resolve` tells where the services listen that
-    webhook configurations name.
+    webhook configurations name; `max_pods` bounds the pods of all namespaces together.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class ApiServer:
         *,
         random: Random | None = None,
         resolve: Callable[[JSONObject], Target] = no_services,
+        max_pods: int | None = None,
     ) -> None:
         identities = Identities(random) if random else Identities()
         labels = partial(admission.namespace_labels, store)
@@ -61,6 +62,7 @@ class ApiServer:
             hub=WatchHub(),
             admission=webhooks,
             clock=clock,
+            max_pods=max_pods,
             identities=identities,
         )
         self._definitions = Definitions(self.backend)

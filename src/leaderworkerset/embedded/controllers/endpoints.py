@@ -71,12 +71,12 @@ class EndpointSlices:
         service = self.services.store.get(key)
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
             return None
-        steps = plan(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
-        if not steps:
-            return None
         elapsed = self.clock.monotonic() - self._written.get(meta.uid(service), -INTERVAL)
         if elapsed < INTERVAL:
             return INTERVAL - elapsed
+        steps = plan(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
+        if not steps:
+            return None
         self._written[meta.uid(service)] = self.clock.monotonic()
         await Session(self.client, self.executor, writes).perform(*steps)
         return None

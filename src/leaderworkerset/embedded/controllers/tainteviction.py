@@ -23,6 +23,9 @@ from leaderworkerset.kube.executor import Executor, Write
 from leaderworkerset.kube.informer import Change, Informer
 from leaderworkerset.kube.loop import Watch
 
+LONGEST: Final = 10**9
+"""Seconds after which a longer toleration ends: what is added to a date has to stay a date."""
+
 AT_ONCE: Final = timedelta()
 
 
@@ -89,7 +92,7 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
         if not matching:
             return AT_ONCE
         limits += [one.seconds for one in matching if one.seconds is not None]
-    return timedelta(seconds=max(min(limits), 0)) if limits else None
+    return timedelta(seconds=min(max(min(limits), 0), LONGEST)) if limits else None
 
 
 def marked(pod: JSONObject) -> Event:

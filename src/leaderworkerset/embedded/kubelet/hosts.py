@@ -8,7 +8,9 @@ Every namespace has one file, which all its pods share; a pod with `hostAliases`
 - each headless Service's name, in the same forms, with the addresses of all its pods.
 
 Pods count for a Service when they are ready, or at once where it publishes addresses that are not ready. Lines are
-made anew only for what changed; a file is replaced by rename.
+made anew only for what changed; a file is replaced by rename. Pods that start together share one writing of the files,
+which rests between two writings, the longer the files are: a thousand pods must not write a thousand files of a
+thousand lines.
 """
 
 import asyncio
@@ -27,6 +29,9 @@ from leaderworkerset.embedded.kubelet.pod import podspec
 RETRY: Final = 10.0
 """Seconds until files are written again that a full disk did not take."""
 
+REST: Final = 4
+"""How many times as long as it took to write the files they are left alone afterwards."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 HEADER: Final = """\
@@ -42,6 +47,9 @@ class Lines:
 
     near: str
     far: str
+
+
+NOTHING: Final = Lines("", "")
 
 
 def is_headless(service: JSONObject) -> bool:
@@ -67,7 +75,7 @@ def is_published(service: JSONObject, pod: JSONObject) -> bool:
 def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> Lines:
     """Return the lines of one pod; `services` are those of its namespace."""
     if not ip or podspec.is_terminal(pod):
-        return Lines("", "")
+        return NOTHING
     near, far = [], []
     own_names = [podspec.hostname(pod)]
     for service in sorted(filter(lambda service: is_published(service, pod), services), key=meta.name):
@@ -99,6 +107,31 @@ class _Namespace:
     services: dict[str, JSONObject] = field(default_factory=dict)
     lines: dict[UID, Lines] = field(default_factory=dict)
     private: dict[UID, str] = field(default_factory=dict)
+    by_label: dict[tuple[str, str], dict[str, JSONObject]] = field(default_factory=dict)
+
+    def put_service(self, service: JSONObject) -> None:
+        """Take note of a Service, under one of the labels that it selects by."""
+        self.drop_service(meta.name(service))
+        self.services[meta.name(service)] = service
+        for label in _first_label(service):
+            self.by_label.setdefault(label, {})[meta.name(service)] = service
+
+    def drop_service(self, name: str) -> None:
+        """Forget a Service."""
+        service = self.services.pop(name, None)
+        for label in _first_label(service or {}):
+            self.by_label[label].pop(name)
+            if not self.by_label[label]:
+                del self.by_label[label]
+
+    def services_of(self, pod: JSONObject) -> list[JSONObject]:
+        """Return the Services that may select the pod, without asking each of hundreds."""
+        return [one for label in meta.labels(pod).items() for one in self.by_label.get(label, {}).values()]
+
+
+def _first_label(service: JSONObject) -> list[tuple[str, str]]:
+    selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
+    return sorted(selector.items())[:1]
 
 
 class Hosts:
@@ -110,6 +143,7 @@ class Hosts:
         self._namespaces: dict[str, _Namespace] = {}
         self._stale: set[str] = set()
         self._changed = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
 
     def directory(self, pod: JSONObject) -> Path:
         """Return the directory with the pod's hosts file, which exists from now on."""
@@ -133,19 +167,19 @@ class Hosts:
         namespace.pods.pop(meta.uid(pod), None)
         if namespace.private.pop(meta.uid(pod), None) is not None:
             shutil.rmtree(self._private(pod), ignore_errors=True)
-        if namespace.lines.pop(meta.uid(pod), Lines("", "")).near:
-            self._mark(meta.namespace(pod))
+        self._mark_changes(meta.namespace(pod), namespace.lines.pop(meta.uid(pod), NOTHING), NOTHING)
 
     def set_service(self, service: JSONObject) -> None:
         """Take note of a Service."""
         namespace = self._namespace(meta.namespace(service))
-        namespace.services[meta.name(service)] = service
-        self._renew(meta.namespace(service))
+        old = namespace.services.get(meta.name(service), service)
+        namespace.put_service(service)
+        self._renew(meta.namespace(service), old, service)
 
     def remove_service(self, service: JSONObject) -> None:
         """Forget a Service."""
-        self._namespace(meta.namespace(service)).services.pop(meta.name(service), None)
-        self._renew(meta.namespace(service))
+        self._namespace(meta.namespace(service)).drop_service(meta.name(service))
+        self._renew(meta.namespace(service), service)
 
     def flush(self) -> None:
         """Write the files whose content changed; after an `OSError` the rest is written the next time."""
@@ -159,16 +193,39 @@ class Hosts:
                 _write(self._private(namespace.pods[uid][0]), content + aliases)
             self._stale.discard(name)
 
+    async def written(self) -> None:
+        """Wait until the files hold all that is known now; raise the `OSError` that keeps them from being written."""
+        if self._stale:
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
+
     async def run(self) -> None:
         """Write files whenever something changed, until cancelled."""
+        clock = asyncio.get_running_loop().time
         while True:
             await self._changed.wait()
+            begin = clock()
             try:
                 self.flush()
             except OSError as error:  # no space left
                 log.warning("hosts files are not up to date, trying again", error=str(error))
+                self._release(error)
                 self._changed.set()
                 await asyncio.sleep(RETRY)
+            else:
+                self._release(None)
+                await asyncio.sleep(REST * (clock() - begin))
+
+    def _release(self, error: OSError | None) -> None:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if one.done():  # whoever waited was canceled
+                continue
+            if error is None:
+                one.set_result(None)
+            else:
+                one.set_exception(error)
 
     def _namespace(self, name: str) -> _Namespace:
         if name not in self._namespaces:
@@ -176,18 +233,23 @@ class Hosts:
             self._stale.add(name)
         return self._namespaces[name]
 
-    def _renew(self, name: str) -> None:
+    def _renew(self, name: str, *services: JSONObject) -> None:
+        """Make the lines anew of the pods that a Service selects, or selected before."""
         for pod, ip in self._namespaces[name].pods.values():
-            self._set_lines(name, pod, ip)
+            if any(selects(service, pod) for service in services):
+                self._set_lines(name, pod, ip)
 
     def _set_lines(self, name: str, pod: JSONObject, ip: str) -> None:
         namespace = self._namespaces[name]
-        lines = pod_lines(pod, ip, namespace.services.values(), self._domain)
-        old = namespace.lines.get(meta.uid(pod), Lines("", ""))
+        lines = pod_lines(pod, ip, namespace.services_of(pod), self._domain)
+        old = namespace.lines.get(meta.uid(pod), NOTHING)
         namespace.lines[meta.uid(pod)] = lines
-        if lines.near != old.near:
+        self._mark_changes(name, old, lines)
+
+    def _mark_changes(self, name: str, old: Lines, new: Lines) -> None:
+        if new.near != old.near:
             self._mark(name)
-        if lines.far != old.far:
+        if new.far != old.far:
             for other in self._namespaces:
                 self._mark(other)
 

@@ -131,6 +131,7 @@ class Kubelet:
 
     async def _look_after(self, cell: PodCell) -> None:
         """Work for one pod. A fault in here is told on the pod, and must not end the other pods."""
+        known = ""
         while not cell.is_finished:
             try:
                 async with asyncio.TaskGroup() as tasks:
@@ -140,13 +141,22 @@ class Kubelet:
                 cell.recover(recovery.NODE_RESTARTED)
                 self._node.hosts.set_pod(cell.pod, cell.address)
             except* Exception as faults:  # noqa: BLE001 - the loop edge of a pod: its fault must not end other pods
-                log.critical("pod worker failed", pod=str(meta.key(cell.pod)), fault=traceback.format_exception(faults))
-                cell.emit("FailedSync", f"internal error, trying again: {faults.exceptions[0]!r}")
+                known = self._tell_fault(cell, faults, known)
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
             finally:
                 self._workers.pop(cell.uid, None)
+
+    def _tell_fault(self, cell: PodCell, faults: ExceptionGroup[Exception], known: str) -> str:
+        """Tell of an error of our own, at length the first time; return it in short."""
+        fault, pod = repr(faults.exceptions[0]), str(meta.key(cell.pod))
+        if fault == known:
+            log.error("pod worker failed again", pod=pod, fault=fault)
+        else:
+            log.critical("pod worker failed", pod=pod, fault=traceback.format_exception(faults))
+        cell.emit("FailedSync", f"internal error, trying again: {fault}")
+        return fault
 
     def _on_service(self, change: Change) -> None:
         if change.new is None:

@@ -42,11 +42,15 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A host file or directory seen at `target` in the container; mount points that do not exist are made up."""
+    """A host file or directory seen at `target` in the container; mount points that do not exist are made up.
+
+    With `sub_path` it is what that path inside `source` is when the container starts; it must not lead out of it.
+    """
 
     source: Path
     target: str
     read_only: bool = False
+    sub_path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,10 @@ class Exit:
 
 class StartError(Exception):
     """The process could not be started: program not found, not executable, mount refused. The text says which."""
+
+
+class ExhaustedError(StartError):
+    """The machine has none left of something now (descriptors, processes, memory, addresses): to be tried again."""
 
 
 class ProcessRunner(Protocol):

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-import shutil
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -34,7 +34,32 @@ class Trash:
 
 
 def _remove(path: Path) -> None:
-    """Delete a tree, also where a container left directories that nobody may enter."""
-    for directory, _, _ in os.walk(path, onerror=None):
-        Path(directory).chmod(0o700)
-    shutil.rmtree(path, ignore_errors=True)
+    """Delete a tree, also where a container left directories that nobody may enter, or thousands inside each other.
+
+    Each directory is moved up beside the tree before it is emptied, so that neither the stack nor a path grows with the
+    depth. What cannot be removed is left, for the next start.
+    """
+    pending, count = [path], 0
+    while pending:
+        entry = pending.pop()
+        count += 1
+        with suppress(OSError):
+            if entry.is_symlink() or not entry.is_dir():
+                entry.unlink()
+                continue
+            entry.chmod(0o700)
+            pending += _empty(entry, path.with_name(f"{path.name}.{count}"))
+            entry.rmdir()
+
+
+def _empty(directory: Path, beside: Path) -> list[Path]:
+    """Delete the files of a directory; return where its directories are now."""
+    moved = []
+    for number, entry in enumerate(list(directory.iterdir())):
+        with suppress(OSError):
+            if entry.is_symlink() or not entry.is_dir():
+                entry.unlink()
+                continue
+            entry.chmod(0o700)  # a directory that is moved has to be writable
+            moved.append(entry.rename(f"{beside}.{number}"))
+    return moved

@@ -131,12 +131,12 @@ def served() -> tuple[Kind, ...]:
     return tuple(kinds())
 
 
-def run(scenario: Callable[[Api], Awaitable[None]], store: Store | None = None) -> None:
+def run(scenario: Callable[[Api], Awaitable[None]], store: Store | None = None, *, max_pods: int | None = None) -> None:
     """Run a scenario on a fresh server."""
 
     async def with_server() -> None:
         clock = StoppedClock()
-        server = ApiServer(store or Store(), served(), clock, random=Random(1))
+        server = ApiServer(store or Store(), served(), clock, random=Random(1), max_pods=max_pods)
         try:
             await server.start()
             async with asyncio.timeout(10):

@@ -142,3 +142,58 @@ def test_a_file_that_could_not_be_written_is_written_the_next_time(tmp_path: Pat
     (tmp_path / "root").unlink()
     kept.flush()
     assert "10.0.0.1 web-0.web" in (tmp_path / "root/default/hosts").read_text()
+
+
+def test_pods_that_start_together_share_one_writing_of_the_files(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        kept = Hosts(tmp_path, "cluster.local")
+        directory = kept.directory(member())
+        writer = asyncio.create_task(kept.run())
+
+        async def begin(number: int) -> int:
+            kept.set_pod(member(f"web-{number}"), f"10.0.0.{number}")
+            await kept.written()
+            assert f"10.0.0.{number} web-{number}" in read(directory)
+            return (directory / "hosts").stat().st_ino
+
+        assert len(set(await asyncio.gather(*(begin(number) for number in range(50))))) == 1
+        await kept.written()
+        writer.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_who_waits_for_files_that_cannot_be_written_hears_why(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (tmp_path / "root").write_text("in the way")
+        kept = Hosts(tmp_path / "root", "cluster.local")
+        kept.set_pod(member(), "10.0.0.1")
+        writer = asyncio.create_task(kept.run())
+        with pytest.raises(OSError, match="root"):
+            await kept.written()
+        writer.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_names_of_a_pod_that_is_gone_leave_other_namespaces_too(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    kept.set_service(service())
+    kept.set_pod(member(), "10.0.0.1")
+    other = member("other", "elsewhere")
+    kept.set_pod(other, "10.0.0.2")
+    kept.flush()
+    assert any("web-0.web.default" in line for line in read(kept.directory(other)))
+    kept.remove_pod(member())
+    kept.flush()
+    assert read(kept.directory(other)) == ["10.0.0.2 other"]
+
+
+def test_a_service_that_selects_other_pods_now_takes_its_name_along(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    kept.set_pod(member(), "10.0.0.1")
+    kept.set_pod(member("db-0") | {"metadata": member("db-0")["metadata"] | {"labels": {"app": "db"}}}, "10.0.0.2")
+    kept.set_service(service())
+    kept.set_service(service(selector={"app": "db"}))
+    kept.flush()
+    assert [line.split()[0] for line in read(kept.directory(member())) if " web.default.svc" in line] == ["10.0.0.2"]

@@ -19,9 +19,9 @@ from leaderworkerset.api.resources import (
     SECRETS,
     SERVICES,
 )
-from leaderworkerset.embedded.apiserver.storage.store import Store
+from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
 from leaderworkerset.embedded.kubelet.model import Program
-from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit
+from leaderworkerset.embedded.kubelet.runner import ContainerSpec, ExhaustedError, Exit
 
 
 def crashing(delay: float = 1, code: int = 1) -> Program:
@@ -590,5 +590,82 @@ def test_a_kubelet_has_caught_up_once_no_pod_shows_what_was_before(tmp_path: Pat
             await it.caught_up.wait()
             assert not meta.is_condition_true(await it.get(), "Ready")
             await it.ready()
+
+    run(scenario())
+
+
+NUL = "a\0b"
+
+
+def stored(found: JSONObject) -> Store:
+    """Return a store with a pod that no API server has validated: one of today would refuse it."""
+    store = Store()
+    metadata = meta.metadata(found) | {"uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    store.create(StoreKey(PODS.group_resource, "default", meta.name(found)), found | {"metadata": metadata})
+    return store
+
+
+@pytest.mark.parametrize(
+    ("made", "reason", "event"),
+    [
+        (
+            pod("web-0", volumes=[{"name": "v", "hostPath": {"path": f"/tmp/{NUL}", "type": "DirectoryOrCreate"}}]),
+            "ContainerCreating",
+            "FailedMount",
+        ),
+        (
+            pod(
+                "web-0",
+                container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": NUL}]),
+                volumes=[{"name": "v", "emptyDir": {}}],
+            ),
+            "CreateContainerConfigError",
+            "Failed",
+        ),
+    ],
+    ids=["hostPath", "subPath"],
+)
+def test_a_path_with_nul_is_told_on_its_pod_and_is_no_error_of_the_kubelet(
+    tmp_path: Path, made: JSONObject, reason: str, event: str
+) -> None:
+    async def scenario() -> None:
+        async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
+            found = await it.until(lambda it: "null" in str(status_of(it)["state"].get("waiting")))
+            assert status_of(found)["state"]["waiting"]["reason"] == reason
+            assert it.events.reasons() == [event]
+
+    run(scenario())
+
+
+def test_a_pod_whose_times_are_beyond_all_dates_runs_and_can_be_deleted(tmp_path: Path) -> None:
+    made = pod("web-0", terminationGracePeriodSeconds=2**62, activeDeadlineSeconds=2**62)
+
+    async def scenario() -> None:
+        async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
+            await it.ready()
+            await it.delete(grace_period=3)
+            await it.gone()
+            assert "FailedSync" not in it.events.reasons()
+
+    run(scenario())
+
+
+def test_a_container_for_which_nothing_is_left_waits_with_the_reason_and_starts_later(tmp_path: Path) -> None:
+    attempts = []
+
+    def script(_: ContainerSpec) -> Program:
+        attempts.append(seconds())
+        if len(attempts) < 3:
+            raise ExhaustedError("make namespaces: no space left on device")
+        return Program()
+
+    async def scenario() -> None:
+        async with cluster(Machine(directory=tmp_path, script=script)) as it:
+            await it.create(pod(restartPolicy="Never"))
+            waiting = await it.until(waiting_for("CreateContainerError"))
+            assert "no space left" in status_of(waiting)["state"]["waiting"]["message"]
+            ready = await it.ready()
+            assert status_of(ready)["restartCount"] == 0
+            assert len(attempts) == 3
 
     run(scenario())

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from pathlib import Path
 
 from leaderworkerset.embedded.kubelet.trash import Trash
@@ -44,3 +45,25 @@ def test_what_does_not_exist_is_no_trash(tmp_path: Path) -> None:
         assert not (tmp_path / "trash").exists()
 
     asyncio.run(scenario())
+
+
+def test_directories_inside_each_other_by_the_thousand_are_removed(tmp_path: Path) -> None:
+    """A container makes them in an emptyDir; a recursion would end the kubelet, and a path has only 4,096 bytes."""
+    (tmp_path / "pod").mkdir()
+    inside = os.open(tmp_path / "pod", os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("deep", dir_fd=inside)
+        inside, above = os.open("deep", os.O_RDONLY, dir_fd=inside), inside
+        os.close(above)
+    os.symlink("/etc", "link", dir_fd=inside)
+    os.close(inside)
+
+    async def scenario() -> None:
+        trash = Trash(tmp_path / "trash")
+        trash.add(tmp_path / "pod")
+        await emptied(trash, tmp_path / "trash")
+
+    try:
+        asyncio.run(scenario())
+    finally:  # pytest itself cannot remove what is left when this fails
+        subprocess.run(["rm", "-rf", tmp_path / "trash", tmp_path / "pod"], check=True)

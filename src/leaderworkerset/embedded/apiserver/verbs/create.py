@@ -5,8 +5,9 @@ from typing import Final
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.resources import PODS
 from leaderworkerset.embedded.apiserver import refusal
-from leaderworkerset.embedded.apiserver.admission import namespaces
+from leaderworkerset.embedded.apiserver.admission import namespaces, podquota
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.forms import body
@@ -57,6 +58,8 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     obj = await writing.complete(backend, change, chosen)
     if store.revision != before:  # others wrote while admission was asked
         namespaces.require_open(store, resource, call.namespace, name)
+    if resource == PODS and backend.max_pods is not None:
+        podquota.require_room(store, meta.name(obj), backend.max_pods)
     key = call.served.key(call.namespace, meta.name(obj))
     if chosen.dry_run:
         if store.get(key) is not None:

@@ -125,7 +125,7 @@ class StatefulSets:
     def _claims_of(self, statefulset: JSONObject, pods: Iterable[JSONObject]) -> dict[str, JSONObject]:
         if not claims.templates(statefulset):
             return {}
-        wanted = {identity.pod_name(statefulset, ordinal) for ordinal in identity.ordinals(statefulset)}
+        wanted = {identity.pod_name(statefulset, ordinal) for ordinal in plan.missing(statefulset, pods)}
         names = [name for pod in wanted.union(map(meta.name, pods)) for name in claims.claim_names(statefulset, pod)]
         found = {name: self.claims.store.get(ObjectKey(meta.namespace(statefulset), name)) for name in names}
         return {name: claim for name, claim in found.items() if claim is not None}

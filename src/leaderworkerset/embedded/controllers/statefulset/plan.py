@@ -10,12 +10,17 @@ look again. Mirrors `updateStatefulSet` of kube-controller-manager:
 
 OrderedReady stops at the first pod that is not running, ready and available; Parallel does 1 and 2 all at once, stops
 only after errors, and waits for availability in 3.
+
+A set may want two billion pods, of which the cluster can have a few thousand. So nothing here is as long as
+`spec.replicas`: pods that exist are planned for, and of the missing ones the first `AT_ONCE`; the pods that come of
+them let the set be reconciled again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, TypeAlias
+from itertools import chain, islice
+from typing import Final, NamedTuple, TypeAlias
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
@@ -37,6 +42,9 @@ class Observed:
     collisions: int
     now: datetime
 
+
+AT_ONCE: Final = 500
+"""How many missing pods one plan creates at most."""
 
 Phase: TypeAlias = tuple[Steps, ...]
 """Steps that may be performed at the same time; a failure ends the plan after the phase."""
@@ -81,36 +89,39 @@ def build_pod(observed: Observed, ordinal: int) -> JSONObject:
     return identity.build_pod(statefulset, revision, ordinal)
 
 
+def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
+    """Return the lowest wanted ordinals without a pod, `AT_ONCE` of them at most."""
+    taken = set(map(identity.ordinal_of, pods))
+    return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in taken), AT_ONCE))
+
+
 def _phases(observed: Observed) -> tuple[Phase, ...]:
     wanted, condemned = _sort(observed)
-    scaling = (
-        [_replica(observed, ordinal, pod) for ordinal, pod in wanted.items()],
-        [Verdict(_claim_steps(observed, pod, wanted=False), blocks=False) for pod in condemned],
-        _condemned_verdicts(observed, wanted, condemned),
-    )
+    candidates = wanted | dict.fromkeys(missing(observed.statefulset, wanted.values()))
+    replicas = (_replica(observed, ordinal, candidates[ordinal]) for ordinal in sorted(candidates))
+    retention = (Verdict(_claim_steps(observed, pod, wanted=False), blocks=False) for pod in condemned)
+    removals = _condemned_verdicts(observed, wanted, condemned)
     if _is_ordered(observed.statefulset):
-        steps, blocked = _until_blocked([verdict for verdicts in scaling for verdict in verdicts])
+        steps, blocked = _until_blocked(chain(replicas, retention, removals))
         update: Steps = () if blocked else _update_step(observed, wanted)
         return ((steps,) if steps else (), (update,) if update else ())
-    burst: list[Phase] = [tuple(verdict.steps for verdict in verdicts if verdict.steps) for verdicts in scaling]
+    burst: list[Phase] = [
+        tuple(verdict.steps for verdict in verdicts if verdict.steps) for verdicts in (replicas, retention, removals)
+    ]
     update = _update_step(observed, wanted)
     return (*burst, (update,) if update else ())
 
 
-def _sort(observed: Observed) -> tuple[dict[int, JSONObject | None], list[JSONObject]]:
-    """Return the wanted ordinals with their pods, and the condemned pods from the highest ordinal."""
-    wanted: dict[int, JSONObject | None] = dict.fromkeys(identity.ordinals(observed.statefulset))
-    condemned = []
-    for pod in observed.pods:
-        ordinal = identity.ordinal_of(pod)
-        if ordinal in wanted:
-            wanted[ordinal] = pod
-        elif ordinal >= 0:
-            condemned.append(pod)
+def _sort(observed: Observed) -> tuple[dict[int, JSONObject], list[JSONObject]]:
+    """Return the pods of wanted ordinals, from the lowest, and the condemned pods from the highest ordinal."""
+    ordinals = identity.ordinals(observed.statefulset)
+    by_ordinal = {identity.ordinal_of(pod): pod for pod in observed.pods}
+    wanted = {ordinal: by_ordinal[ordinal] for ordinal in sorted(by_ordinal) if ordinal in ordinals}
+    condemned = [pod for ordinal, pod in by_ordinal.items() if ordinal >= 0 and ordinal not in ordinals]
     return wanted, sorted(condemned, key=identity.ordinal_of, reverse=True)
 
 
-def _until_blocked(verdicts: Sequence[Verdict]) -> tuple[Steps, bool]:
+def _until_blocked(verdicts: Iterable[Verdict]) -> tuple[Steps, bool]:
     steps: Steps = ()
     for verdict in verdicts:
         steps += verdict.steps
@@ -181,7 +192,7 @@ def _claim_steps(observed: Observed, pod: JSONObject, *, wanted: bool) -> Steps:
 
 
 def _condemned_verdicts(
-    observed: Observed, wanted: Mapping[int, JSONObject | None], condemned: Sequence[JSONObject]
+    observed: Observed, wanted: Mapping[int, JSONObject], condemned: Sequence[JSONObject]
 ) -> list[Verdict]:
     first_unhealthy = _first_unhealthy(wanted, condemned)
     return [
@@ -198,18 +209,19 @@ def _waits_its_turn(observed: Observed, pod: JSONObject, first_unhealthy: JSONOb
     return held and _is_ordered(observed.statefulset)
 
 
-def _first_unhealthy(wanted: Mapping[int, JSONObject | None], condemned: Sequence[JSONObject]) -> JSONObject | None:
-    candidates = [pod for pod in wanted.values() if pod is not None] + list(reversed(condemned))
+def _first_unhealthy(wanted: Mapping[int, JSONObject], condemned: Sequence[JSONObject]) -> JSONObject | None:
+    candidates = [*wanted.values(), *reversed(condemned)]
     return next((pod for pod in candidates if meta.is_deleting(pod) or not pods.is_ready(pod)), None)
 
 
-def _update_step(observed: Observed, wanted: Mapping[int, JSONObject | None]) -> Steps:
+def _update_step(observed: Observed, wanted: Mapping[int, JSONObject]) -> Steps:
     """Delete the highest outdated pod at or above the partition, once all pods above it are available."""
     strategy = meta.spec(observed.statefulset).get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return ()
     partition = _partition(strategy.get("rollingUpdate") or {})
-    for pod in reversed(list(wanted.values())[partition:]):
+    for ordinal in reversed(identity.ordinals(observed.statefulset)[partition:]):
+        pod = wanted.get(ordinal)
         if pod is None:
             return ()
         if meta.is_deleting(pod) or pods.is_finished(pod):

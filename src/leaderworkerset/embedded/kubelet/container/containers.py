@@ -27,7 +27,7 @@ from leaderworkerset.embedded.kubelet.pod import podspec, state
 from leaderworkerset.embedded.kubelet.pod.podcell import RETRY, PodCell
 from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.pod.state import Phase, Waiting
-from leaderworkerset.embedded.kubelet.runner import Exit, StartError
+from leaderworkerset.embedded.kubelet.runner import ExhaustedError, Exit, StartError
 from leaderworkerset.embedded.kubelet.sandbox.launcher.descriptors import require_spare
 from leaderworkerset.embedded.kubelet.sandbox.launcher.refusal import Refused, explain
 from leaderworkerset.kube import timeouts
@@ -139,11 +139,11 @@ class Containers:
             plan = await self._plan(container)
             await self._check_ports(plan.container)
             await self._launch(plan)
-        except SpecError as error:
+        except (SpecError, ValueError) as error:  # ValueError: NUL in a path
             self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
         except Unrunnable as why:
             self._refuse(name, Waiting(why.reason, str(why)))
-        except (OSError, Refused) as error:  # no space left, too many open files
+        except (OSError, Refused, ExhaustedError) as error:  # no space left, too many open files or processes
             self._refuse(name, Waiting(CREATE_ERROR, explain(error)))
 
     async def _plan(self, container: JSONObject) -> Launch:
@@ -172,6 +172,8 @@ class Containers:
             log.note(str(error))
             run.close()
             del self._runs[name]
+            if isinstance(error, ExhaustedError):
+                raise
             cell.update(name, partial(state.start_failed, message=str(error), now=cell.now()))
             cell.emit("Failed", f"Error: {error}", name)
             return

@@ -13,6 +13,7 @@ from leaderworkerset.embedded.kubelet import network
 from leaderworkerset.embedded.kubelet.container import commands, probes
 from leaderworkerset.embedded.kubelet.container.probes import Kind, Tally
 from leaderworkerset.embedded.kubelet.pod import podspec
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.runner import ProcessRunner, StartError
 from leaderworkerset.kube import timeouts
 
@@ -68,7 +69,7 @@ async def _once(target: Target, kind: Kind, probe: JSONObject, timeout: float) -
             problem = await attempt(target, probe)
     except TimeoutError:
         problem = f"no answer within {timeout:g} s"
-    except (OSError, StartError) as error:
+    except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # as for hooks
         problem = str(error)
     return f"{kind.capitalize()} probe failed: {problem}" if problem else ""
 

@@ -5,6 +5,7 @@ import asyncio
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.kubelet import network
 from leaderworkerset.embedded.kubelet.container import commands, health
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.runner import ProcessRunner, StartError
 
 
@@ -23,7 +24,7 @@ async def run(runner: ProcessRunner, hook: JSONObject, container: JSONObject, co
             await asyncio.sleep(float(hook["sleep"].get("seconds") or 0))
         else:
             raise HookError(f"must be exec, httpGet or sleep, is {', '.join(hook) or 'empty'}")
-    except (OSError, StartError) as error:
+    except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # no such port, NUL in a host name
         raise HookError(str(error)) from error
 
 

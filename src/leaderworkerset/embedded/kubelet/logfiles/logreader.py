@@ -12,6 +12,9 @@ from leaderworkerset.embedded.kubelet.logfiles.logs import LogWriter, Segment, s
 
 BLOCK: Final = 64 * 1024
 
+LONGEST_AGE: Final = 10**9
+"""Seconds that `sinceSeconds` goes back at most: no log here is older, and dates begin with year 1."""
+
 
 async def read(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None, now: datetime
@@ -55,7 +58,8 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
 def _since(options: LogOptions, now: datetime) -> bytes:
     """Return the time stamp before which entries are left out; they compare as text."""
     if options.since_seconds is not None:
-        return logformat.timestamp(now - timedelta(seconds=options.since_seconds)).encode()
+        age = timedelta(seconds=min(options.since_seconds, LONGEST_AGE))
+        return logformat.timestamp(now - age).encode()
     if options.since_time:
         return logformat.timestamp(datetime.fromisoformat(options.since_time).astimezone(UTC)).encode()
     return b""

@@ -1,6 +1,7 @@
 """What the kubelet reads of a pod's specification: small questions on plain dictionaries, with Kubernetes' defaults."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Final
 
 from leaderworkerset.api import meta
@@ -9,6 +10,8 @@ from leaderworkerset.api.meta import JSONObject
 
 DEFAULT_GRACE_PERIOD: Final = 30.0
 HOSTNAME_LENGTH: Final = 63
+LONGEST: Final = timedelta(days=36500)
+"""What a longer wait is cut to: a century."""
 
 
 class SpecError(Exception):
@@ -53,6 +56,15 @@ def grace_period(pod: JSONObject) -> float:
         if value is not None:
             return float(value)
     return DEFAULT_GRACE_PERIOD
+
+
+def duration(seconds: float) -> timedelta:
+    """Return so many seconds; no more than can be added to a date, which int64 seconds can be.
+
+    >>> duration(2**62) == LONGEST, duration(-1), duration(30)
+    (True, datetime.timedelta(0), datetime.timedelta(seconds=30))
+    """
+    return timedelta(seconds=min(max(seconds, 0), LONGEST.total_seconds()))
 
 
 GRACE_FIELD: Final = "terminationGracePeriodSeconds"

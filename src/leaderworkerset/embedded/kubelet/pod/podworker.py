@@ -57,7 +57,7 @@ class PodWorker:
                 self.cell.changed.clear()
                 await self._rest(await self._round())
         except asyncio.CancelledError:
-            grace = timedelta(seconds=podspec.grace_period(self.cell.pod))
+            grace = podspec.duration(podspec.grace_period(self.cell.pod))
             await self.containers.say_farewell(min(grace, self._node.settings.farewell))
             raise
         finally:
@@ -140,7 +140,7 @@ class PodWorker:
             bound = await self._node.objects.claims_of(cell.pod)
             lenient = replace(context, lenient=any(stubs))
             self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
-        except (SpecError, OSError) as error:
+        except (SpecError, OSError, ValueError) as error:  # ValueError: NUL in a path
             self._put_off("FailedMount", f"volumes: {explain(error)}")
         else:
             cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
@@ -154,7 +154,7 @@ class PodWorker:
                 directories.refresh(await cell.context(), self._volume_directory, self._stamp())
             except SpecError:
                 return  # a source that cannot be read leaves the files as they are
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 cell.emit("FailedMount", f"volumes are not up to date: {explain(error)}")
 
     @property
@@ -183,7 +183,7 @@ class PodWorker:
         cell.set(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
         hosts.set_pod(cell.pod, ip)
         try:
-            hosts.flush()
+            await hosts.written()
         except OSError as error:  # tried again by the one who keeps the files
             cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
 

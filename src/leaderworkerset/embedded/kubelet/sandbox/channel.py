@@ -11,7 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 
-from leaderworkerset.embedded.kubelet.runner import StartError
+from leaderworkerset.embedded.kubelet.runner import ExhaustedError, StartError
 from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Link, LinkClosed, Message, Received, encode
 
 
@@ -45,7 +45,8 @@ class Channel:
         self._send(encode({"id": number, "op": op} | fields, len(fds)), copies)
         answer = await future
         if "error" in answer.message:
-            raise StartError(answer.message["error"])
+            kind = ExhaustedError if answer.message.get("exhausted") else StartError
+            raise kind(answer.message["error"])
         return answer
 
     def close(self) -> None:

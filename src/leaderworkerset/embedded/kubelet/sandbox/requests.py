@@ -34,7 +34,9 @@ def start(spec: ContainerSpec) -> Message:
                 "group": spec.run_as_group,
                 "limits": dict(spec.limits),
             },
-            "mounts": [[str(mount.source.absolute()), mount.target, mount.read_only] for mount in spec.mounts],
+            "mounts": [
+                [str(mount.source.absolute()), mount.target, mount.read_only, mount.sub_path] for mount in spec.mounts
+            ],
             "root": None if spec.root is None else str(spec.root.absolute()),
             "read_only_root": spec.read_only_root,
             "stub_ports": list(spec.stub_ports),

@@ -8,9 +8,10 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.kubelet.container import environment
 from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.runner import Mount
+from leaderworkerset.embedded.kubelet.sandbox.launcher import beneath
 from leaderworkerset.embedded.kubelet.volumes.payload import FAMILIES
 
-SUB_PATH_MODE: Final = 0o777
+MADE: Final = beneath.Wish(make_directories=True)
 
 
 def build(
@@ -22,8 +23,9 @@ def build(
         name = mount["name"]
         if name not in directories:
             raise SpecError(f'container "{container["name"]}", volumeMounts: there is no volume "{name}" in this pod')
-        source = _source(mount, directories[name], env)
-        mounts.append(Mount(source, mount["mountPath"], read_only=_is_read_only(mount, volumes[name])))
+        sub_path = _sub_path(mount, directories[name], env)
+        read_only = _is_read_only(mount, volumes[name])
+        mounts.append(Mount(directories[name], mount["mountPath"], read_only=read_only, sub_path=sub_path))
     return tuple(mounts)
 
 
@@ -34,18 +36,23 @@ def _is_read_only(mount: JSONObject, volume: JSONObject) -> bool:
     return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or written
 
 
-def _source(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> Path:
-    text = mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", env)
+def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str:
+    """Return the path inside the volume (empty: the volume itself), made as a directory where nothing is.
+
+    What is there may change until it is mounted: then it is opened again, in the same careful way.
+    """
+    text = str(mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", env))
     if not text:
-        return directory
+        return ""
     if text.startswith("/") or ".." in PurePosixPath(text).parts:
         raise SpecError(f'volumeMounts[].subPath: invalid value "{text}": must be a relative path without ".."')
-    source = (directory / text).resolve()
-    if not source.is_relative_to(directory.resolve()):
-        raise SpecError(f'volumeMounts[].subPath: "{text}" leads out of volume "{mount["name"]}" through a link')
-    if not source.exists():
-        source.mkdir(parents=True, mode=SUB_PATH_MODE)
-    return source
+    try:
+        with beneath.opened(str(directory), text, MADE):
+            return text
+    except beneath.LeadsOutError as error:
+        raise SpecError(
+            f'volumeMounts[].subPath: "{text}" leads out of volume "{mount["name"]}" through a link'
+        ) from error
 
 
 def _expanded(expression: str, env: Mapping[str, str]) -> str:

@@ -160,3 +160,20 @@ def test_yaml_is_read_and_other_formats_are_refused() -> None:
         assert form.refusal[:2] == (415, "UnsupportedMediaType")
 
     run(scenario)
+
+
+def test_a_pod_more_than_the_cluster_may_have_is_refused_as_by_a_quota() -> None:
+    async def scenario(api: Api) -> None:
+        codes = [answer.code for answer in [await api.create(PODS, pod(name)) for name in ("a", "b", "c")]]
+        answer = await api.create(PODS, pod("c"))
+        assert codes == [201, 201, 403]
+        assert answer["reason"] == "Forbidden"
+        assert answer["message"] == (
+            'pods "c" is forbidden: exceeded quota: max-pods, requested: count/pods=1, used: count/pods=2, '
+            "limited: count/pods=2"
+        )
+        assert (await api.create(CONFIG_MAPS, config_map(a="1"))).code == 201
+        await api.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
+        assert (await api.create(PODS, pod("c"))).code == 201
+
+    run(scenario, max_pods=2)

@@ -263,3 +263,33 @@ def test_a_condemned_pod_takes_its_claims_along_where_the_policy_says_so() -> No
     statefulset = build_statefulset(replicas=0, **CLAIMS, **WHEN_SCALED)
     result = plan.plan(observe(statefulset, {0: (OLD, READY)}, claims={"data-web-0": build_claim("data-web-0")}))
     assert words(result) == [["patch data-web-0", "delete web-0"]]
+
+
+MOST = 2**31 - 1
+
+
+@pytest.mark.parametrize("fields", [PARALLEL, {}], ids=["Parallel", "OrderedReady"])
+@pytest.mark.parametrize("ordinals", [{}, {"ordinals": {"start": MOST}}], ids=["from 0", "from the highest"])
+def test_two_billion_replicas_are_planned_a_few_at_a_time(fields: JSONObject, ordinals: JSONObject) -> None:
+    statefulset = build_statefulset(replicas=MOST, **fields, **ordinals)
+    found = words(plan.plan(observe(statefulset, {})))
+    start = MOST if ordinals else 0
+    count = plan.AT_ONCE if fields else 1
+    assert found == [[f"create web-{ordinal}" for ordinal in range(start, start + count)]]
+
+
+def test_the_next_missing_pods_are_created_behind_those_that_are_there() -> None:
+    statefulset = build_statefulset(replicas=MOST, **PARALLEL)
+    there = dict.fromkeys((0, 1, 3), (OLD, READY))
+    (created,) = words(plan.plan(observe(statefulset, there)))
+    assert created[:3] == ["create web-2", "create web-4", "create web-5"]
+    assert len(created) == plan.AT_ONCE
+
+
+def test_two_billion_replicas_do_not_keep_a_rollout_below_a_missing_pod_waiting_for_long() -> None:
+    statefulset = build_statefulset(
+        replicas=MOST, updateStrategy={"rollingUpdate": {"partition": MOST - 2}}, **PARALLEL
+    )
+    result = plan.plan(observe(statefulset, {MOST - 1: (OLD, READY)}, update=NEW))
+    assert words(result)[0][0] == "create web-0"
+    assert result.status["replicas"] == 1

@@ -11,7 +11,10 @@ from tests.virtualtime import run
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.kubelet.model import Program
+from leaderworkerset.embedded.kubelet.container import health
+from leaderworkerset.embedded.kubelet.container.health import Target
+from leaderworkerset.embedded.kubelet.model import ModelRunner, Program
+from leaderworkerset.embedded.kubelet.runner import SandboxSpec
 
 HTTP = {"httpGet": {"port": 80, "path": "healthz"}, "periodSeconds": 2}
 
@@ -202,3 +205,36 @@ def test_a_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
             assert not it.runner.processes
 
     run(scenario())
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"tcpSocket": {"port": "nowhere"}},
+        {"tcpSocket": {"port": 80, "host": "a\0b"}},
+        {"httpGet": {"port": 80, "host": "a\0b"}},
+        {"tcpSocket": {"port": 10**9}},
+    ],
+    ids=["unknown port", "host with NUL", "URL with NUL", "port of nobody"],
+)
+def test_a_probe_that_cannot_be_made_fails_and_leaves_the_pod_alone(tmp_path: Path, action: JSONObject) -> None:
+    complaints: list[str] = []
+
+    async def scenario() -> None:
+        runner = ModelRunner()
+        spec = SandboxSpec(id="u1", hostname="web-0", directory=tmp_path, hosts_directory=tmp_path)
+        target = Target(
+            runner=runner,
+            container={"name": "main", "readinessProbe": action},
+            container_id="main",
+            ip=await runner.create_sandbox(spec, lambda: None),
+            report=lambda *_: None,
+            complain=complaints.append,
+        )
+        watching = asyncio.create_task(health.watch(target))
+        await asyncio.sleep(25)
+        assert not watching.done()
+        watching.cancel()
+
+    run(scenario())
+    assert len(complaints) == 3

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.embedded.kubelet.runner import StartError
+from leaderworkerset.embedded.kubelet.runner import ExhaustedError, StartError
 from leaderworkerset.embedded.kubelet.sandbox.channel import Channel, LauncherEnded
 from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Link, Received
 
@@ -128,5 +128,16 @@ def test_descriptors_of_an_answer_nobody_awaits_are_closed() -> None:
         os.close(writing)
         assert await asyncio.to_thread(os.read, reading, 1) == b""
         os.close(reading)
+
+    play(scenario)
+
+
+def test_what_the_machine_has_none_left_of_may_be_asked_for_again() -> None:
+    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+        asking = asyncio.create_task(channel.request("start", {}))
+        message, _fds = await receive(launcher)
+        launcher.send({"reply": message["id"], "error": "too many open files", "exhausted": True})
+        with pytest.raises(ExhaustedError, match="too many open files"):
+            await asking
 
     play(scenario)

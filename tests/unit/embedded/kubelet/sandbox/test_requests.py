@@ -31,7 +31,7 @@ def test_container_arrives() -> None:
         env={"A": "1"},
         stdout=1,
         stderr=2,
-        mounts=(Mount(Path("/v"), "/data", read_only=True),),
+        mounts=(Mount(Path("/v"), "/data", read_only=True, sub_path="a/b"),),
         root=Path("/image"),
         run_as_user=7,
         stub_ports=(80,),
@@ -42,7 +42,7 @@ def test_container_arrives() -> None:
     assert parse_container(wire, confined=True) == Container(
         "c",
         Program(["python", "-c", "1"], {"A": "1"}, None, 7, None, {"nofile": 10}, confined=True),
-        [MountRequest("/v", "/data", read_only=True)],
+        [MountRequest("/v", "/data", read_only=True, sub_path="a/b")],
         "/image",
         read_only_root=False,
         stub_ports=[80],

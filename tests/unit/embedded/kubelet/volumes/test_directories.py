@@ -124,10 +124,11 @@ def test_files_made_here_are_read_only(tmp_path: Path) -> None:
 
 
 def test_a_sub_path_is_made_inside_the_volume(tmp_path: Path) -> None:
-    assert mount(tmp_path, subPath="a/b").source == tmp_path / "a" / "b"
+    assert mount(tmp_path, subPath="a/b") == Mount(tmp_path, "/data", sub_path="a/b")
     found = mount(tmp_path, env={"POD": "web-0"}, subPathExpr="logs/$(POD)")
-    assert found.source == tmp_path / "logs" / "web-0"
-    assert found.source.is_dir()
+    assert found == Mount(tmp_path, "/data", sub_path="logs/web-0")
+    assert (tmp_path / "a" / "b").is_dir()
+    assert (tmp_path / "logs" / "web-0").is_dir()
 
 
 @pytest.mark.parametrize(

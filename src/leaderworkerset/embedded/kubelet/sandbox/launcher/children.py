@@ -3,10 +3,10 @@
 import gc
 import os
 import resource
-import select
+import selectors
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
@@ -15,6 +15,7 @@ from .link import Link
 from .pods import Container, Pod
 from .process import Process
 from .program import Program, become
+from .readable import is_readable
 from .refusal import Refused, explain
 
 Streams = tuple[int, int, int]
@@ -30,21 +31,24 @@ class Birth(NamedTuple):
 
 
 class Children:
-    """All processes between their fork and their end."""
+    """All processes between their fork and their end, found by key, PID, pod and descriptor."""
 
-    def __init__(self, poll: select.poll, host_proc: int | None, files: int) -> None:
-        self._poll = poll
+    def __init__(self, selector: selectors.BaseSelector, host_proc: int | None, files: int) -> None:
+        self._selector = selector
         self._host_proc = host_proc
         self._files = files
-        self._processes: dict[str, Process] = {}
+        self._by_key: dict[str, Process] = {}
+        self._by_pid: dict[int, Process] = {}
+        self._by_pod: dict[str, dict[str, Process]] = {}
+        self._reporting: dict[int, Process] = {}
 
     def get(self, key: str) -> Process | None:
         """Return a process by its key."""
-        return self._processes.get(key)
+        return self._by_key.get(key)
 
     def of_pod(self, pod: Pod) -> list[Process]:
         """Return the processes of a pod."""
-        return [process for process in self._processes.values() if process.pod.id == pod.id]
+        return list(self._by_pod.get(pod.id, {}).values())
 
     def fork(self, birth: Birth, fork: Callable[[], int], live: Callable[[Link], None]) -> None:
         """Fork a child that lives by `live`, which does not return; what it raises is reported as a refusal."""
@@ -57,14 +61,12 @@ class Children:
                 raise
             if pid == 0:
                 _live(Link(theirs), live)
-        process = Process(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply)
-        self._processes[process.key] = process
-        self._poll.register(process.link, select.POLLIN)
+        self._add(Process(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply))
 
     def run_program(self, link: Link, program: Program, streams: Streams) -> NoReturn:
         """Be the parent of a program, in the child, until it ends."""
         report = self.settle(link, "lws-init", streams)
-        if select.select([link], [], [], 0)[0]:
+        if is_readable(link.fileno()):
             os._exit(supervise.FAILED)  # the launcher ended before we asked the kernel to tell us
         pid = supervise.start(lambda: become(program, streams, self._files), report, own=set(streams))
         supervise.watch(pid, link)
@@ -77,31 +79,47 @@ class Children:
             syscalls.set_process_name(name)
         return supervise.Report(link, self._host_proc)
 
-    def take_reports(self, ready: set[int]) -> list[Process]:
+    def take_reports(self, ready: Iterable[int]) -> list[Process]:
         """Take reports of those children whose line is ready; return them."""
-        reporting = [process for process in self._processes.values() if process.link.fileno() in ready]
+        reporting = [process for fd in ready if (process := self._reporting.get(fd)) is not None]
         for process in reporting:
             if not process.take_reports():
-                self._poll.unregister(process.link)
+                self._unregister(process)
         return reporting
 
     def reap(self) -> Iterator[tuple[Process, int]]:
-        """Yield each process that ended, taken out of the books, with its wait status."""
-        by_pid = {process.pid: process for process in self._processes.values()}
+        """Yield each process that ended, removed from the tables, with its wait status."""
         while (ended := _wait_for_any()) is not None:
             pid, status = ended
-            process = by_pid.get(pid)
+            process = self._by_pid.get(pid)
             if process is not None:
-                del self._processes[process.key]
-                if process.take_reports():
-                    self._poll.unregister(process.link)
+                process.take_reports()
+                self._remove(process)
                 yield process, status
 
     def end_all(self) -> None:
         """End everything that descends from the launcher."""
-        for process in self._processes.values():
+        for process in self._by_key.values():
             supervise.send_signal(process.pid, signal.SIGTERM)
         supervise.end_descendants()
+
+    def _add(self, process: Process) -> None:
+        self._by_key[process.key] = self._by_pid[process.pid] = process
+        self._by_pod.setdefault(process.pod.id, {})[process.key] = process
+        self._reporting[process.link.fileno()] = process
+        self._selector.register(process.link, selectors.EVENT_READ)
+
+    def _remove(self, process: Process) -> None:
+        del self._by_key[process.key], self._by_pid[process.pid]
+        siblings = self._by_pod[process.pod.id]
+        del siblings[process.key]
+        if not siblings:
+            del self._by_pod[process.pod.id]
+        self._unregister(process)
+
+    def _unregister(self, process: Process) -> None:
+        if self._reporting.pop(process.link.fileno(), None) is not None:
+            self._selector.unregister(process.link)
 
 
 def wake_on_children() -> int:

@@ -6,12 +6,10 @@ Programs that use select() break above 1024, so the limit that a user has is the
 import errno
 import os
 import resource
-import sys
 
-from .refusal import Refused
+from .refusal import ExhaustedError
 
 _MOST = 1 << 16
-_OPEN = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 
 
 def raise_limit() -> int:
@@ -29,16 +27,29 @@ def restore_limit(soft: int) -> None:
 
 
 def require_spare(count: int) -> None:
-    """Raise `Refused` unless this process may open so many more files, which keeps it answering when they get few."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    """Raise `ExhaustedError` unless this process may open so many more files, which keeps it answering when they get few.
+
+    They are taken and given back: to count those that are open would cost more with every pod.
+    """
+    taken: list[int] = []
     try:
-        taken = len(os.listdir(_OPEN))
+        taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        while len(taken) < count:
+            taken.append(os.dup(taken[0]))
     except OSError as error:
         if error.errno not in (errno.EMFILE, errno.ENFILE):
             raise
-        taken = allowed
-    if allowed != resource.RLIM_INFINITY and taken + count > allowed:
-        raise Refused(
-            f"too many open files: fewer than {count} of {allowed} are left; start the cluster again with a higher hard "
-            f"limit (see `ulimit -Hn`), or run fewer pods"
-        )
+        raise ExhaustedError(_describe(error, count)) from error
+    finally:
+        for fd in taken:
+            os.close(fd)
+
+
+def _describe(error: OSError, count: int) -> str:
+    if error.errno == errno.ENFILE:
+        return f"too many open files on this machine: fewer than {count} are left; see sysctl fs.file-max"
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        f"too many open files: fewer than {count} of {allowed} are left; start the cluster again with a higher hard "
+        f"limit (see `ulimit -Hn`), or run fewer pods"
+    )

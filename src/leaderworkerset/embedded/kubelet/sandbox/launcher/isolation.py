@@ -12,12 +12,13 @@ import socket
 from contextlib import ExitStack, suppress
 from typing import NamedTuple, NoReturn
 
-from . import network, syscalls
-from .mountplan import Wanted, plan
+from . import beneath, network, syscalls
+from .mountplan import Opened, Wanted, plan
 from .mounts import HostView, Root, build_root
 from .network import BridgeNetwork
-from .pods import Container, Pod
-from .supervise import adopt_orphans
+from .pods import Container, MountRequest, Pod
+from .refusal import Refused
+from .supervise import adopt_orphans, send_signal
 
 _HOSTS_INSIDE = "/run/leaderworkerset"
 _KERNEL_VIEWS = ("/proc", "/sys", "/dev")
@@ -85,7 +86,7 @@ class NamespaceGround:
         """Release the pod's namespaces and files."""
         held = self._held.pop(pod.id)
         if held.init is not None:
-            os.kill(held.init, signal.SIGKILL)
+            send_signal(held.init, signal.SIGKILL)
         os.close(held.uts)
         os.close(held.ipc)
         if self._bridge and held.network is not None:
@@ -195,7 +196,7 @@ class NamespaceGround:
 
     def _wanted(self, pod: Pod, container: Container) -> list[Wanted]:
         files = self._files(pod)
-        mounts = [Wanted(os.path.realpath(mount.source), mount.target, mount.read_only) for mount in container.mounts]
+        mounts = [_open(mount) for mount in container.mounts]
         wanted = [] if container.root is None else [Wanted(view, view) for view in _KERNEL_VIEWS]
         if container.root is None and container.program.user is None and not _hides(mounts, pod.hosts_directory):
             wanted.append(Wanted(f"{files}/hosts", "/etc/hosts"))
@@ -209,6 +210,19 @@ class NamespaceGround:
         elif container.root is not None:
             wanted.append(Wanted(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
         return [*wanted, Wanted(f"{files}/hostname", "/etc/hostname"), Wanted(f"{files}/shm", _SHARED_MEMORY), *mounts]
+
+
+def _open(mount: MountRequest) -> Wanted:
+    """Return the mount with what its sub-path is now held open: the containers of the pod may exchange it."""
+    source = os.path.realpath(mount.source)
+    if not mount.sub_path:
+        return Wanted(source, mount.target, mount.read_only)
+    try:
+        handle = beneath.open_inside(source, mount.sub_path)
+    except beneath.LeadsOutError as error:
+        raise Refused(f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link') from error
+    opened = Opened(handle, beneath.is_directory(handle))
+    return Wanted(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
 
 
 def _hides(mounts: list[Wanted], path: str) -> bool:

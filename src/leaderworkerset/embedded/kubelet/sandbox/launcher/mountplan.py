@@ -28,12 +28,20 @@ class View(Protocol):
         ...
 
 
+class Opened(NamedTuple):
+    """A file or directory that is open already, because its path cannot be trusted a second time."""
+
+    handle: int
+    directory: bool
+
+
 class Wanted(NamedTuple):
     """A host file or directory to be seen at `target`; a symbolic link is bound as the link it is."""
 
     source: str
     target: str
     read_only: bool = False
+    opened: Opened | None = None
 
 
 class Cover(NamedTuple):
@@ -51,11 +59,12 @@ class Place(NamedTuple):
 
 
 class Bind(NamedTuple):
-    """Mount `source` at `target`."""
+    """Mount `source`, or what was opened of it, at `target`."""
 
     source: str
     target: str
     read_only: bool = False
+    opened: Opened | None = None
 
 
 class Plan(NamedTuple):
@@ -93,7 +102,7 @@ def plan(view: View, root: str, wanted: Sequence[Wanted], *, private: Sequence[s
     `private` names directories that are covered in any case, where they exist: what the container makes in them is
     its own, while what the host has in them stays visible.
     """
-    binds = [Bind(want.source, resolve(view, root, want.target), want.read_only) for want in wanted]
+    binds = [_bind(view, root, want) for want in wanted]
     covers: dict[str, Cover] = {}
     for target in private:
         resolved = resolve(view, root, target)
@@ -102,8 +111,8 @@ def plan(view: View, root: str, wanted: Sequence[Wanted], *, private: Sequence[s
     places: list[Place] = []
     mounts: list[Place | Bind] = []
     for bind in sorted(binds, key=lambda bind: len(_parts(bind.target))):
-        place = Place(bind.target, view.is_directory(bind.source) is True)
-        if any(isinstance(other, Bind) and _is_below(bind.target, other.target) for other in mounts):
+        place = Place(bind.target, _is_directory(view, bind))
+        if any(isinstance(other, Bind) and is_below(bind.target, other.target) for other in mounts):
             mounts.append(place)
         elif view.is_directory(on_host(root, bind.target)) is None:
             above = _nearest_directory(view, root, bind.target)
@@ -118,6 +127,14 @@ def on_host(root: str, path: str) -> str:
     return posixpath.normpath(root + "/" + path)
 
 
+def _bind(view: View, root: str, want: Wanted) -> Bind:
+    return Bind(want.source, resolve(view, root, want.target), want.read_only, want.opened)
+
+
+def _is_directory(view: View, bind: Bind) -> bool:
+    return bind.opened.directory if bind.opened else view.is_directory(bind.source) is True
+
+
 def _nearest_directory(view: View, root: str, target: str) -> str:
     above = posixpath.dirname(target)
     while above != "/" and not view.is_directory(on_host(root, above)):
@@ -125,7 +142,8 @@ def _nearest_directory(view: View, root: str, target: str) -> str:
     return above
 
 
-def _is_below(path: str, directory: str) -> bool:
+def is_below(path: str, directory: str) -> bool:
+    """Return whether a path is that of something inside the directory."""
     return path != directory and path.startswith(directory.rstrip("/") + "/")
 
 

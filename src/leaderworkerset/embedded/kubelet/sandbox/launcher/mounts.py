@@ -8,10 +8,13 @@ else, as a bare bind could uncover what a mount hides.
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import syscalls
-from .mountplan import Bind, Cover, Place, Plan, on_host
+from . import beneath, syscalls
+from .mountplan import Bind, Cover, Place, Plan, is_below, on_host
+from .refusal import Refused
 
 _PSEUDO = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
 _CGROUPS = "sys/fs/cgroup"
@@ -53,19 +56,17 @@ def build_root(root: Root) -> None:
         bind(root.source, root.point)
     for cover in root.plan.covers:
         _cover(cover, on_host(root.point, cover.target))
+    tree = _Tree(root.point)
     for place in root.plan.places:
-        _make_place(on_host(root.point, place.target), directory=place.directory)
+        tree.make(place)
     if root.read_only:
         syscalls.make_read_only(root.point, recursive=True)
     for step in root.plan.mounts:
-        target = on_host(root.point, step.target)
         match step:
             case Place():
-                _make_place(target, directory=step.directory)
+                tree.make(step)
             case Bind():
-                bind(step.source, target)
-                if step.read_only:
-                    syscalls.make_read_only(target, recursive=False)
+                tree.bind(step)
     _mount_kernel_views(root)
     syscalls.change_root(root.point)
 
@@ -75,13 +76,65 @@ def bind(source: str, target: str) -> None:
     try:
         handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            recursive = syscalls.MS_REC if stat.S_ISDIR(os.fstat(handle).st_mode) else 0
-            syscalls.mount(None, f"/proc/self/fd/{handle}", target, syscalls.MS_BIND | recursive)
+            _bind_handle(handle, target)
         finally:
             os.close(handle)
     except OSError as error:
         number = error.errno or 0
         raise OSError(number, f"mount {source}: {os.strerror(number).lower()}") from error
+
+
+def _bind_handle(handle: int, target: str) -> None:
+    recursive = syscalls.MS_REC if beneath.is_directory(handle) else 0
+    syscalls.mount(None, f"/proc/self/fd/{handle}", target, syscalls.MS_BIND | recursive)
+
+
+class _Tree:
+    """The new root while mounts are made in it, which remembers them.
+
+    A place inside a volume is opened from where the volume is mounted, and no link leads out of there: others may write
+    into the volume meanwhile, and outside of it is, mostly, the host.
+    """
+
+    def __init__(self, point: str) -> None:
+        self._point = point
+        self._mounted: list[str] = []
+
+    def make(self, place: Place) -> None:
+        """Make a place to mount on, where there is none."""
+        mode = 0o755 if place.directory else 0o644
+        wish = beneath.Wish(make_directories=True, make_file=not place.directory, mode=mode)
+        with self._open(place.target, wish):
+            return
+
+    def bind(self, step: Bind) -> None:
+        """Mount at a place."""
+        with self._open(step.target) as place:
+            if step.opened is None:
+                bind(step.source, f"/proc/self/fd/{place}")
+            else:
+                _bind_handle(step.opened.handle, f"/proc/self/fd/{place}")
+        self._mounted.append(step.target)
+        if step.read_only:
+            with self._open(step.target) as mounted:
+                syscalls.make_read_only(f"/proc/self/fd/{mounted}", recursive=False)
+
+    @contextmanager
+    def _open(self, target: str, wish: beneath.Wish = beneath.Wish()) -> Iterator[int]:  # noqa: B008 - immutable
+        volume = max((other for other in self._mounted if is_below(target, other)), key=len, default=None)
+        if volume is None:
+            with beneath.opened(self._point, target, wish._replace(is_root=True)) as place:
+                yield place
+            return
+        with self._open(volume) as inside:
+            try:
+                place = beneath.open_inside(inside, target[len(volume) :], wish)
+            except beneath.LeadsOutError as error:
+                raise Refused(f"mount at {target}: a link in the volume at {volume} leads out of it") from error
+        try:
+            yield place
+        finally:
+            os.close(place)
 
 
 def _cover(cover: Cover, target: str) -> None:
@@ -108,16 +161,6 @@ def _repeat(entry: "os.DirEntry[str]", place: str) -> None:
         if error.errno not in _UNUSABLE:
             raise
         (os.rmdir if directory else os.unlink)(place)
-
-
-def _make_place(target: str, *, directory: bool) -> None:
-    if os.path.lexists(target):
-        return
-    if directory:
-        os.makedirs(target)
-        return
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    os.mknod(target)
 
 
 def _mount_kernel_views(root: Root) -> None:

@@ -9,12 +9,12 @@ the permissions that they see outside, and do not take themselves for root. Root
 """
 
 import os
-import select
 import signal
 from collections.abc import Callable
 from typing import NamedTuple
 
 from . import syscalls
+from .readable import is_readable
 from .refusal import explain
 
 _NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
@@ -73,8 +73,7 @@ def enter(parent: int, refuse: Callable[[str], None]) -> None:
 def _follow(alive: int) -> None:
     """Die with the watchman; `alive` is readable as soon as it has gone, perhaps before the kernel was told."""
     syscalls.die_with_parent(signal.SIGKILL)
-    gone, _, _ = select.select([alive], [], [], 0)
-    if gone:
+    if is_readable(alive):
         os._exit(1)
 
 

@@ -1,4 +1,7 @@
-"""The pods' network: one bridge in the launcher's network namespace, a veth pair and a namespace per pod.
+"""The pods' network: a bridge in the launcher's network namespace, a veth pair and a namespace per pod.
+
+A Linux bridge holds 1,023 ports. When it has all the pods it may have, further bridges are hung on it, each by a veth
+pair on one of the ports that were kept for that, so that all pods stay on one network.
 
 Nothing here needs root: the user namespace of the launcher owns these network namespaces. Nothing leads out of them
 either, unless a way out is attached to the bridge (`attach`). IPv6 stays on the loopback interface only.
@@ -25,19 +28,30 @@ from .netlink import (
 
 BRIDGE = "lws0"
 PREFIX = 16
+PODS_PER_BRIDGE = 1000
+"""Of 1,023 ports; the others of the first bridge are for further bridges, and the way out."""
+
 _INDEX = 100  # the bridge's number, and in each pod that of eth0: above what the kernel makes by itself
 _LOOPBACK = 1
 _CURRENT = "/proc/thread-self/ns/net"
 
 
 @contextmanager
-def _returning() -> Iterator[None]:
-    home = os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC)
+def _current() -> Iterator[int]:
+    here = os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        yield
+        yield here
     finally:
-        syscalls.setns(home, syscalls.CLONE_NEWNET)
-        os.close(home)
+        os.close(here)
+
+
+@contextmanager
+def _returning() -> Iterator[None]:
+    with _current() as home:
+        try:
+            yield
+        finally:
+            syscalls.setns(home, syscalls.CLONE_NEWNET)
 
 
 @contextmanager
@@ -48,13 +62,23 @@ def inside(fd: int) -> Iterator[None]:
         yield
 
 
+class _Bridge:
+    """A bridge by its number, and how many pods it has."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.pods = 0
+
+
 class BridgeNetwork:
-    """The bridge, in the network namespace that the launcher has just entered."""
+    """The bridges, in the network namespace that the launcher has just entered."""
 
     def __init__(self, address: str) -> None:
         self._netlink = Netlink()
         self._gateway = address
         self._made = 0
+        self._bridges = [_Bridge(_INDEX)]
+        self._bridge_of: dict[int, _Bridge] = {}
         _tune()
         self._netlink.perform(
             build_link_up(_LOOPBACK), build_bridge(BRIDGE, _INDEX), build_address(_INDEX, address, PREFIX)
@@ -75,12 +99,12 @@ class BridgeNetwork:
         self._gateway = gateway
 
     def create(self, address: str) -> int:
-        """Make a pod's network namespace with lo and eth0, connected to the bridge; return its descriptor."""
-        self._made += 1
+        """Make a pod's network namespace with lo and eth0, connected to a bridge; return its descriptor."""
+        bridge = self._bridge_with_room()
         network, inner = _new_namespace()
-        near = (f"pod{self._made}", _INDEX + self._made)
+        near = self._next("pod")
         try:
-            self._netlink.perform(build_veth(near, _INDEX, Peer("eth0", _INDEX, network)))
+            self._netlink.perform(build_veth(near, bridge.index, Peer("eth0", _INDEX, network)))
             inner.perform(
                 build_link_up(_LOOPBACK),
                 build_address(_INDEX, address, PREFIX),
@@ -90,10 +114,12 @@ class BridgeNetwork:
         except OSError as error:
             os.close(network)
             if error.errno == errno.EXFULL:
-                raise OSError(error.errno, "the bridge is full: a Linux bridge holds 1023 pods") from error
+                raise OSError(error.errno, "the bridge is full until the kernel has removed pods that ended") from error
             raise
         finally:
             inner.close()
+        bridge.pods += 1
+        self._bridge_of[network] = bridge
         return network
 
     def remove(self, network: int) -> None:
@@ -101,7 +127,32 @@ class BridgeNetwork:
 
         It does so a little later. Removing the pair here would hold everything up for some 15 ms.
         """
+        self._bridge_of.pop(network).pods -= 1
         os.close(network)
+
+    def _bridge_with_room(self) -> _Bridge:
+        for bridge in self._bridges:
+            if bridge.pods < PODS_PER_BRIDGE:
+                return bridge
+        return self._extend()
+
+    def _extend(self) -> _Bridge:
+        """Hang another bridge on the first."""
+        name, index = self._next("lws")
+        inner, inner_index = self._next("down")
+        with _current() as here:
+            self._netlink.perform(
+                build_bridge(name, index),
+                build_veth(self._next("up"), _INDEX, Peer(inner, inner_index, here)),
+                build_link_into_bridge(inner_index, index),
+            )
+        self._bridges.append(_Bridge(index))
+        return self._bridges[-1]
+
+    def _next(self, kind: str) -> tuple[str, int]:
+        """Return a name and a number that no interface here has."""
+        self._made += 1
+        return f"{kind}{self._made}", _INDEX + self._made
 
 
 def _new_namespace() -> tuple[int, Netlink]:

@@ -18,11 +18,12 @@ class Pod(NamedTuple):
 
 
 class MountRequest(NamedTuple):
-    """A host file or directory that a container wants to see."""
+    """A host file or directory that a container wants to see, or a path inside it."""
 
     source: str
     target: str
     read_only: bool
+    sub_path: str
 
 
 class Container(NamedTuple):

@@ -1,7 +1,6 @@
 """A child of the launcher: the first process of a container, or the parent of a command run in one."""
 
 import os
-import select
 import signal
 
 from . import supervise
@@ -18,6 +17,7 @@ class Process:
         self.pod = pod
         self.container = container
         self.pid, self.link = child
+        self.link.sock.setblocking(False)
         self.reply: int | None = reply
         self.refused: str | None = None
         self.exit: tuple[int, int] | None = None
@@ -33,12 +33,13 @@ class Process:
     def take_reports(self) -> bool:
         """Take what the child reported so far; return whether more may come."""
         try:
-            while select.select([self.link], [], [], 0)[0]:
+            while True:
                 for report in self.link.receive():
                     self._take(report.message, report.fds)
+        except BlockingIOError:
+            return True
         except LinkClosed:
             return False
-        return True
 
     def announcement(self) -> Message | None:
         """Return the answer to the request that asked for this process, once, as soon as there is one."""

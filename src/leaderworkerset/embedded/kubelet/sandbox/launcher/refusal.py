@@ -1,10 +1,23 @@
 """What the machine refuses, in words."""
 
+import errno
 import os
 
 
 class Refused(Exception):
     """Something asked for cannot be done; the text says what and why."""
+
+
+class ExhaustedError(Refused):
+    """There is none left of something that the machine has so many of: it may be asked again later."""
+
+
+_LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EXFULL})
+
+
+def is_exhausted(error: Exception) -> bool:
+    """Return whether the machine would grant the same when other pods have ended."""
+    return isinstance(error, ExhaustedError) or (isinstance(error, OSError) and error.errno in _LIMITS)
 
 
 def explain(error: Exception) -> str:

@@ -136,7 +136,7 @@ def send_signal(pid: int, number: int) -> None:
 def _run(become: Callable[[], None], report: int) -> None:
     try:
         become()
-    except (Refused, OSError) as error:
+    except (Refused, OSError, ValueError) as error:  # ValueError: NUL in a path
         os.write(report, explain(error).encode())
     finally:
         os._exit(FAILED)

@@ -1,0 +1,72 @@
+"""Start hundreds or thousands of stub pods, groups of 4: time to ready, memory and processor of the whole cluster.
+
+python -m bench.many [--pods N ...] [--network isolated|shared]
+
+The machine has to allow it: about eight open files per pod of the hard limit (`ulimit -Hn`), and one process.
+"""
+
+import argparse
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from bench.groups import LWS, MANIFEST, peak_memory
+from bench.idle import processes
+from bench.record import report
+
+SIZE = 4
+PATIENCE = 1200
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has used itself."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return round((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), 1)
+
+
+def measure(pods: int, network: str, directory: str) -> dict[str, float]:
+    """Start a cluster, apply, wait until all is ready, and stop it."""
+    environment = os.environ | {"LWS_STATE_HOME": directory}
+    manifest = Path(directory) / "lws.yaml"
+    manifest.write_text(MANIFEST.format(groups=pods // SIZE))
+
+    def lws(*words: str) -> None:
+        subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True)
+
+    lws("up", "bench", "--detach", "--stub", f"--network={network}", f"--max-pods={max(pods, 5000)}")
+    try:
+        cluster = int((Path(directory) / "bench" / "lock").read_text())
+        launcher = processes(cluster)[1]
+        start = time.perf_counter()
+        lws("apply", "--local=bench", "-f", str(manifest))
+        lws("wait", "--local=bench", "many", "--timeout", str(PATIENCE))
+        return {
+            "seconds": round(time.perf_counter() - start, 1),
+            "cluster_cpu_seconds": cpu_seconds(cluster),
+            "launcher_cpu_seconds": cpu_seconds(launcher),
+            "cluster_memory_mib": round(peak_memory(cluster), 1),
+            "launcher_memory_mib": round(peak_memory(launcher), 1),
+            "cluster_files": len(list(Path(f"/proc/{cluster}/fd").iterdir())),
+            "launcher_files": len(list(Path(f"/proc/{launcher}/fd").iterdir())),
+        }
+    finally:
+        lws("down", "bench", "--delete")
+
+
+def main() -> None:
+    """Run each number of pods once; print raw numbers."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pods", type=int, nargs="+", default=[500, 2000])
+    parser.add_argument("--network", choices=["isolated", "shared"], default="isolated")
+    options = parser.parse_args()
+    for pods in options.pods:
+        with tempfile.TemporaryDirectory() as directory:
+            found = measure(pods, options.network, directory)
+            suffix = ", shared network" if options.network == "shared" else ""
+            report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **found)
+
+
+if __name__ == "__main__":
+    main()

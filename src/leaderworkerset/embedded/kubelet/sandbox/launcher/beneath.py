@@ -1,0 +1,139 @@
+"""Opens paths inside a directory whose content a container controls, and may change at any moment.
+
+Every component is opened relative to the one before, and never followed: a symbolic link is read, and its parts are
+opened in the same way. So what was checked is what is opened, however often somebody exchanges it. What is returned is
+a descriptor (`O_PATH`): use the file by it, never by its path again.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_LINKS = 40
+
+
+class LeadsOutError(Exception):
+    """A path leads out of the directory that it should stay in."""
+
+
+class Wish(NamedTuple):
+    """How to open: what is made where nothing is, with which permissions, and where links may lead.
+
+    `is_root`: the directory is the root of a container, so absolute links and `..` end there, as after chroot; else they
+    raise `LeadsOutError`.
+    """
+
+    is_root: bool = False
+    make_directories: bool = False
+    make_file: bool = False
+    mode: int = 0o777
+
+
+@contextmanager
+def opened(root: str | int, path: str, wish: Wish = Wish()) -> Iterator[int]:  # noqa: B008 - immutable
+    """Yield a descriptor of `path` inside `root`, and close it."""
+    handle = open_inside(root, path, wish)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def open_inside(root: str | int, path: str, wish: Wish = Wish()) -> int:  # noqa: B008 - immutable
+    """Return a descriptor of `path` inside the directory `root`, which itself is followed."""
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+    walk = _Walk(os.dup(root) if isinstance(root, int) else os.open(root, flags), wish, path)
+    try:
+        return walk.run()
+    finally:
+        walk.close()
+
+
+def is_directory(handle: int) -> bool:
+    """Return whether a descriptor is one of a directory."""
+    return stat.S_ISDIR(os.fstat(handle).st_mode)
+
+
+class _Walk:
+    """The directories from the root to where the walk is, all open, so that `..` needs no look at the file system."""
+
+    def __init__(self, root: int, wish: Wish, path: str) -> None:
+        self._open = [root]
+        self._wish = wish
+        self._path = path
+        self._pending = _parts(path)
+        self._links = 0
+
+    def run(self) -> int:
+        while self._pending:
+            part = self._pending.pop(0)
+            if part == "..":
+                self._ascend()
+            else:
+                self._descend(part)
+        return os.dup(self._open[-1])
+
+    def close(self) -> None:
+        for handle in self._open:
+            os.close(handle)
+
+    def _ascend(self) -> None:
+        if len(self._open) > 1:
+            os.close(self._open.pop())
+        elif not self._wish.is_root:
+            raise LeadsOutError(self._path)
+
+    def _descend(self, part: str) -> None:
+        handle = self._enter(part)
+        if not stat.S_ISLNK(os.fstat(handle).st_mode):
+            self._open.append(handle)
+            return
+        try:
+            target = os.readlink("", dir_fd=handle)
+        finally:
+            os.close(handle)
+        self._follow(target)
+
+    def _follow(self, target: str) -> None:
+        self._links += 1
+        if self._links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._path)
+        if target.startswith("/"):
+            if not self._wish.is_root:
+                raise LeadsOutError(self._path)
+            while len(self._open) > 1:
+                os.close(self._open.pop())
+        self._pending = _parts(target) + self._pending
+
+    def _enter(self, part: str) -> int:
+        """Open one component; make it where that is wanted. One that others make or remove meanwhile is tried again."""
+        for _ in range(_MOST_LINKS):
+            try:
+                return os.open(part, _FLAGS, dir_fd=self._open[-1])
+            except FileNotFoundError:
+                if not self._make(part):
+                    raise
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self._path) from error
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), self._path)
+
+    def _make(self, part: str) -> bool:
+        is_file = self._wish.make_file and not self._pending
+        if not is_file and not self._wish.make_directories:
+            return False
+        try:
+            if is_file:
+                os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._wish.mode, dir_fd=self._open[-1]))
+            else:
+                os.mkdir(part, self._wish.mode, dir_fd=self._open[-1])
+        except FileExistsError:
+            return True
+        return True
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]

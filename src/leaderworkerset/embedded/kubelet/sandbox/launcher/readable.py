@@ -1,0 +1,10 @@
+"""Whether a descriptor can be read from now; any descriptor, where select() knows those below 1024 only."""
+
+import select
+
+
+def is_readable(fd: int) -> bool:
+    """Return whether reading would not block: there are bytes, or the other end is closed."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))

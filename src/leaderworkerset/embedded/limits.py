@@ -1,0 +1,6 @@
+"""Bounds of an embedded cluster that are chosen where it is started, and held where pods are created."""
+
+from typing import Final
+
+MAX_PODS: Final = 5000
+"""Pods of a cluster unless it is told otherwise: more than one machine runs well, fewer than fill its memory."""
