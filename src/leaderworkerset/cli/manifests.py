@@ -1,19 +1,17 @@
 """Manifests: files, directories and standard input become documents that remember where they came from.
 
-YAML is read as kubectl reads it: dates stay strings, `1e3` is a number, `12:30` is a string, a key given twice is an
-error. Every fault names the file, the document and the line.
+YAML is read as kubectl reads it (`api/yamltext.py`), and a key given twice is an error. Every error names the file, the
+document and the line.
 """
 
-import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from leaderworkerset.api import yamltext
 from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.cli.errors import CommandError
 
 SUFFIXES = {".yaml", ".yml", ".json"}
@@ -42,46 +40,6 @@ class Document:
         """Return `kind/name` as messages have it."""
         metadata = self.object["metadata"]
         return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
-
-
-class Loader(yaml.CSafeLoader):
-    """The YAML of Kubernetes: the scalars of YAML 1.1 without dates and base-60 numbers, and no key twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - the base class has it so
-        """Refuse a key that stands twice, before the later one silently wins."""
-        seen: dict[str, int] = {}
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                continue
-            line = key.start_mark.line + 1
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key.value!r} is given twice, first in line {seen[key.value]}", key.start_mark
-                )
-            seen[key.value] = line
-        return super().construct_mapping(node, deep=deep)
-
-
-def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """Take over the implicit types of YAML 1.1, but dates, base-60 numbers and floats without exponent sign."""
-    replaced = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:float", "tag:yaml.org,2002:int"}
-    return {
-        first: [(tag, pattern) for tag, pattern in pairs if tag not in replaced]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-Loader.yaml_implicit_resolvers = _resolvers()
-Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"^[-+]?(0b[01]+|0x[0-9a-fA-F]+|0o?[0-7]+|0|[1-9][0-9]*)$"),
-    list("-+0123456789"),
-)
-Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"),
-    list("-+0123456789."),
-)
 
 
 def load(paths: Iterable[str]) -> list[Document]:
@@ -128,22 +86,13 @@ def _files(path: Path) -> list[Path]:
 
 def _documents(text: str, source: str) -> Iterator[Document]:
     number = 0
-    loader = Loader(text)
     try:
-        while loader.check_node():
-            node = loader.get_node()
-            value = loader.construct_document(node) if node else None
-            if node is None or value is None:
-                continue
-            number += 1
-            yield _checked(value, source, number, node.start_mark.line + 1)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ManifestError(f"{source}, line {line}: not valid YAML: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise ManifestError(f"{source}: not valid YAML: {error}") from error
-    finally:
-        loader.dispose()
+        for found in yamltext.documents(text, unique_keys=True):
+            if found.value is not None:
+                number += 1
+                yield _checked(found.value, source, number, found.line)
+    except YamlError as error:
+        raise ManifestError(f"{source}, line {error.line}: not valid YAML: {error.problem}") from error
 
 
 def _checked(value: object, source: str, number: int, line: int) -> Document:

@@ -59,7 +59,7 @@ class ClusterSettings:
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
     hold_completed: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def database(self) -> str:

@@ -221,7 +221,7 @@ class HTTPTransport:
             yield
         except TimeoutError as error:
             raise ConnectionFault(f"{self._access.server} did not answer in time") from error
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ConnectionFault(f"cannot reach {self._access.server}: {explain(error)}") from error
 
 
@@ -234,6 +234,12 @@ def explain(error: Exception) -> str:
             return f"unknown host {error.host!r}"
         case aiohttp.ClientConnectorError(os_error=os_error):
             return os.strerror(os_error.errno) if os_error.errno else str(os_error)
+        case aiohttp.ClientHttpProxyError():  # its text has the URL of the proxy, with the password
+            return f"its proxy answered {error.status} {error.message}"
+        case aiohttp.ClientResponseError():
+            return f"it answered {error.status} {error.message}"
+        case aiohttp.InvalidURL():
+            return "its URL, or that of its proxy, is not valid"
         case aiohttp.ServerDisconnectedError():
             return "it closed the connection without an answer"
         case _:

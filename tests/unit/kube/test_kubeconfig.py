@@ -142,7 +142,7 @@ def test_insecure_skips_verification(tmp_path: Path) -> None:
 
 
 FAULTS: dict[str, tuple[Any, str]] = {
-    "not YAML": ("a: [", "{file}: not YAML: while parsing a flow node"),
+    "not YAML": ("a: [", "{file}: not YAML: line 2: did not find expected node content"),
     "not a mapping": ("- a", "{file}: not a kubeconfig: Expected `object`, got `array`"),
     "wrong type": (
         document(cluster={"server": 6443}),

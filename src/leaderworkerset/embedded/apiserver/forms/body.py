@@ -3,32 +3,22 @@
 In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read, and protobuf of a few kinds.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
-import yaml
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, nesting, yamltext
 from leaderworkerset.api.meta import JSON, JSONObject
+from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.forms import protobuf
+from leaderworkerset.embedded.apiserver.refusal import Refusal
 
 JSON_TYPE: Final = "application/json"
 YAML_TYPE: Final = "application/yaml"
 ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
-
-
-class YamlLoader(yaml.CSafeLoader):
-    """Reads YAML as the API server does: a timestamp is a string."""
-
-
-YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def media_type(headers: Mapping[str, str]) -> str:
@@ -49,20 +39,35 @@ def parse(content: bytes, media: str) -> JSON:
 
 
 def parse_json(content: bytes) -> JSON:
-    """Read JSON."""
+    """Read JSON that is not nested deeper than everything here may descend."""
     try:
-        return msgspec.json.decode(content)
+        value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+    except RecursionError as error:
+        raise too_deep() from error
+    require_depth(value)
+    return value
+
+
+def require_depth(value: JSON) -> None:
+    """Refuse a value that is nested deeper than everything here may descend."""
+    if nesting.is_too_deep(value):
+        raise too_deep()
+
+
+def too_deep() -> Refusal:
+    """Build the refusal of a value that is nested too deep."""
+    limit = nesting.MAX_DEPTH
+    return refusal.bad_request(f"json: exceeded max depth: more than {limit} objects and lists in one another")
 
 
 def parse_yaml(content: bytes) -> JSON:
-    """Read one YAML document; a key that is no string becomes the string that JSON has for it."""
+    """Read one YAML document; a key that is a number or a boolean becomes the string that JSON has for it."""
     try:
-        document = yaml.load(content, YamlLoader)  # noqa: S506 - YamlLoader is a safe loader
-        return msgspec.json.decode(json.dumps(document))
-    except (yaml.YAMLError, msgspec.DecodeError, TypeError, ValueError) as error:
-        raise refusal.bad_request(f"error converting YAML to JSON: {error}") from error
+        return yamltext.load(content)
+    except YamlError as error:
+        raise refusal.bad_request(f"error converting YAML to JSON: yaml: {error}") from error
 
 
 def read_object(call: Call) -> JSONObject:
