@@ -79,9 +79,9 @@ def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
 
 
 def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Document]:
-    """Yield the documents of a text. A key given twice is an error with `unique_keys`; else its last value counts.
+    r"""Yield the documents of a text. A key given twice is an error with `unique_keys`; else its last value counts.
 
-    >>> [document.line for document in documents("a: 1\\n---\\nb: 2\\n")]
+    >>> [document.line for document in documents("a: 1\n---\nb: 2\n")]
     [1, 3]
     """
     decoded = _decode(text) if isinstance(text, bytes) else text

@@ -88,11 +88,11 @@ def start_detached(place: Place, options: ClusterOptions) -> None:
         click.echo(f"Cluster {place.name} runs already (process {pid}).")
         click.echo("\n".join(invitation(place)[1:]))
         return
+    place.make()
     try:
-        place.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         log = place.log.open("ab")
     except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}") from error
+        raise places.unusable(error) from error
     reader, writer = os.pipe()
     with log, os.fdopen(reader) as lines:
         process = subprocess.Popen(
