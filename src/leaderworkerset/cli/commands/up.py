@@ -36,10 +36,12 @@ def command(name: str, detach: bool, **options: Any) -> None:  # noqa: FBT001 - 
 
 async def serve(place: Place, options: ClusterOptions) -> None:
     """Run the cluster until it is asked to stop."""
+    from leaderworkerset.cli.cluster import clusterlog
     from leaderworkerset.cli.cluster.localcluster import local_cluster
     from leaderworkerset.cli.signals import until_stopped
 
     with place.held():
+        clusterlog.bound(place)
         report = Reporter()
         async with until_stopped() as stopped, local_cluster(place, options, report.progress) as cluster:
             report.ready([*cluster.notes, *invitation(place)])
