@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaderworkerset.api import yamltext
+from leaderworkerset.api.field import render
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.cli.errors import CommandError
@@ -32,7 +33,7 @@ class Document:
 
     @property
     def place(self) -> str:
-        """Tell where the document stands, for messages."""
+        """Return where the document stands, for messages."""
         return f"{self.source}, document {self.number} (line {self.line})"
 
     @property
@@ -50,7 +51,7 @@ def load(paths: Iterable[str]) -> list[Document]:
     return documents
 
 
-def parse(text: str, source: str) -> list[Document]:
+def parse(text: str | bytes, source: str) -> list[Document]:
     """Read the documents of one text.
 
     >>> [document.title for document in parse("{apiVersion: v1, kind: Pod, metadata: {name: a}}", "a.yaml")]
@@ -61,30 +62,31 @@ def parse(text: str, source: str) -> list[Document]:
 
 def _read(path: str) -> Iterator[Document]:
     if path == "-":
-        yield from parse(sys.stdin.read(), "standard input")
+        yield from parse(sys.stdin.buffer.read(), "standard input")
         return
     for file in _files(Path(path)):
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_bytes()
         except OSError as error:
             raise ManifestError(f"{file}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ManifestError(f"{file}: not UTF-8 text at byte {error.start}") from error
         yield from parse(text, str(file))
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise ManifestError(f"{path}: no such file or directory")
-    if not path.is_dir():
-        return [path]
-    files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    try:
+        if not path.exists():
+            raise ManifestError(f"{path}: no such file or directory")
+        if not path.is_dir():
+            return [path]
+        files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    except OSError as error:  # a directory that may not be read, a name that is too long
+        raise ManifestError(f"{path}: {error.strerror}") from error
     if not files:
         raise ManifestError(f"{path}: no .yaml, .yml or .json file in this directory")
     return files
 
 
-def _documents(text: str, source: str) -> Iterator[Document]:
+def _documents(text: str | bytes, source: str) -> Iterator[Document]:
     number = 0
     try:
         for found in yamltext.documents(text, unique_keys=True):
@@ -109,20 +111,31 @@ def _expand(document: Document) -> Iterator[Document]:
     """Replace a `List` by its items."""
     obj = document.object
     if obj["kind"] == "List" and "items" in obj:
+        if not isinstance(obj["items"], list | None):
+            raise ManifestError(
+                f"{document.place}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
+            )
         for item in obj["items"] or []:
             yield from _expand(_checked(item, document.source, document.number, document.line))
         return
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
         raise ManifestError(f"{document.place}: metadata.name: Required value: {obj['kind']} needs a name")
-    if not isinstance(metadata.get("name", ""), str):
-        raise ManifestError(
-            f"{document.place}: metadata.name: Invalid value: {metadata['name']!r}: must be a string; put it in quotes"
-        )
+    for field in ("name", "generateName", "namespace"):
+        if not isinstance(metadata.get(field), str | None):
+            raise ManifestError(
+                f"{document.place}: metadata.{field}: Invalid value: {render(metadata[field])}: must be a string; "
+                "put it in quotes"
+            )
     yield document
 
 
 def _kind_of(value: object) -> str:
-    return {list: "a list", str: "a string", int: "a number", float: "a number", bool: "true or false"}.get(
-        type(value), type(value).__name__
-    )
+    return {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        int: "a number",
+        float: "a number",
+        bool: "true or false",
+    }.get(type(value), type(value).__name__)

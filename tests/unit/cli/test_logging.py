@@ -25,7 +25,7 @@ def restored() -> Iterator[None]:
 
 
 def fail_with_a_secret() -> None:
-    token = "".join(["bearer-", "of-", "trouble"])
+    token = "bearer-of-trouble"
     try:
         raise RuntimeError("broken") if token else AssertionError
     except RuntimeError:

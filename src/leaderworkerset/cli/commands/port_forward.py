@@ -13,6 +13,7 @@ from leaderworkerset.cli import selection
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.signals import until_stopped
 from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.kube import channels
 from leaderworkerset.kube.channels import Channels
 from leaderworkerset.kube.errors import KubeError
@@ -38,7 +39,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
             for local, remote in pairs:
                 server = await servers.enter_async_context(await listen(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
-                click.echo(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
+                say(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
             await stopped.wait()
 
     asyncio.run(act())
@@ -66,7 +67,7 @@ async def listen(session: Session, pod: JSONObject, address: tuple[str, int], re
             async with session.channels(path, (("ports", str(remote)),), channels.PORTS_PROTOCOL) as streams:
                 await pump(streams, reader, writer)
         except (KubeError, CommandError, ConnectionError) as error:
-            click.echo(f"{meta.name(pod)}:{remote}: {error}", err=True)
+            say(f"{meta.name(pod)}:{remote}: {error}", err=True)
         finally:
             writer.close()
 
