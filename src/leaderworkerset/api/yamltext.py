@@ -272,7 +272,7 @@ def _meaning(event: yaml.ScalarEvent, line: int) -> Scalar:
     try:
         if event.tag not in {None, "!"}:
             return _tagged(event.value, event.tag)
-        return resolve(event.value) if event.implicit[0] else event.value
+        return resolve(event.value) if _is_plain(event) else event.value
     except ValueError as error:
         raise YamlError(line, str(error)) from error
 
@@ -291,7 +291,12 @@ def _tagged(text: str, tag: str) -> Scalar:
 
 
 def _is_merge(event: yaml.ScalarEvent) -> bool:
-    return bool(event.value == MERGE and event.implicit[0])
+    return bool(event.value == MERGE and _is_plain(event))
+
+
+def _is_plain(event: yaml.ScalarEvent) -> bool:
+    """Return whether a scalar has neither quotes nor a tag."""
+    return bool(event.implicit[0] and not event.style)
 
 
 def _key(value: JSON, line: int) -> str:

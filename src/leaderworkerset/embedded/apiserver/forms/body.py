@@ -14,7 +14,6 @@ from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.forms import protobuf
-from leaderworkerset.embedded.apiserver.refusal import Refusal
 
 JSON_TYPE: Final = "application/json"
 YAML_TYPE: Final = "application/yaml"
@@ -41,25 +40,9 @@ def parse(content: bytes, media: str) -> JSON:
 def parse_json(content: bytes) -> JSON:
     """Read JSON that is not nested deeper than everything here may descend."""
     try:
-        value = msgspec.json.decode(content)
+        return nesting.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
-    except RecursionError as error:
-        raise too_deep() from error
-    require_depth(value)
-    return value
-
-
-def require_depth(value: JSON) -> None:
-    """Refuse a value that is nested deeper than everything here may descend."""
-    if nesting.is_too_deep(value):
-        raise too_deep()
-
-
-def too_deep() -> Refusal:
-    """Build the refusal of a value that is nested too deep."""
-    limit = nesting.MAX_DEPTH
-    return refusal.bad_request(f"json: exceeded max depth: more than {limit} objects and lists in one another")
 
 
 def parse_yaml(content: bytes) -> JSON:
