@@ -187,7 +187,7 @@ class _Builder:
 
     def take(self, event: yaml.Event) -> bool:
         """Take the next event; return whether the document is complete."""
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 1
         match event:
             case yaml.ScalarEvent():
                 self._size += 1 + len(event.value)
@@ -199,7 +199,7 @@ class _Builder:
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self._end(line)
             case yaml.AliasEvent():
-                self._repeat(event.anchor, line)
+                self._repeat(event.anchor or "", line)
             case _:
                 return isinstance(event, yaml.DocumentEndEvent)
         return False

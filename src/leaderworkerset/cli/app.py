@@ -122,9 +122,11 @@ def run(words: list[str]) -> int:
 
 def report(error: Exception) -> int:
     """Print a foreseen error as one message on standard error and return its exit code; raise any other."""
+    from leaderworkerset.cli.views import terminal
     from leaderworkerset.kube.errors import KubeError
 
     if isinstance(error, click.ClickException):
+        error.message = terminal.lines(error.message)
         error.show()
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
     found = leaves(error)
@@ -132,8 +134,6 @@ def report(error: Exception) -> int:
         raise error
     if any(isinstance(leaf, OSError) for leaf in found) and (broken := close_output()) is not None:
         found = [] if isinstance(broken, BrokenPipeError) else [broken]  # as for `lws get | head -1`: no message
-    from leaderworkerset.cli.views import terminal
-
     for text in dict.fromkeys(map(describe, found)):
         terminal.say(f"error: {text}", err=True)
     codes = [leaf.exit_code for leaf in found if isinstance(leaf, errors.CommandError)]

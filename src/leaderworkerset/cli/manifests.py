@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from leaderworkerset.api import yamltext
+import msgspec
+
+from leaderworkerset.api import nesting, yamltext
 from leaderworkerset.api.field import render
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.cli.errors import CommandError
 
@@ -94,7 +96,21 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
                 number += 1
                 yield _checked(found.value, source, number, found.line)
     except YamlError as error:
+        value = _json_of(text, error)
+        if value is not None:
+            yield _checked(value, source, 1, 1)
+            return
         raise ManifestError(f"{source}, line {error.line}: not valid YAML: {error.problem}") from error
+
+
+def _json_of(text: str | bytes, error: YamlError) -> JSON:
+    """Return the value of JSON that is not YAML, for its escapes of halves of a surrogate pair; None of anything else."""
+    if "escape" not in error.problem and "control characters" not in error.problem:
+        return None
+    try:
+        return nesting.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
 
 
 def _checked(value: object, source: str, number: int, line: int) -> Document:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.cli import manifests, serverside
 from leaderworkerset.cli.discovery import Discovery, UnknownKind
 from leaderworkerset.cli.errors import CommandError
@@ -118,7 +118,7 @@ def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
 
 def defined_kind(obj: JSONObject) -> str | None:
     """Return the kind that an object defines, None where it is no (valid) definition."""
-    spec = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
+    spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
     named = spec.get("names") if isinstance(spec, dict) else None
     found = named.get("kind") if isinstance(named, dict) else None
     return found if isinstance(found, str) else None
