@@ -126,32 +126,18 @@ def report(error: Exception) -> int:
     from leaderworkerset.kube.errors import KubeError
 
     if isinstance(error, click.ClickException):
-        error.message = terminal.lines(error.message)
+        error.message = terminal.lines(error.message)  # type: ignore[misc]  # final, but shown as it came
         error.show()
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
-    found = leaves(error)
+    found = errors.leaves(error)
     if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in found):
         raise error
     if any(isinstance(leaf, OSError) for leaf in found) and (broken := close_output()) is not None:
         found = [] if isinstance(broken, BrokenPipeError) else [broken]  # as for `lws get | head -1`: no message
-    for text in dict.fromkeys(map(describe, found)):
+    for text in dict.fromkeys(map(errors.describe, found)):
         terminal.say(f"error: {text}", err=True)
     codes = [leaf.exit_code for leaf in found if isinstance(leaf, errors.CommandError)]
     return codes[0] if codes else errors.FAILED
-
-
-def leaves(error: Exception) -> list[Exception]:
-    """Return the errors of a group and of the groups in it."""
-    if isinstance(error, ExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in leaves(one)]
-    return [error]
-
-
-def describe(error: Exception) -> str:
-    """Return what to say of an error: of one of the system with the file it concerns."""
-    if not isinstance(error, OSError) or not error.strerror:
-        return str(error) or type(error).__name__
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
 def close_output() -> OSError | None:

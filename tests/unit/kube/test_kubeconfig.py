@@ -251,7 +251,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     ),
     "bomb": (
         "a0: &a0 [x,x]\n" + "\n".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
-        "{file}: not YAML: line 7: alias *a5: aliases repeat more than 3145728 characters and nodes",
+        "{file}: not YAML: line 8: alias *a6: aliases repeat more than 3145728 characters and nodes",
     ),
     "deep": ("[" * 50_000, "{file}: not YAML: line 1: nested more than 100 levels deep"),
     "exec plugin of an old version": (
