@@ -21,7 +21,7 @@ import yaml
 
 from leaderworkerset.cli import app
 
-SEEDS = int(os.environ.get("SEEDS", "120"))
+SEEDS = int(os.environ.get("SEEDS", "60"))
 ONLY = os.environ.get("SEED")
 SECONDS = 10.0
 """Processor time for one command; the first imports all that it needs."""

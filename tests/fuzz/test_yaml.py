@@ -20,7 +20,7 @@ from leaderworkerset.cli import manifests
 from leaderworkerset.cli.commands.apply import brings_kind, brings_namespace
 
 ROOT = Path(__file__).parents[2]
-SEEDS = int(os.environ.get("SEEDS", "400"))
+SEEDS = int(os.environ.get("SEEDS", "250"))
 ONLY = os.environ.get("SEED")
 SECONDS = 5.0
 """Processor time for one text of at most `LONGEST` characters."""
