@@ -128,6 +128,7 @@ def merges(count: int, levels: int) -> str:
         "base 60", "directives", "directives after separators", "indents",
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_bomb_is_refused_in_little_memory_and_time(text: str) -> None:
     started = time.process_time()
     tracemalloc.start()
@@ -140,6 +141,7 @@ def test_a_bomb_is_refused_in_little_memory_and_time(text: str) -> None:
     assert time.process_time() - started < 5
 
 
+@pytest.mark.slow
 def test_the_limits_are_met_exactly() -> None:
     deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert yamltext.load(deepest) is not None
