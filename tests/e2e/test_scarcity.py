@@ -51,3 +51,32 @@ def test_a_full_disk_is_told_and_what_runs_goes_on(shell: Shell, tmp_path: Path)
     told = shell.run(script).stderr
     assert "second: Internal error occurred" in told
     assert "database or disk is full: free space on the disk; what was stored before is intact" in told
+
+
+START = """
+directory=$1; shift
+mount -t tmpfs -o size=$1 tmpfs "$directory/state"; shift
+exec "$@" up small --detach
+"""
+
+
+@pytest.mark.parametrize("size", ["4k", "12k", "200k"])
+def test_a_disk_that_is_full_at_the_start_is_told_in_one_message(shell: Shell, tmp_path: Path, size: str) -> None:
+    (tmp_path / "state").mkdir()
+    script = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "bash",
+        "-euc",
+        START,
+        "bash",
+        str(tmp_path),
+        size,
+        *LWS,
+    ]
+    told = shell.run(script, code=1).stderr
+    assert "error: the cluster did not start (exit code " in told
+    assert "database or disk is full" in told or "No space left on device" in told
+    assert "Traceback" not in told

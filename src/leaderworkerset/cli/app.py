@@ -103,38 +103,70 @@ def hoist(words: list[str]) -> list[str]:
 
 def main(words: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    prepare_streams()
     sys.exit(run(sys.argv[1:] if words is None else words))
 
 
 def run(words: list[str]) -> int:
-    """Run the command line; every foreseen fault becomes one message and an exit code."""
+    """Run the command line; every foreseen error becomes one message and an exit code."""
     try:
         result = lws.main(hoist(words), prog_name=program(), standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
         return errors.INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return errors.FAILED
-    except Exception as error:  # noqa: BLE001 - the edge of the program: unforeseen faults are raised again
+    except Exception as error:  # noqa: BLE001 - the edge of the program: unforeseen errors are raised again
         return report(error)
     return result if isinstance(result, int) else 0
 
 
 def report(error: Exception) -> int:
-    """Print a foreseen fault as one message on standard error and return its exit code; raise any other."""
+    """Print a foreseen error as one message on standard error and return its exit code; raise any other."""
+    from leaderworkerset.cli.views import terminal
     from leaderworkerset.kube.errors import KubeError
 
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
     if isinstance(error, click.ClickException):
+        error.message = terminal.lines(error.message)  # type: ignore[misc]  # final, but shown as it came
         error.show()
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
-    if isinstance(error, errors.CommandError | KubeError):
-        click.echo(f"error: {error}", err=True)
-        return error.exit_code if isinstance(error, errors.CommandError) else errors.FAILED
-    raise error
+    found = errors.leaves(error)
+    if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in found):
+        raise error
+    if any(isinstance(leaf, OSError) for leaf in found) and (broken := close_output()) is not None:
+        found = [] if isinstance(broken, BrokenPipeError) else [broken]  # as for `lws get | head -1`: no message
+    for text in dict.fromkeys(map(errors.describe, found)):
+        terminal.say(f"error: {text}", err=True)
+    codes = [leaf.exit_code for leaf in found if isinstance(leaf, errors.CommandError)]
+    return codes[0] if codes else errors.FAILED
+
+
+def close_output() -> OSError | None:
+    """Drop what standard output does not take, and return why; None where it takes everything."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return (
+            OSError(error.errno, error.strerror, "standard output") if not isinstance(error, BrokenPipeError) else error
+        )
+    return None
+
+
+def prepare_streams() -> None:
+    """Open the standard streams that are closed, so that no file is opened in their place and written to by mistake.
+
+    What is printed to a closed standard output is an error, as it is for kubectl; messages to a closed standard error
+    are dropped. Characters that the encoding of the terminal lacks are printed as escapes.
+    """
+    for number, (name, mode, flags) in enumerate(
+        (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
+    ):
+        stream = getattr(sys, name)
+        if stream is None:
+            os.open(os.devnull, flags)  # becomes the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+        elif name != "stdin":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def program() -> str:

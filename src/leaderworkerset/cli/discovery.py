@@ -1,11 +1,16 @@
 """Which resource serves a kind: asked of the API server, once per group and version."""
 
+import re
+from typing import Final
+
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.kube.errors import NotFound, from_response
 from leaderworkerset.kube.transport import Request
+
+API_VERSION: Final = re.compile(r"([a-zA-Z0-9][-.a-zA-Z0-9]*/)?[a-zA-Z0-9]+")
 
 
 class UnknownKind(CommandError):
@@ -31,6 +36,10 @@ class Discovery:
         return found
 
     async def _fetch(self, api_version: str) -> dict[str, Resource]:
+        if not API_VERSION.fullmatch(api_version):
+            raise UnknownKind(
+                f"apiVersion: Invalid value: {api_version!r}: must be VERSION or GROUP/VERSION, as in apps/v1"
+            )
         import msgspec
 
         group, _, version = api_version.rpartition("/")
@@ -38,8 +47,11 @@ class Discovery:
             response = await self._client.send(Request("GET", f"/apis/{api_version}" if group else f"/api/{version}"))
         except NotFound:
             return {}
-        return {
-            entry["kind"]: Resource(group, version, entry["name"], entry["kind"], namespaced=entry["namespaced"])
-            for entry in msgspec.json.decode(response.body)["resources"]
-            if "/" not in entry["name"]
-        }
+        try:
+            return {
+                entry["kind"]: Resource(group, version, entry["name"], entry["kind"], namespaced=entry["namespaced"])
+                for entry in msgspec.json.decode(response.body)["resources"]
+                if "/" not in entry["name"]
+            }
+        except (msgspec.DecodeError, KeyError, TypeError) as error:  # something else than an API server answers
+            raise from_response(response.status, response.body) from error

@@ -22,3 +22,17 @@ class TimedOut(CommandError):
     """What was awaited did not come in time; the text says what was missing."""
 
     exit_code = TIMED_OUT
+
+
+def leaves(error: Exception) -> list[Exception]:
+    """Return the errors of a group and of the groups in it."""
+    if isinstance(error, ExceptionGroup):
+        return [leaf for one in error.exceptions for leaf in leaves(one)]
+    return [error]
+
+
+def describe(error: Exception) -> str:
+    """Return what to say of an error: of one of the system with the file it concerns."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

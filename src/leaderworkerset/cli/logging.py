@@ -1,4 +1,7 @@
-"""Logs of the parts that run inside `lws`: words and keys on standard error, from a chosen level up."""
+"""Logs of the parts that run inside `lws`: words and keys on standard error, from a chosen level up.
+
+Tracebacks are logged without the values of local variables: among them are bearer tokens and the data of Secrets.
+"""
 
 import logging
 import sys
@@ -10,25 +13,32 @@ import structlog
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 
-def configure(level: str) -> None:
-    """Send logs to standard error: aligned and colored for a person, JSON where a program reads."""
-    terminal = sys.stderr.isatty()
+TRACEBACKS: Final = structlog.tracebacks.ExceptionDictTransformer(show_locals=False, use_rich=False)
+
+
+def configure(level: str, stream: TextIO | None = None) -> None:
+    """Send logs to standard error, or to `stream`: aligned and colored for a person, JSON where a program reads."""
+    stream = stream or sys.stderr
+    terminal = stream.isatty()
+    plain = structlog.dev.plain_traceback
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([] if terminal else [structlog.processors.dict_tracebacks]),
-            structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer(default=str),
+            *([] if terminal else [structlog.processors.ExceptionRenderer(TRACEBACKS)]),
+            structlog.dev.ConsoleRenderer(exception_formatter=plain)
+            if terminal
+            else structlog.processors.JSONRenderer(default=str),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lossy(sys.stderr))),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lossy(stream))),
         cache_logger_on_first_use=True,
     )
 
 
 class Lossy:
-    """A stream that drops what it cannot write, as on a full disk: logs must not stop the work that they tell of."""
+    """A stream that drops what it cannot write, as on a full disk: a log must not stop the work that it records."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,19 +1,20 @@
 """Manifests: files, directories and standard input become documents that remember where they came from.
 
-YAML is read as kubectl reads it: dates stay strings, `1e3` is a number, `12:30` is a string, a key given twice is an
-error. Every fault names the file, the document and the line.
+YAML is read as kubectl reads it (`api/yamltext.py`), and a key given twice is an error. Every error names the file, the
+document and the line.
 """
 
-import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
+import msgspec
 
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api import nesting, yamltext
+from leaderworkerset.api.field import render
+from leaderworkerset.api.meta import JSON, JSONObject
+from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.cli.errors import CommandError
 
 SUFFIXES = {".yaml", ".yml", ".json"}
@@ -34,7 +35,7 @@ class Document:
 
     @property
     def place(self) -> str:
-        """Tell where the document stands, for messages."""
+        """Return where the document stands, for messages."""
         return f"{self.source}, document {self.number} (line {self.line})"
 
     @property
@@ -42,46 +43,6 @@ class Document:
         """Return `kind/name` as messages have it."""
         metadata = self.object["metadata"]
         return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
-
-
-class Loader(yaml.CSafeLoader):
-    """The YAML of Kubernetes: the scalars of YAML 1.1 without dates and base-60 numbers, and no key twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - the base class has it so
-        """Refuse a key that stands twice, before the later one silently wins."""
-        seen: dict[str, int] = {}
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                continue
-            line = key.start_mark.line + 1
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key.value!r} is given twice, first in line {seen[key.value]}", key.start_mark
-                )
-            seen[key.value] = line
-        return super().construct_mapping(node, deep=deep)
-
-
-def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """Take over the implicit types of YAML 1.1, but dates, base-60 numbers and floats without exponent sign."""
-    replaced = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:float", "tag:yaml.org,2002:int"}
-    return {
-        first: [(tag, pattern) for tag, pattern in pairs if tag not in replaced]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-Loader.yaml_implicit_resolvers = _resolvers()
-Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"^[-+]?(0b[01]+|0x[0-9a-fA-F]+|0o?[0-7]+|0|[1-9][0-9]*)$"),
-    list("-+0123456789"),
-)
-Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"),
-    list("-+0123456789."),
-)
 
 
 def load(paths: Iterable[str]) -> list[Document]:
@@ -92,7 +53,7 @@ def load(paths: Iterable[str]) -> list[Document]:
     return documents
 
 
-def parse(text: str, source: str) -> list[Document]:
+def parse(text: str | bytes, source: str) -> list[Document]:
     """Read the documents of one text.
 
     >>> [document.title for document in parse("{apiVersion: v1, kind: Pod, metadata: {name: a}}", "a.yaml")]
@@ -103,47 +64,53 @@ def parse(text: str, source: str) -> list[Document]:
 
 def _read(path: str) -> Iterator[Document]:
     if path == "-":
-        yield from parse(sys.stdin.read(), "standard input")
+        yield from parse(sys.stdin.buffer.read(), "standard input")
         return
     for file in _files(Path(path)):
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_bytes()
         except OSError as error:
             raise ManifestError(f"{file}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ManifestError(f"{file}: not UTF-8 text at byte {error.start}") from error
         yield from parse(text, str(file))
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise ManifestError(f"{path}: no such file or directory")
-    if not path.is_dir():
-        return [path]
-    files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    try:
+        if not path.exists():
+            raise ManifestError(f"{path}: no such file or directory")
+        if not path.is_dir():
+            return [path]
+        files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    except OSError as error:  # a directory that may not be read, a name that is too long
+        raise ManifestError(f"{path}: {error.strerror}") from error
     if not files:
         raise ManifestError(f"{path}: no .yaml, .yml or .json file in this directory")
     return files
 
 
-def _documents(text: str, source: str) -> Iterator[Document]:
+def _documents(text: str | bytes, source: str) -> Iterator[Document]:
     number = 0
-    loader = Loader(text)
     try:
-        while loader.check_node():
-            node = loader.get_node()
-            value = loader.construct_document(node) if node else None
-            if node is None or value is None:
-                continue
-            number += 1
-            yield _checked(value, source, number, node.start_mark.line + 1)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ManifestError(f"{source}, line {line}: not valid YAML: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise ManifestError(f"{source}: not valid YAML: {error}") from error
-    finally:
-        loader.dispose()
+        for found in yamltext.documents(text, unique_keys=True):
+            if found.value is not None:
+                number += 1
+                yield _checked(found.value, source, number, found.line)
+    except YamlError as error:
+        value = _json_of(text, error)
+        if value is not None:
+            yield _checked(value, source, 1, 1)
+            return
+        raise ManifestError(f"{source}, line {error.line}: not valid YAML: {error.problem}") from error
+
+
+def _json_of(text: str | bytes, error: YamlError) -> JSON:
+    """Return the value of JSON that is not YAML, for its escapes of halves of a surrogate pair; None of anything else."""
+    if "escape" not in error.problem and "control characters" not in error.problem:
+        return None
+    try:
+        return nesting.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
 
 
 def _checked(value: object, source: str, number: int, line: int) -> Document:
@@ -160,20 +127,31 @@ def _expand(document: Document) -> Iterator[Document]:
     """Replace a `List` by its items."""
     obj = document.object
     if obj["kind"] == "List" and "items" in obj:
+        if not isinstance(obj["items"], list | None):
+            raise ManifestError(
+                f"{document.place}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
+            )
         for item in obj["items"] or []:
             yield from _expand(_checked(item, document.source, document.number, document.line))
         return
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
         raise ManifestError(f"{document.place}: metadata.name: Required value: {obj['kind']} needs a name")
-    if not isinstance(metadata.get("name", ""), str):
-        raise ManifestError(
-            f"{document.place}: metadata.name: Invalid value: {metadata['name']!r}: must be a string; put it in quotes"
-        )
+    for field in ("name", "generateName", "namespace"):
+        if not isinstance(metadata.get(field), str | None):
+            raise ManifestError(
+                f"{document.place}: metadata.{field}: Invalid value: {render(metadata[field])}: must be a string; "
+                "put it in quotes"
+            )
     yield document
 
 
 def _kind_of(value: object) -> str:
-    return {list: "a list", str: "a string", int: "a number", float: "a number", bool: "true or false"}.get(
-        type(value), type(value).__name__
-    )
+    return {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        int: "a number",
+        float: "a number",
+        bool: "true or false",
+    }.get(type(value), type(value).__name__)

@@ -61,7 +61,7 @@ class ClusterSettings:
     stub: bool = False
     hold_completed: bool = False
     max_pods: int = MAX_PODS
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def database(self) -> str:

@@ -26,6 +26,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     port: int = 0
 
+    def __repr__(self) -> str:
+        return f"Identity(port={self.port})"
+
 
 def load_or_create(path: Path, now: datetime) -> Identity:
     """Return the identity that is kept at `path`, or a new one, kept there from now on."""

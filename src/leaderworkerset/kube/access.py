@@ -22,6 +22,6 @@ class Access:
     server: str
     credentials: CredentialSource
     tls: TLS = field(default_factory=TLS)
-    proxy: str = ""
+    proxy: str = field(default="", repr=False)
     namespace: str = "default"
     context: str = ""

@@ -5,13 +5,14 @@ transport; after a 401 it calls `renew` and tries once more if that found others
 """
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -31,6 +32,9 @@ EXEC_TIMEOUT: Final = 300.0
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
+LARGEST_FILE: Final = 16 * 2**20
+"""Bytes of a kubeconfig, or of a file that it names."""
+
 InteractiveMode: TypeAlias = Literal["Never", "IfAvailable", "Always"]
 
 
@@ -43,6 +47,28 @@ class Credentials:
     key: bytes = field(default=b"", repr=False)
 
 
+def read_file(path: Path) -> bytes:
+    """Return the content of a small file; raise `OSError` for one that cannot be read, or is larger."""
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "there is a null character in the name", str(path))
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"larger than {LARGEST_FILE >> 20} MiB", str(path))
+    return content
+
+
+def checked_token(token: str, entry: str) -> str:
+    """Return a bearer token; raise `ConfigError` for one that no HTTP header can carry."""
+    unfit = next((place for place, character in enumerate(token) if not "!" <= character <= "~"), None)
+    if unfit is None:
+        return token
+    raise ConfigError(
+        f"{entry}: Invalid value: character {unfit + 1} of the token is a space, a control character or not ASCII: "
+        "copy the token again"
+    )
+
+
 class CredentialSource(Protocol):
     """Gives credentials, current ones each time."""
 
@@ -51,7 +77,7 @@ class CredentialSource(Protocol):
         ...
 
     async def renew(self, refused: Credentials) -> bool:
-        """Look for others than those the server refused; tell whether `get` returns different ones now."""
+        """Look for others than those the server refused; return whether `get` returns different ones now."""
         ...
 
 
@@ -68,7 +94,7 @@ class Material:
         if self.file is None:
             return self.value
         try:
-            return self.file.read_bytes()
+            return read_file(self.file)
         except OSError as error:
             raise ConfigError(f"{self.entry}: cannot read {self.file}: {error.strerror}") from error
 
@@ -101,17 +127,25 @@ class StoredCredentials:
         token = self._token.read().decode(errors="replace").strip()
         if self._token.file is not None and not token:
             raise ConfigError(f"{self._token.entry}: {self._token.file} is empty: it must hold a bearer token")
-        return Credentials(token, self._certificate.read(), self._key.read())
+        return Credentials(checked_token(token, self._token.entry), self._certificate.read(), self._key.read())
 
 
-class EnvironmentVariable(msgspec.Struct, frozen=True):
+class Concealed(msgspec.Struct, frozen=True):
+    """A struct whose values are secrets: it shows only which fields are set."""
+
+    def __repr__(self) -> str:
+        given = [name for name in self.__struct_fields__ if getattr(self, name)]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+class EnvironmentVariable(Concealed, frozen=True):
     """One entry of `exec.env`."""
 
     name: str
     value: str
 
 
-class ExecConfig(msgspec.Struct, frozen=True, rename="camel"):
+class ExecConfig(Concealed, frozen=True, rename="camel"):
     """`users[].user.exec` of a kubeconfig."""
 
     command: str
@@ -123,16 +157,16 @@ class ExecConfig(msgspec.Struct, frozen=True, rename="camel"):
     interactive_mode: InteractiveMode = "IfAvailable"
 
 
-class _ExecStatus(msgspec.Struct, rename="camel"):
+class _ExecStatus(Concealed, frozen=True, rename="camel"):
     """`status` of what a plugin prints."""
 
     token: str | None = None
     client_certificate_data: str | None = None
     client_key_data: str | None = None
-    expiration_timestamp: datetime | None = None
+    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
-class _ExecCredential(msgspec.Struct, rename="camel"):
+class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
     """What a plugin prints."""
 
     api_version: str
@@ -190,6 +224,8 @@ class ExecCredentials:
         except OSError as error:
             hint = f"; {self._config.install_hint.strip()}" if self._config.install_hint else ""
             raise ConfigError(f"{self._entry}.command: cannot run {program}: {error.strerror}{hint}") from error
+        except ValueError as error:  # a null character, or = in the name of a variable
+            raise ConfigError(f"{self._entry}: cannot run {program!r}: {error}") from error
         return self._parse(await self._output(process))
 
     async def _output(self, process: asyncio.subprocess.Process) -> bytes:
@@ -223,7 +259,8 @@ class ExecCredentials:
             raise ConfigError(f"{self._entry}: {self._config.command} printed neither a token nor a client certificate")
         self._expires = status.expiration_timestamp
         certificate, key = status.client_certificate_data or "", status.client_key_data or ""
-        return Credentials(status.token or "", certificate.encode(), key.encode())
+        token = checked_token((status.token or "").strip(), f"{self._entry}: {self._config.command}")
+        return Credentials(token, certificate.encode(), key.encode())
 
     def _is_interactive(self) -> bool:
         mode = self._config.interactive_mode

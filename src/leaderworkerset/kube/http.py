@@ -22,7 +22,7 @@ from weakref import WeakSet
 import aiohttp
 from yarl import URL
 
-from leaderworkerset.kube import proxy, timeouts, tls
+from leaderworkerset.kube import proxy, timeouts, tls, urls
 from leaderworkerset.kube.access import Access
 from leaderworkerset.kube.channels import Channels
 from leaderworkerset.kube.credentials import Credentials
@@ -221,7 +221,7 @@ class HTTPTransport:
             yield
         except TimeoutError as error:
             raise ConnectionFault(f"{self._access.server} did not answer in time") from error
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ConnectionFault(f"cannot reach {self._access.server}: {explain(error)}") from error
 
 
@@ -234,10 +234,13 @@ def explain(error: Exception) -> str:
             return f"unknown host {error.host!r}"
         case aiohttp.ClientConnectorError(os_error=os_error):
             return os.strerror(os_error.errno) if os_error.errno else str(os_error)
+        case aiohttp.ClientResponseError():  # its text has the URL: of a proxy, with the password
+            who = "its proxy" if isinstance(error, aiohttp.ClientHttpProxyError) else "it"
+            return f"{who} answered {error.status} {error.message}"
         case aiohttp.ServerDisconnectedError():
             return "it closed the connection without an answer"
         case _:
-            return str(error) or type(error).__name__
+            return urls.redacted(str(error)) or type(error).__name__
 
 
 def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:

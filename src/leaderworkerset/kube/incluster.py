@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from leaderworkerset.kube import urls
 from leaderworkerset.kube.access import TLS, Access
 from leaderworkerset.kube.credentials import Material, StoredCredentials
 from leaderworkerset.kube.errors import ConfigError
@@ -14,7 +15,7 @@ PORT: Final = "KUBERNETES_SERVICE_PORT"
 
 
 def is_available(environment: Mapping[str, str]) -> bool:
-    """Tell whether we run in a pod."""
+    """Return whether we run in a pod."""
     return bool(environment.get(HOST))
 
 
@@ -27,8 +28,10 @@ def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
             f"{token}: no such file, though {HOST} is set: set automountServiceAccountToken, or give --kubeconfig"
         )
     nothing = Material(str(directory))
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    urls.check_server(server, f"{HOST}, {PORT}")
     return Access(
-        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        server=server,
         credentials=StoredCredentials(token=Material("in-cluster", file=token), certificate=nothing, key=nothing),
         tls=TLS(Material("in-cluster", file=authority).read(), entry=str(authority)),
         namespace=_namespace(directory / "namespace"),
@@ -37,4 +40,6 @@ def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
 
 
 def _namespace(path: Path) -> str:
-    return path.read_text().strip() if path.exists() else "default"
+    if not path.exists():
+        return "default"
+    return Material(str(path), file=path).read().decode(errors="replace").strip()

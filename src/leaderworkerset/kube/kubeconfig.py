@@ -7,24 +7,26 @@ service account of a pod is used (`incluster.py`).
 """
 
 import base64
-import binascii
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 import msgspec
-import yaml
 
+from leaderworkerset.api import yamltext
 from leaderworkerset.api.meta import JSON, JSONObject
-from leaderworkerset.kube import incluster
+from leaderworkerset.api.yamltext import YamlError
+from leaderworkerset.kube import incluster, urls
 from leaderworkerset.kube.access import TLS, Access
 from leaderworkerset.kube.credentials import (
+    Concealed,
     CredentialSource,
     ExecConfig,
     ExecCredentials,
     Material,
     StoredCredentials,
+    read_file,
 )
 from leaderworkerset.kube.errors import ConfigError
 
@@ -49,7 +51,7 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     proxy_url: str = ""
 
 
-class User(msgspec.Struct, frozen=True, rename="kebab"):
+class User(Concealed, frozen=True, rename="kebab"):
     """`users[].user`."""
 
     token: str = ""
@@ -63,6 +65,11 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     password: str = ""
     auth_provider: JSON = None
     impersonated: str = msgspec.field(default="", name="as")
+
+    @property
+    def has_token(self) -> bool:
+        """Return whether requests of this user carry a bearer token."""
+        return bool(self.token or self.token_file or self.exec)
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -140,14 +147,27 @@ def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str =
 def find(environment: Mapping[str, str], kubeconfig: str = "") -> tuple[Path, ...]:
     """Return the files to read."""
     if kubeconfig:
-        path = Path(kubeconfig).expanduser()
-        if not path.exists():
+        path = _expanded(kubeconfig)
+        if not _exists(path):
             raise ConfigError(f"{path}: no such file: give the path of a kubeconfig")
         return (path,)
     listed = [part for part in environment.get("KUBECONFIG", "").split(":") if part]
-    home = Path(environment.get("HOME", "~")).expanduser()
-    candidates = [Path(part).expanduser() for part in listed] or [home / ".kube" / "config"]
-    return tuple(path for path in dict.fromkeys(candidates) if path.exists())
+    candidates = [_expanded(part) for part in listed] or [_expanded(environment.get("HOME", "~")) / ".kube" / "config"]
+    return tuple(path for path in dict.fromkeys(candidates) if _exists(path))
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # ~user, and there is no such user
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a directory that may not be entered, a name that is too long
+        raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
 
 
 def read(files: Sequence[Path]) -> KubeConfig:
@@ -175,13 +195,15 @@ def read(files: Sequence[Path]) -> KubeConfig:
 def parse(path: Path) -> _File:
     """Read one file, strictly: a value of the wrong type is an error, an unknown field is not."""
     try:
-        document = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
+        document = yamltext.load(read_file(path))
     except OSError as error:
         raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    except YamlError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from error
+    if document is None:
+        return _File()
     try:
-        return msgspec.convert(_without_nulls(document) or {}, type=_File)
+        return msgspec.convert(_without_nulls(document), type=_File)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: not a kubeconfig: {error}") from error
 
@@ -194,10 +216,7 @@ def resolve(config: KubeConfig, context: str = "") -> Access:
     chosen = _lookup(config.contexts, name, "context", _places(config))
     cluster = _lookup(config.clusters, chosen.value.cluster, "cluster", chosen.field("cluster"))
     user = _lookup(config.users, chosen.value.user, "user", chosen.field("user")) if chosen.value.user else None
-    if not cluster.value.server.startswith(("https://", "http://")):
-        raise ConfigError(
-            f"{cluster.field('server')}: Invalid value: {cluster.value.server!r}: must be a URL like https://host:6443"
-        )
+    _check_server(cluster, user)
     tls = _tls(cluster)
     return Access(
         server=cluster.value.server.rstrip("/"),
@@ -234,8 +253,24 @@ def _places(config: KubeConfig) -> str:
     return ", ".join(map(str, config.files)) or "no kubeconfig"
 
 
+def _check_server(cluster: Entry[Cluster], user: Entry[User] | None) -> None:
+    """Raise for a URL that cannot be used, and for one that would show a token to everybody on the way."""
+    value, entry = cluster.value, cluster.field("server")
+    parts = urls.check_server(value.server, entry)
+    stays_here = urls.is_loopback(parts.hostname or "") and not value.proxy_url
+    if parts.scheme == "http" and not stays_here and user is not None and user.value.has_token:
+        raise ConfigError(
+            f"{entry}: Invalid value: {value.server!r}: would send the token of {user.path} unencrypted: use https://"
+        )
+
+
 def _tls(cluster: Entry[Cluster]) -> TLS:
     value = cluster.value
+    if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
+        raise ConfigError(
+            f"{cluster.field('insecure-skip-tls-verify')}: Invalid value: true: specifying a root certificates file "
+            "with the insecure flag is not allowed: leave out one of the two"
+        )
     authority = _material(
         cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data
     )
@@ -291,7 +326,7 @@ def _material(entry: Entry[T], field: str, path: str, data: str) -> Material:
         return Material(entry.field(field), file=entry.resolve(path) if path else None)
     try:
         return Material(entry.field(f"{field}-data"), base64.b64decode("".join(data.split()), validate=True))
-    except binascii.Error as error:
+    except ValueError as error:
         raise ConfigError(f"{entry.field(f'{field}-data')}: not base64: {error}") from error
 
 

@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from leaderworkerset.kube import urls
 from leaderworkerset.kube.errors import ConfigError
 
 SCHEMES = ("http", "https")
@@ -18,8 +19,10 @@ def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
     ''
     """
     proxy = configured or _from_environment(server, environment)
-    if proxy and urlsplit(proxy).scheme not in SCHEMES:
-        raise ConfigError(f"proxy {proxy!r} of {server}: only http:// and https:// proxies are supported")
+    if proxy:
+        advice = "only http:// and https:// proxies are supported, as in http://proxy:3128"
+        if urls.split(proxy, f"proxy of {server}", advice).scheme not in SCHEMES:
+            raise ConfigError(f"proxy of {server}: Invalid value: {urls.redacted(proxy)!r}: {advice}")
     return proxy
 
 
@@ -29,31 +32,19 @@ def _from_environment(server: str, environment: Mapping[str, str]) -> str:
     names = (f"{parts.scheme}_proxy", f"{parts.scheme}_proxy".upper())
     proxy = next((environment[name] for name in names if environment.get(name)), "")
     excluded = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    if not proxy or _is_loopback(host) or _is_excluded(host, excluded):
+    if not proxy or urls.is_loopback(host) or _is_excluded(host, excluded):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _is_loopback(host: str) -> bool:
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
-
-
 def _is_excluded(host: str, excluded: str) -> bool:
-    """Tell whether NO_PROXY names the host: by name, domain, address or network (10.0.0.0/8)."""
+    """Return whether NO_PROXY names the host: by name, domain, address or network (10.0.0.0/8)."""
     parts = [part.strip().lower().removeprefix("*").removeprefix(".") for part in excluded.split(",") if part.strip()]
-    address = _address(host)
+    address = urls.address(host)
     return any(
         part in {"", host} or host.endswith(f".{part}") or (address is not None and _contains(part, address))
         for part in parts
     )
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None
 
 
 def _contains(network: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

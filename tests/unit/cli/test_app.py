@@ -1,5 +1,6 @@
 """The command line: exit codes, messages, options anywhere, and a quick start."""
 
+import errno
 import subprocess
 import sys
 from importlib import import_module
@@ -55,6 +56,40 @@ def test_a_fault_in_a_group_of_tasks_is_one_message(capsys: pytest.CaptureFixtur
     fault = ExceptionGroup("tasks", [ExceptionGroup("inner", [ConnectionFault("no answer from 127.0.0.1:1")])])
     assert app.report(fault) == errors.FAILED
     assert capsys.readouterr().err == "error: no answer from 127.0.0.1:1\n"
+
+
+def test_errors_of_several_tasks_are_one_message_each(capsys: pytest.CaptureFixture[str]) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "/state/lock")
+    several = ExceptionGroup("tasks", [errors.TimedOut("too late"), ConnectionFault("no answer"), full, full])
+    assert app.report(several) == errors.TIMED_OUT
+    told = "error: too late\nerror: no answer\nerror: /state/lock: No space left on device\n"
+    assert capsys.readouterr().err == told
+
+
+LWS = f"{sys.executable} -m leaderworkerset.cli"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (f"{LWS} version >&-", 1, "error: standard output: Bad file descriptor\n"),
+        (f"{LWS} version > /dev/full", 1, "No space left on device\n"),
+        (f"{LWS} completion bash | true; exit ${{PIPESTATUS[0]}}", 1, ""),
+        (f"{LWS} version 2>&-", 0, ""),
+        (f"{LWS} scale web 2>&-", 2, ""),
+        (f"{LWS} apply -f - <&-", 1, "error: no objects in -: a manifest needs apiVersion, kind and metadata.name\n"),
+        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input, line 1: not valid YAML: not UTF-8 text at byte 3\n"),
+        (f"PYTHONIOENCODING=ascii {LWS} down ü", 2, "error: cluster name: Invalid value: "),
+    ],
+    ids=["closed", "full", "pipe", "no errors", "nowhere to say it", "no input", "not text", "ascii"],
+)  # fmt: skip
+@pytest.mark.slow
+def test_streams_that_do_not_work_end_a_command_in_one_message(command: str, code: int, told: str) -> None:
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == code
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") <= 1
 
 
 def test_unforeseen_faults_are_not_hidden() -> None:

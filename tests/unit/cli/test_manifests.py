@@ -1,5 +1,6 @@
 """Manifests are read as kubectl reads them, and faults name file, document and line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_scalars_have_the_types_that_kubectl_gives_them(scalar: str, value: obje
         ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml, document 1 (line 1): apiVersion: Required value"),
         (f"{POD}---\napiVersion: v1\nkind: Pod\n", "bad.yaml, document 2 (line 6): metadata.name: Required value"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n", "must be a string; put it in quotes"),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {generateName: 12}\n",
+            "metadata.generateName: Invalid value: 12: must be",
+        ),
+        (f"{POD}  namespace: [a]\n", 'metadata.namespace: Invalid value: ["a"]: must be a string'),
+        ("apiVersion: v1\nkind: List\nitems: 5\n", "items: Invalid value: must be a list of objects, found a number"),
+        ("apiVersion: v1\nkind: List\nitems: [[a]]\n", "expected an object with apiVersion and kind, found a list"),
+        (f"{POD}~: 1\n", "bad.yaml, line 5: not valid YAML: null cannot be a key"),
+        (f"{POD}? [a]\n: 1\n", "bad.yaml, line 5: not valid YAML: a list cannot be a key"),
+        (f"{POD}spec: &a [*a]\n", "bad.yaml, line 5: not valid YAML: alias *a stands in the value that it repeats"),
+        (f"{POD}spec: .nan\n", "bad.yaml, line 5: not valid YAML: .nan is a number that JSON cannot hold"),
+        ("[" * 50_000, "bad.yaml, line 1: not valid YAML: nested more than 100 levels deep"),
     ],
 )
 def test_faults_name_file_document_and_line(text: str, message: str) -> None:
@@ -84,3 +97,22 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"a: \xff")
     with pytest.raises(manifests.ManifestError, match="not UTF-8 text at byte 3"):
         manifests.load([str(path)])
+
+
+def test_keys_that_are_booleans_or_numbers_become_strings() -> None:
+    (document,) = manifests.parse(f"{POD}data: {{on: 1, 2: b}}\n", "keys.yaml")
+    assert document.object["data"] == {"true": 1, "2": "b"}
+
+
+def test_json_with_escaped_pairs_of_surrogates_is_read() -> None:
+    obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "note": "\U0001f600\x7f"}
+    (document,) = manifests.parse(json.dumps(obj), "emoji.json")
+    assert document.object == obj
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [("a" * 300, "File name too long"), ("/proc/self/mem", "Input/output error")]
+)
+def test_a_path_that_cannot_be_read_is_named(path: str, message: str) -> None:
+    with pytest.raises(manifests.ManifestError, match=message):
+        manifests.load([path])

@@ -409,6 +409,23 @@ def test_a_proxy_is_asked_for_the_server() -> None:
     assert seen == ["GET http://api.example/version HTTP/1.1"]
 
 
+def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
+    async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async def scenario() -> None:
+        async with listening(refusing) as access:
+            through = access.server.replace("http://", "http://me:s3cret@")
+            with pytest.raises(ConnectionFault) as caught:
+                await ask(Access("https://api.example:6443", token("t"), proxy=through))
+        said = "cannot reach https://api.example:6443: its proxy answered 407 Proxy Authentication Required"
+        assert str(caught.value) == said
+
+    asyncio.run(scenario())
+
+
 def test_channels_carry_pieces_of_several_streams() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(protocols=(channels.EXEC_PROTOCOL,))

@@ -142,7 +142,7 @@ def test_insecure_skips_verification(tmp_path: Path) -> None:
 
 
 FAULTS: dict[str, tuple[Any, str]] = {
-    "not YAML": ("a: [", "{file}: not YAML: while parsing a flow node"),
+    "not YAML": ("a: [", "{file}: not YAML: line 2: did not find expected node content"),
     "not a mapping": ("- a", "{file}: not a kubeconfig: Expected `object`, got `array`"),
     "wrong type": (
         document(cluster={"server": 6443}),
@@ -212,6 +212,48 @@ FAULTS: dict[str, tuple[Any, str]] = {
         document(user={"token": "t", "as": "root"}),
         "{file}: users[dev].user.as: impersonation is not supported: use credentials of your own",
     ),
+    "certificate authority and no verification": (
+        document(cluster={"insecure-skip-tls-verify": True, "certificate-authority-data": b64("CA")}),
+        (
+            "{file}: clusters[dev].cluster.insecure-skip-tls-verify: Invalid value: true: specifying a root certificates "
+            "file with the insecure flag is not allowed: leave out one of the two"
+        ),
+    ),
+    "token over HTTP": (
+        document(cluster={"server": "http://dev:6443"}),
+        (
+            "{file}: clusters[dev].cluster.server: Invalid value: 'http://dev:6443': would send the token of "
+            "users[dev].user unencrypted: use https://"
+        ),
+    ),
+    "plugin over HTTP": (
+        document(cluster={"server": "http://dev:6443"}, user={"exec": {"command": "login"}}),
+        "{file}: clusters[dev].cluster.server: Invalid value: 'http://dev:6443': would send the token of ",
+    ),
+    "token over HTTP through a proxy": (
+        document(cluster={"server": "http://127.0.0.1:6443", "proxy-url": "http://proxy:3128"}),
+        "{file}: clusters[dev].cluster.server: Invalid value: 'http://127.0.0.1:6443': would send the token of ",
+    ),
+    "token with a line break": (
+        document(user={"token": "s3cret\nX-Admin: yes"}),
+        (
+            "{file}: users[dev].user.token: Invalid value: character 7 of the token is a space, a control character or "
+            "not ASCII: copy the token again"
+        ),
+    ),
+    "token that is not ASCII": (
+        document(user={"token": "geheimnisvöll"}),
+        "{file}: users[dev].user.token: Invalid value: character 11 of the token is a space",
+    ),
+    "name with a null character": (
+        document(user={"tokenFile": "a\0b"}),
+        "{file}: users[dev].user.tokenFile: cannot read {dir}/a\0b: there is a null character in the name",
+    ),
+    "bomb": (
+        "a0: &a0 [x,x]\n" + "\n".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
+        "{file}: not YAML: line 8: alias *a6: aliases repeat more than 3145728 characters and nodes",
+    ),
+    "deep": ("[" * 50_000, "{file}: not YAML: line 1: nested more than 100 levels deep"),
     "exec plugin of an old version": (
         document(user={"exec": {"apiVersion": "client.authentication.k8s.io/v1alpha1", "command": "login"}}),
         (
@@ -241,6 +283,64 @@ def test_a_secret_never_shows_in_a_message_or_a_representation(tmp_path: Path) -
 
     assert "s3cret" not in str(caught.value)
     assert "s3cret" not in repr(Credentials("s3cret", b"", b"s3cret"))
+
+
+def test_what_is_read_of_a_user_never_shows_in_a_representation(tmp_path: Path) -> None:
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "login",
+        "args": ["--password=s3cret"],
+        "env": [{"name": "PASSWORD", "value": "s3cret"}],
+    }
+    user = {"token": "s3cret", "password": "s3cret", "client-key-data": b64("s3cret"), "exec": plugin}
+    cluster = {"proxy-url": "http://me:s3cret@proxy:3128"}
+    path = write(tmp_path / "config", document(user=user, cluster=cluster))
+
+    shown = repr(kubeconfig.parse(path).users) + repr(load(write(tmp_path / "other", document(cluster=cluster))))
+
+    assert "s3cret" not in shown
+    assert b64("s3cret") not in shown
+
+
+@pytest.mark.parametrize("server", ["http://127.0.0.1:6443", "http://localhost:6443", "http://[::1]:6443"])
+def test_a_token_may_be_sent_unencrypted_within_this_machine(tmp_path: Path, server: str) -> None:
+    path = write(tmp_path / "config", document(cluster={"server": server}))
+
+    assert credentials(load(path)) == Credentials("dev")
+
+
+def test_http_without_a_token_is_allowed(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", document(cluster={"server": "http://dev:6443"}, user={}))
+
+    assert load(path).server == "http://dev:6443"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("~nobody-at-all/config", "~nobody-at-all/config: "),
+        ("a" * 300, f"{'a' * 300}: cannot read it: File name too long"),
+    ],
+    ids=["unknown user", "long name"],
+)
+def test_a_path_that_cannot_be_followed_is_named(name: str, message: str) -> None:
+    for environment, given in (({}, name), ({"KUBECONFIG": name}, "")):
+        with pytest.raises(ConfigError) as caught:
+            kubeconfig.find(environment, given)
+        assert str(caught.value).startswith(message)
+
+
+def test_a_file_without_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match="/dev/zero: cannot read it: larger than 16 MiB"):
+        kubeconfig.parse(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("port", ["x", "99999", "443/../x?y", "4 4"])
+def test_an_odd_address_of_the_cluster_of_a_pod_is_named(tmp_path: Path, port: str) -> None:
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "ca.crt").write_text("CA")
+    with pytest.raises(ConfigError, match="KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT: Invalid value"):
+        incluster.access({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": port}, tmp_path)
 
 
 def test_a_given_file_that_is_missing_is_an_error(tmp_path: Path) -> None:

@@ -42,3 +42,12 @@ def test_without_any_there_is_none() -> None:
 def test_a_socks_proxy_is_refused() -> None:
     with pytest.raises(ConfigError, match="only http:// and https:// proxies are supported"):
         proxy.choose("https://api.example:6443", "socks5://proxy:1080", {})
+
+
+@pytest.mark.parametrize(
+    "url", ["socks5://me:s3cret@proxy:1080", "http://me:s3cret@[::1", "me:s3cret@proxy:1", "http://:x"]
+)
+def test_a_proxy_that_cannot_be_used_is_told_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"proxy of https://api\.example:6443: Invalid value: ") as caught:
+        proxy.choose("https://api.example:6443", url, {})
+    assert "s3cret" not in str(caught.value)

@@ -1,8 +1,11 @@
 """Where embedded clusters live on this machine, and which of them run.
 
 Each cluster has a directory of its own below `$LWS_STATE_HOME`, `$XDG_STATE_HOME/lws` or `~/.local/state/lws`. Whoever
-runs the cluster holds a lock on the file `lock` in it; the kernel lets go of it with the process, however that ends, so
+runs the cluster holds a lock on the file `lock` in it; the kernel releases it with the process, however that ends, so
 no stale file can claim that a cluster runs.
+
+Only what was made here is removed: a directory with the file `lock`, on the user's request; one with the file
+`ephemeral`, which `lws run` writes into the directories that it makes, by the next `lws run`.
 """
 
 import contextlib
@@ -13,6 +16,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +25,9 @@ from leaderworkerset.cli.errors import CommandError, UsageFault
 DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"
 """Clusters of `lws run`: made for one run, removed after it."""
+
+LONGEST_PID: Final = 20
+LARGEST_PID: Final = 2**31
 
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
@@ -31,6 +38,7 @@ class Place:
 
     name: str
     directory: Path
+    is_ephemeral: bool = False
 
     @property
     def kubeconfig(self) -> Path:
@@ -48,6 +56,16 @@ class Place:
         return self.directory / "cluster.log"
 
     @property
+    def older_log(self) -> Path:
+        """Return the log before the current one."""
+        return self.directory / "cluster.log.1"
+
+    @property
+    def mark(self) -> Path:
+        """Return the file by which `lws run` knows a directory that it made, and may remove."""
+        return self.directory / "ephemeral"
+
+    @property
     def lock(self) -> Path:
         """Return the file whose lock the running cluster holds; it contains the process ID."""
         return self.directory / "lock"
@@ -58,36 +76,70 @@ class Place:
             with self.lock.open() as file:
                 if _try_lock(file.fileno()):
                     return None
-                return int(file.read().strip() or 0) or None
-        except (FileNotFoundError, ValueError):
+                found = int(file.read(LONGEST_PID).strip() or 0)
+                return found if 0 < found < LARGEST_PID else None
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
+        except OSError as error:
+            raise unusable(error) from error
+
+    @property
+    def is_cluster(self) -> bool:
+        """Return whether the directory is that of a cluster: whoever runs one leaves a lock file."""
+        return self.lock.is_file()
+
+    def make(self) -> None:
+        """Make the directory (mode 0700); refuse one that has content which no cluster made."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            strange = {path.name for path in self.directory.iterdir()} - {self.log.name, self.older_log.name}
+        except OSError as error:
+            raise unusable(error) from error
+        if strange and not self.is_cluster:
+            raise CommandError(
+                f"{self.directory}: has {min(strange)!r} in it, and is not the directory of a cluster: "
+                "choose another name, or set LWS_STATE_HOME to another directory"
+            )
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Run the cluster here: make the directory (mode 0700) and hold its lock."""
+        self.make()
         try:
-            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = self.lock.open("a+")
         except OSError as error:
-            raise CommandError(
-                f"{error.filename}: {error.strerror}; set LWS_STATE_HOME to a directory that you may write to"
-            ) from error
+            raise unusable(error) from error
         with file:
             if not _try_lock(file.fileno()):
                 raise CommandError(
                     f"cluster {self.name} runs already (process {self.pid() or 'unknown'}); "
                     f"stop it with `lws down {self.name}`, or give another name"
                 )
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
+            try:
+                file.truncate(0)
+                file.write(f"{os.getpid()}\n")
+                file.flush()
+                if self.is_ephemeral:
+                    self.mark.touch()
+            except OSError as error:  # the disk is full
+                with contextlib.suppress(OSError):
+                    file.close()
+                raise CommandError(f"{self.lock}: {error.strerror}") from error
             yield
 
     def remove(self) -> None:
-        """Delete the directory and all data in it, and the directory of all clusters if this was the last."""
+        """Delete the directory and all data in it; refuse one that is not a cluster's."""
+        if not (self.is_cluster or self.is_ephemeral):
+            raise CommandError(
+                f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
+                "nothing was deleted"
+            )
         shutil.rmtree(self.directory, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            self.directory.parent.rmdir()
+
+
+def unusable(error: OSError) -> CommandError:
+    """Describe a state directory that cannot be used."""
+    return CommandError(f"{error.filename}: {error.strerror}; set LWS_STATE_HOME to a directory that you may write to")
 
 
 def _try_lock(descriptor: int) -> bool:
@@ -125,11 +177,29 @@ def all_places() -> list[Place]:
         return [Place(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise unusable(error) from error
 
 
 def ephemeral() -> Place:
-    """Return a fresh place for one `lws run`, after removing those whose run was killed."""
+    """Make a place for one `lws run`, after removing those whose run was killed."""
     for stale in all_places():
-        if stale.name.startswith(EPHEMERAL) and stale.pid() is None:
+        if stale.name.startswith(EPHEMERAL) and stale.mark.is_file() and stale.pid() is None:
             stale.remove()
-    return place(f"{EPHEMERAL}{os.getpid()}")
+    names = (f"{EPHEMERAL}{os.getpid()}" + (f"-{number}" if number else "") for number in count())
+    return next(fresh for fresh in map(_made, names) if fresh is not None)
+
+
+def _made(name: str) -> Place | None:
+    """Make a directory for one run, None where there is one of that name: a cluster of the user, say."""
+    fresh = Place(name, home() / name, is_ephemeral=True)
+    try:
+        fresh.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh.directory.mkdir(mode=0o700)
+    except FileExistsError as error:
+        if Path(error.filename) == fresh.directory:
+            return None
+        raise unusable(error) from error  # a file stands where all clusters live
+    except OSError as error:
+        raise unusable(error) from error
+    return fresh

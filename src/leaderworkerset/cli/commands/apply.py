@@ -5,12 +5,14 @@ from collections.abc import Sequence
 
 import click
 
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api import meta
+from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.cli import manifests, serverside
 from leaderworkerset.cli.discovery import Discovery, UnknownKind
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import APIError, Conflict, NotFound
 
@@ -33,10 +35,10 @@ def command(target: Target, files: tuple[str, ...], dry_run: str | None, force_c
             await applier.check(documents)
             if dry_run:
                 for document in documents:
-                    click.echo(f"{document.title} accepted (dry run)")
+                    say(f"{document.title} accepted (dry run)")
                 return
             for line in await applier.apply(documents):
-                click.echo(line)
+                say(line)
 
     asyncio.run(act())
 
@@ -110,16 +112,20 @@ def describe(document: Document, error: Exception) -> str:
 
 
 def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
-    """Tell whether a CRD among the documents defines the wanted document's kind."""
-    return any(
-        document.object["kind"] == "CustomResourceDefinition"
-        and (document.object.get("spec", {}).get("names") or {}).get("kind") == wanted.object["kind"]
-        for document in documents
-    )
+    """Return whether a CRD among the documents defines the wanted document's kind."""
+    return wanted.object["kind"] in {defined_kind(document.object) for document in documents}
+
+
+def defined_kind(obj: JSONObject) -> str | None:
+    """Return the kind that an object defines, None where it is no (valid) definition."""
+    spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
+    named = spec.get("names") if isinstance(spec, dict) else None
+    found = named.get("kind") if isinstance(named, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
-    """Tell whether a document makes that namespace."""
+    """Return whether a document makes that namespace."""
     return any(
         document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
         for document in documents

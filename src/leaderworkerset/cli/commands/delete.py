@@ -16,6 +16,7 @@ from leaderworkerset.cli.following import following
 from leaderworkerset.cli.target import Session, Target
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.kube import timeouts
+from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Informer
 from leaderworkerset.kube.requests import only
@@ -46,7 +47,7 @@ def command(target: Target, /, names: tuple[str, ...], files: tuple[str, ...], *
                 wanted = [await _of_name(session, name) for name in names]
             for resource, key in wanted:
                 gone = not await _delete(session, resource, key, cascade)
-                click.echo(f"{resource.kind.lower()}/{key.name} {'was gone already' if gone else 'deleted'}")
+                say(f"{resource.kind.lower()}/{key.name} {'was gone already' if gone else 'deleted'}")
             if waits:
                 await until_gone(session, wanted, timeout)
 

@@ -18,6 +18,7 @@ from leaderworkerset.cli.selection import Selection
 from leaderworkerset.cli.target import Session, Target
 from leaderworkerset.cli.views import changes, colors, live, output
 from leaderworkerset.cli.views.groups import Group, View
+from leaderworkerset.cli.views.terminal import say
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 
@@ -62,7 +63,7 @@ async def show(target: Target, wanted: Wanted) -> None:
             )
             views = [await selection.view_of(session, lws) for lws in sorted(listing.items, key=meta.key)]
     for line in render(views, wanted.form, everywhere=wanted.everywhere):
-        click.echo(line)
+        say(line)
     if not views:
         click.echo("No LeaderWorkerSets found.", err=True)
 
@@ -137,7 +138,7 @@ class LineWatcher:
             new = changes.lines(self._shown, views)
         self._shown = views
         for line in new:
-            click.echo(line)
+            say(line)
 
     def close(self) -> None:
         """Nothing to leave behind."""

@@ -22,7 +22,7 @@ from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.target import Target
-from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views import output, terminal
 from leaderworkerset.install import metadata, rendering, settings
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.objects import build_all
@@ -120,7 +120,7 @@ async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None
 
 def say_to(options: dict[str, Any]) -> Callable[[str], None]:
     """Return where lines about single objects go: beside the objects, where those are printed."""
-    return partial(click.echo, err=bool(options["form"]))
+    return partial(terminal.say, err=bool(options["form"]))
 
 
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:

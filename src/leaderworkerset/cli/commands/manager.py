@@ -90,15 +90,13 @@ def load(path: str) -> Configuration:
     """Read the configuration file; without one, the defaults."""
     if not path:
         return Configuration()
-    import yaml
-
-    from leaderworkerset.cli.manifests import Loader
+    from leaderworkerset.api import yamltext
 
     try:
-        document = yaml.load(Path(path).read_text(encoding="utf-8"), Loader)  # noqa: S506 - a safe loader
+        document = yamltext.load(Path(path).read_bytes(), unique_keys=True)
     except OSError as error:
         raise errors.CommandError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yamltext.YamlError as error:
         raise errors.CommandError(f"{path}: not valid YAML: {error}") from error
     try:
         return configuration.decode(document)

@@ -14,6 +14,7 @@ from leaderworkerset.cli import selection
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.signals import until_stopped
 from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.kube import channels
 from leaderworkerset.kube.channels import Channels
 from leaderworkerset.kube.errors import KubeError
@@ -39,7 +40,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
             for local, remote in pairs:
                 server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
-                click.echo(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
+                say(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
             await stopped.wait()
 
     asyncio.run(act())
@@ -73,7 +74,7 @@ async def listening(
             async with session.channels(path, (("ports", str(remote)),), channels.PORTS_PROTOCOL) as streams:
                 await pump(streams, reader, writer)
         except (KubeError, CommandError, OSError) as error:
-            click.echo(f"{meta.name(pod)}:{remote}: {error}", err=True)
+            say(f"{meta.name(pod)}:{remote}: {error}", err=True)
         finally:
             writer.close()
 

@@ -26,6 +26,7 @@ from leaderworkerset.cli.views.groups import View
 from leaderworkerset.cli.views.live import Display, display
 from leaderworkerset.cli.views.outcome import Failures, all_done
 from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.kube.client import Client
 
 LAST_LINES: Final = 2.0
@@ -64,6 +65,9 @@ def command(target: Target, /, files: tuple[str, ...], **options: Any) -> int:
     documents = manifests.load(files)
     if not any(document.object["kind"] == "LeaderWorkerSet" for document in documents):
         raise CommandError(f"no LeaderWorkerSet in {', '.join(files)}: there is nothing to run")
+    for document in documents:
+        if document.object["kind"] == "LeaderWorkerSet" and not document.object["metadata"].get("name"):
+            raise CommandError(f"{document.place}: metadata.name: Required value: a run is followed by its name")
     place = places.ephemeral()
     try:
         with place.held():
@@ -95,12 +99,12 @@ async def run(plan: Run, documents: Sequence[Document]) -> int:
     ):
         progress.clear()
         for note in cluster.notes:
-            click.echo(note, err=True)
+            say(note, err=True)
         session = Session(cluster.client, plan.namespace, cluster.channels)
         applier = Applier(session)
         await applier.check(documents)
         for line in await applier.apply(documents):
-            click.echo(line, err=True)
+            say(line, err=True)
         return await follow(session, documents, plan.options, stopped)
 
 
@@ -114,7 +118,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     finally:
         screen.close()
     if end is Ending.FINISHED:
-        click.echo(conclusion(views_of(sets), options), err=True)
+        say(conclusion(views_of(sets), options), err=True)
         return 0
     if end is Ending.STOPPED:
         click.echo("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once", err=True)

@@ -10,6 +10,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.target import Target
+from leaderworkerset.cli.views.terminal import say
 
 
 @click.command("scale")
@@ -34,4 +35,4 @@ def command(target: Target, name: str, replicas: int, current_replicas: int | No
             return int(now)
 
     before = asyncio.run(act())
-    click.echo(f"{chosen.name} scaled from {before} to {replicas} groups")
+    say(f"{chosen.name} scaled from {before} to {replicas} groups")

@@ -16,6 +16,7 @@ from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.installing.removal import Remover
 from leaderworkerset.cli.target import Target
+from leaderworkerset.cli.views import terminal
 
 NAMED: Final = 3
 """How many LeaderWorkerSets a refusal names."""
@@ -43,7 +44,7 @@ def command(target: Target, /, **options: Any) -> None:
 
     def say(line: str) -> None:
         said.append(line)
-        click.echo(line)
+        terminal.say(line)
 
     async def act() -> None:
         async with target.session() as session:

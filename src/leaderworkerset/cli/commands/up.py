@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -11,13 +12,16 @@ import click
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.cluster.places import Place
-from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.errors import CommandError, describe, leaves
 from leaderworkerset.cli.views.progress import Progress
 
 READY_DESCRIPTOR = "LWS_READY_FD"
 """Names the pipe on which a detached cluster tells its progress; `READY` is its last word."""
 
 READY = "ready"
+FACT = "="
+ERROR = "!"
+"""What lines begin with that are not progress: facts about the cluster, and why it did not start."""
 
 
 @click.command("up")
@@ -36,15 +40,21 @@ def command(name: str, detach: bool, **options: Any) -> None:  # noqa: FBT001 - 
 
 async def serve(place: Place, options: ClusterOptions) -> None:
     """Run the cluster until it is asked to stop."""
+    from leaderworkerset.cli.cluster import clusterlog
     from leaderworkerset.cli.cluster.localcluster import local_cluster
     from leaderworkerset.cli.signals import until_stopped
 
-    with place.held():
-        report = Reporter()
-        async with until_stopped() as stopped, local_cluster(place, options, report.progress) as cluster:
-            report.ready([*cluster.notes, *invitation(place)])
-            await stopped.wait()
-            report.progress("stopping")
+    report = Reporter()
+    try:
+        with place.held():
+            clusterlog.bound(place)
+            async with until_stopped() as stopped, local_cluster(place, options, report.progress) as cluster:
+                report.ready([*cluster.notes, *invitation(place)])
+                await stopped.wait()
+                report.progress("stopping")
+    except Exception as error:
+        report.failed(error)
+        raise
 
 
 class Reporter:
@@ -62,11 +72,17 @@ class Reporter:
         else:
             self._progress.show(text)
 
+    def failed(self, error: Exception) -> None:
+        """Report why the cluster did not start; the log may have no room for it."""
+        if self._pipe:
+            lines = "\n".join(map(describe, leaves(error))).split("\n")
+            self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
+
     def ready(self, lines: list[str]) -> None:
         """Tell that all is up, and what to know about it."""
         self._progress.clear()
         if self._pipe:
-            self._pipe.write("".join(f"={line}\n" for line in lines) + f"{READY}\n")
+            self._pipe.write("".join(f"{FACT}{line}\n" for line in lines) + f"{READY}\n")
             self._pipe.close()
             self._pipe = None
         else:
@@ -88,11 +104,11 @@ def start_detached(place: Place, options: ClusterOptions) -> None:
         click.echo(f"Cluster {place.name} runs already (process {pid}).")
         click.echo("\n".join(invitation(place)[1:]))
         return
+    place.make()
     try:
-        place.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         log = place.log.open("ab")
     except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}") from error
+        raise places.unusable(error) from error
     reader, writer = os.pipe()
     with log, os.fdopen(reader) as lines:
         process = subprocess.Popen(
@@ -105,30 +121,33 @@ def start_detached(place: Place, options: ClusterOptions) -> None:
             start_new_session=True,
         )
         os.close(writer)
-        facts = follow_start(lines)
-    if facts is None:
+        is_ready, told = follow_start(lines)
+    if not is_ready:
         code = process.wait()
-        raise CommandError(f"the cluster did not start (exit code {code}):\n{tail(place)}")
-    click.echo("\n".join(facts))
+        why = "\n".join(told) or tail(place)
+        raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(its log: {place.log})")
+    click.echo("\n".join(told))
 
 
-def follow_start(lines: Any) -> list[str] | None:
-    """Show progress until the cluster is ready; return what it says of itself, None if it ended instead."""
+def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
+    """Show progress until the cluster is ready or has ended; return which, and what it says of itself or of its error."""
     progress = Progress()
     facts: list[str] = []
+    errors: list[str] = []
     for line in map(str.rstrip, lines):
         if line == READY:
             progress.clear()
-            return facts
-        if line.startswith("="):
-            facts.append(line[1:])
+            return True, facts
+        if line.startswith(FACT):
+            facts.append(line.removeprefix(FACT))
+        elif line.startswith(ERROR):
+            errors.append(line.removeprefix(ERROR))
         else:
             progress.show(line)
     progress.clear()
-    return None
+    return False, errors
 
 
 def tail(place: Place, lines: int = 15) -> str:
     """Return the end of the cluster's log."""
-    text = place.log.read_text(errors="replace").strip().splitlines()
-    return "\n".join([*text[-lines:], f"(all of it: {place.log})"])
+    return "\n".join(place.log.read_text(errors="replace").strip().splitlines()[-lines:])

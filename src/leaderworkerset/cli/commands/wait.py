@@ -13,6 +13,7 @@ from leaderworkerset.cli.target import Target
 from leaderworkerset.cli.views.groups import View
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.kube import timeouts
+from leaderworkerset.cli.views.terminal import say
 
 Check = Callable[[View | None], str | None]
 """Returns what is still missing, in words; None when there is nothing left to wait for."""
@@ -59,7 +60,7 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
                 progress.clear()
 
     asyncio.run(act())
-    click.echo(f"{chosen.name}: {condition} met")
+    say(f"{chosen.name}: {condition} met")
 
 
 def parse(condition: str) -> Check:

@@ -13,6 +13,7 @@ from leaderworkerset.cli.commands.logs import prefixed
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.groups import Group, View
+from leaderworkerset.cli.views.terminal import say
 
 
 class Display(Protocol):
@@ -50,7 +51,7 @@ class PlainDisplay:
                 key, facts = (view.name, group.index), (ready_ranks(group), trouble(group))
                 if self._shown.get(key, (0, "")) != facts:
                     self._shown[key] = facts
-                    click.echo(summary(view, group), err=True)
+                    say(summary(view, group), err=True)
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Print a log line after its group/rank."""

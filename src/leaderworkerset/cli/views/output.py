@@ -8,6 +8,7 @@ import msgspec
 
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.cli.views.groups import Group, Rank, View
+from leaderworkerset.cli.views.terminal import escaped
 
 VERSION = "lws/v1"
 """`apiVersion` of what `-o json` and `-o yaml` print; it changes only when a field changes its meaning."""
@@ -17,12 +18,12 @@ WIDE_HEADER = ("NODE", "ADDRESS", "REVISION")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
-    """Align columns with three spaces between, as kubectl does; the last column is not padded.
+    """Align columns with three spaces between, as kubectl does; controls are escaped.
 
     >>> table(("NAME", "AGE"), [("a", "5s"), ("longer", "1m")])
     ['NAME     AGE', 'a        5s', 'longer   1m']
     """
-    lines = [tuple(header), *map(tuple, rows)]
+    lines = [tuple(header), *(tuple(map(escaped, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return [
         (indent + "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))).rstrip()

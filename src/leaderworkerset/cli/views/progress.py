@@ -5,6 +5,8 @@ import shutil
 import sys
 from typing import TextIO
 
+from leaderworkerset.cli.views.terminal import escaped
+
 
 class Progress:
     """Shows what is awaited, on standard error. The same words twice are shown once."""
@@ -16,6 +18,7 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Show what is awaited now."""
+        text = escaped(text)
         if text == self._shown or not text:
             return
         self._shown = text

@@ -29,7 +29,7 @@ class KubeletSettings:
     cluster_domain: str = "cluster.local"
     host_ip: str = "127.0.0.1"
     host_user: int = 0
-    host_environment: Mapping[str, str] = field(default_factory=dict)
+    host_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     allocatable: Mapping[str, JSON] = field(default_factory=dict)
     farewell: timedelta = timedelta(0)
 

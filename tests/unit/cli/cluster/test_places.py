@@ -1,5 +1,6 @@
 """A cluster has a directory; the kernel knows whether it runs."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -28,14 +29,69 @@ def test_a_place_is_private_and_held_by_one_process(state_home: Path) -> None:
 
 
 def test_what_killed_runs_left_is_removed(state_home: Path) -> None:
-    stale = state_home / "run-1"
-    stale.mkdir(parents=True)
-    kept = state_home / "default"
-    kept.mkdir()
+    killed = places.ephemeral()
+    with killed.held():
+        (killed.directory / "state.db").write_text("data")
     place = places.ephemeral()
     assert place.name.startswith("run-")
-    assert not stale.exists()
-    assert kept.exists()
+    assert not killed.directory.exists() or killed.directory == place.directory
+    assert not place.database.exists()
+
+
+def test_a_stopped_cluster_of_the_user_is_kept_whatever_its_name(state_home: Path) -> None:
+    own = [places.place("run-1"), places.place(f"run-{os.getpid()}"), places.place("default")]
+    for place in own:
+        with place.held():
+            place.database.write_text("data")
+    fresh = places.ephemeral()
+    with fresh.held():
+        fresh.database.write_text("other data")
+    fresh.remove()
+    assert [place.database.read_text() for place in own] == ["data"] * 3
+
+
+def test_a_run_that_is_just_beginning_is_kept(state_home: Path) -> None:
+    beginning = places.ephemeral()
+    with beginning.held():
+        places.ephemeral()
+        assert beginning.lock.exists()
+
+
+def test_the_directory_of_all_clusters_is_kept(state_home: Path) -> None:
+    state_home.mkdir()
+    place = places.ephemeral()
+    with place.held():
+        pass
+    place.remove()
+    assert list(state_home.iterdir()) == []
+
+
+def test_a_directory_that_no_cluster_made_is_neither_used_nor_removed(state_home: Path) -> None:
+    documents = state_home / "documents"
+    documents.mkdir(parents=True)
+    (documents / "thesis.txt").write_text("years of work")
+    place = places.place("documents")
+    with pytest.raises(CommandError, match=r"has 'thesis.txt' in it, and is not the directory of a cluster"):
+        place.make()
+    with pytest.raises(CommandError, match="nothing was deleted"):
+        place.remove()
+    assert (documents / "thesis.txt").exists()
+
+
+def test_a_lock_file_with_anything_in_it_is_read(state_home: Path) -> None:
+    place = places.place("demo")
+    with place.held():
+        for content in (b"", b"x", b"-1", b"9" * 40, b"\xff"):
+            place.lock.write_bytes(content)
+            assert place.pid() is None
+
+
+def test_a_state_directory_that_is_a_file_is_named(state_home: Path) -> None:
+    state_home.write_text("")
+    for attempt in (places.all_places, places.ephemeral):
+        with pytest.raises(CommandError, match="set LWS_STATE_HOME to a directory"):
+            attempt()
+    assert places.place("demo").pid() is None
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "Big", "-a", "a" * 41])

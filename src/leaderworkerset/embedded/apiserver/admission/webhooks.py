@@ -18,7 +18,7 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, nesting
 from leaderworkerset.api.field import render
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver import refusal
@@ -256,7 +256,7 @@ def review(uid: str, attempt: Attempt) -> bytes:
 
 def _response(answer: bytes, uid: str) -> JSONObject:
     try:
-        decoded = msgspec.json.decode(answer)
+        decoded = nesting.decode(answer)
     except msgspec.DecodeError as error:
         raise CallError(f"received invalid webhook response: {error}") from error
     response = decoded.get("response") if isinstance(decoded, dict) else None
@@ -273,7 +273,7 @@ def _patched(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObject:
         text = f"unsupported patch type {render(response.get('patchType'))}"
         raise refusal.internal_error(f"failed calling webhook {render(hook.name)}: {text}")
     try:
-        operations = msgspec.json.decode(base64.b64decode(response["patch"], validate=True))
+        operations = nesting.decode(base64.b64decode(response["patch"], validate=True))
         patched = json_patch.apply(obj, operations)
     except (binascii.Error, msgspec.DecodeError, Refusal) as error:
         raise refusal.internal_error(f"webhook {render(hook.name)} answered with a bad patch: {error}") from error

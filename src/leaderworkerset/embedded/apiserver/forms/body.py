@@ -3,15 +3,14 @@
 In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read, and protobuf of a few kinds.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
-import yaml
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import meta, nesting, yamltext
 from leaderworkerset.api.meta import JSON, JSONObject
+from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.forms import protobuf
@@ -19,16 +18,6 @@ from leaderworkerset.embedded.apiserver.forms import protobuf
 JSON_TYPE: Final = "application/json"
 YAML_TYPE: Final = "application/yaml"
 ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
-
-
-class YamlLoader(yaml.CSafeLoader):
-    """Reads YAML as the API server does: a timestamp is a string."""
-
-
-YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def media_type(headers: Mapping[str, str]) -> str:
@@ -49,20 +38,19 @@ def parse(content: bytes, media: str) -> JSON:
 
 
 def parse_json(content: bytes) -> JSON:
-    """Read JSON."""
+    """Read JSON that is not nested deeper than everything here may descend."""
     try:
-        return msgspec.json.decode(content)
+        return nesting.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
 def parse_yaml(content: bytes) -> JSON:
-    """Read one YAML document; a key that is no string becomes the string that JSON has for it."""
+    """Read one YAML document; a key that is a number or a boolean becomes the string that JSON has for it."""
     try:
-        document = yaml.load(content, YamlLoader)  # noqa: S506 - YamlLoader is a safe loader
-        return msgspec.json.decode(json.dumps(document))
-    except (yaml.YAMLError, msgspec.DecodeError, TypeError, ValueError) as error:
-        raise refusal.bad_request(f"error converting YAML to JSON: {error}") from error
+        return yamltext.load(content)
+    except YamlError as error:
+        raise refusal.bad_request(f"error converting YAML to JSON: yaml: {error}") from error
 
 
 def read_object(call: Call) -> JSONObject:

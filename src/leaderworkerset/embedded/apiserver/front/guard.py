@@ -13,7 +13,7 @@ No CORS header is ever sent, so a browser shows no answer to a page, whatever it
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.refusal import Refusal
@@ -24,7 +24,7 @@ class Guard:
     """The gates of a server on one port."""
 
     port: int
-    token: str
+    token: str = field(repr=False)
 
     def check(self, headers: Mapping[str, str]) -> Refusal | None:
         """Return why a request with these headers is refused, None where it is not."""

@@ -3,7 +3,7 @@
 import base64
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -17,7 +17,7 @@ class Access:
 
     name: str
     server: str
-    token: str
+    token: str = field(repr=False)
     certificate: bytes = b""
 
 

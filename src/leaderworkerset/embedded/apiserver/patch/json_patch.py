@@ -2,12 +2,16 @@
 
 In: a document and operations. Out: the patched document; the one that came in stays as it was. What is no list is
 refused with 400; a malformed operation, or one that does not fit the document (a missing path, a failed test) with 422.
+So that a short patch cannot make a huge document, all its copies together are bounded, and so is the depth.
 Replacing a field that an object does not have adds it, as kube-apiserver has it.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
+from leaderworkerset.api import nesting
 from leaderworkerset.api.field import render
 from leaderworkerset.api.meta import JSON
 from leaderworkerset.api.patch import equal
@@ -15,6 +19,8 @@ from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.patch.refusals import unfit
 
 MAX_OPERATIONS = 10_000
+MAX_COPIED = 3 * 2**20
+"""Bytes of JSON that the copies of one patch may add, as kube-apiserver has it."""
 
 
 def apply(document: JSON, operations: JSON) -> JSON:
@@ -32,9 +38,21 @@ def apply(document: JSON, operations: JSON) -> JSON:
             "RequestEntityTooLarge",
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {found}",
         )
+    copied = 0
     for operation in operations:
+        copied += _copied(document, operation)
+        if copied > MAX_COPIED:
+            why = f"the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+            raise unfit(f"Unable to complete the copy, {why}")
         document = _perform(document, operation)
     return document
+
+
+def _copied(document: JSON, operation: JSON) -> int:
+    """Return how many bytes of JSON an operation repeats."""
+    if not isinstance(operation, dict) or operation.get("op") != "copy":
+        return 0
+    return len(msgspec.json.encode(_get(document, _source(operation))))
 
 
 def _perform(document: JSON, operation: JSON) -> JSON:
@@ -98,6 +116,8 @@ def _move(document: JSON, source: list[str], target: list[str]) -> JSON:
 
 
 def _add(document: JSON, path: Sequence[str], value: JSON) -> JSON:
+    _check_depth(path, value)
+
     def add(parent: JSON, token: str) -> JSON:
         if isinstance(parent, dict):
             return {**parent, token: value}
@@ -119,10 +139,18 @@ def _remove(document: JSON, path: Sequence[str]) -> JSON:
 
 
 def _replace(document: JSON, path: Sequence[str], value: JSON) -> JSON:
+    _check_depth(path, value)
+
     def replace(parent: JSON, token: str) -> JSON:
         return {**parent, token: value} if isinstance(parent, dict) else _with_child(parent, token, value)
 
     return _change(document, path, replace) if path else value
+
+
+def _check_depth(path: Sequence[str], value: JSON) -> None:
+    """Refuse a value that would make the document too deep at this place."""
+    if nesting.is_too_deep(value, max(nesting.MAX_DEPTH - len(path), 0)):
+        raise refusal.bad_request(f"json: {nesting.TOO_DEEP}")
 
 
 def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from leaderworkerset.api import nesting
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.forms.encoding import encode
 from leaderworkerset.embedded.apiserver.kind import Kind
@@ -24,7 +25,9 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
     if manager != MANAGER or text is None:
         return {}
     try:
-        applied = msgspec.json.decode(text, type=dict[str, object])
+        applied = nesting.decode(text)
+        if not isinstance(applied, dict):
+            return {}
         fields = fieldset.of_applied(kind.schema, applied)
     except (msgspec.DecodeError, fieldset.DuplicateKeysError):
         return {}

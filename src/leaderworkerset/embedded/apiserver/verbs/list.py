@@ -49,7 +49,7 @@ class Token(msgspec.Struct, frozen=True):
         """Read a token; refuse what is none."""
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=cls)
-        except (msgspec.MsgspecError, binascii.Error, ValueError) as error:
+        except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError) as error:
             raise refusal.bad_request("continue key is not valid: encoded start key is not a continue token") from error
 
 
