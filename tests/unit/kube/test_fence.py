@@ -73,7 +73,9 @@ async def server(context: ssl.SSLContext | None = None, tls: TLS | None = None) 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         scheme = "https" if context else "http"
         address = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
-        made = Server(Access(address, StoredCredentials(token=NOTHING, certificate=NOTHING, key=NOTHING), tls=tls or TLS()))
+        made = Server(
+            Access(address, StoredCredentials(token=NOTHING, certificate=NOTHING, key=NOTHING), tls=tls or TLS())
+        )
         app.router.add_route("*", "/{path:.*}", made.serve)
         await runner.setup()
         await web.SockSite(runner, listening, ssl_context=context).start()

@@ -193,7 +193,7 @@ class ManagerProcess:
             },
         )
         address = serving.parse_address(probes.health_probe_bind_address)
-        await self._servers.enter_async_context(Listener(application, address))
+        await self._servers.enter_async_context(Listener(application, address, name="probes"))
         log.info("starting server", logger="setup", name="health probe", addr=str(address))
 
     @property
@@ -218,7 +218,7 @@ class ManagerProcess:
             METRICS_PATH, self._metrics.render, CONTENT_TYPE, reviews.Authorizer(self._client, self._clock)
         )
         address = serving.parse_address(text)
-        await self._servers.enter_async_context(Listener(application, address, context))
+        await self._servers.enter_async_context(Listener(application, address, context, name="metrics"))
         log.info("Serving metrics server", logger="controller-runtime.metrics", bindAddress=str(address), secure=True)
         if files.exist:
             await files.follow(lambda chain: _load(context, chain))
