@@ -17,10 +17,9 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from leaderworkerset.kube.listening import Acceptor, Bounds, bounds
+from leaderworkerset.kube.listening import Acceptor, bounds
 from leaderworkerset.kube.serving import TLSSettings, load_chain, server_context
-from leaderworkerset.webhooks import review
-from leaderworkerset.webhooks.bodies import Bodies
+from leaderworkerset.webhooks import bodies, review
 from leaderworkerset.webhooks.handlers import HANDLERS
 
 LARGEST_BODY = 8 * 1024 * 1024
@@ -55,9 +54,9 @@ class WebhookServer:
         *,
         tls: TLSSettings = DEFAULT_TLS,
         observe: Observe = ignore,
-        limits: Bounds | None = None,
+        body_seconds: float = bodies.SECONDS,
     ) -> None:
-        self._limits = limits
+        self._body_seconds = body_seconds
         self._host = host
         self._port = port
         self._tls = server_context(chain, tls)
@@ -118,7 +117,7 @@ class WebhookServer:
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        acceptor = Acceptor(self._limits or bounds(), name="webhooks", context=self._tls)
+        acceptor = Acceptor(bounds(), name="webhooks", context=self._tls)
         application = self._application(acceptor.middleware)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
@@ -133,10 +132,10 @@ class WebhookServer:
 
     def _application(self, *outer: Middleware) -> web.Application:
         application = web.Application(client_max_size=LARGEST_BODY, middlewares=[*outer, self._measured()])
-        bodies = Bodies()
+        reading = bodies.Bodies(self._body_seconds)
 
         async def answer(request: web.Request) -> web.Response:
-            return _answer(request.path, await bodies.read(request))
+            return _answer(request.path, await reading.read(request))
 
         application.add_routes([web.post(path, answer) for path in HANDLERS])
         return application
