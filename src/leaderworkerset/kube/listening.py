@@ -11,6 +11,7 @@ lines a second.
 """
 
 import asyncio
+import logging
 import resource
 import socket
 import ssl
@@ -64,6 +65,29 @@ def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
     """Return bounds of at most so many connections, and at most this share of the descriptors of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Bounds(most if soft == resource.RLIM_INFINITY else max(min(most, int(soft * share)), 1))
+
+
+class OnceAWhile(logging.Filter):
+    """Lets one line pass in `LOG_SECONDS`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        if record.created < self._logged_at + LOG_SECONDS:
+            return False
+        self._logged_at = record.created
+        return True
+
+
+def protocol_logger(name: str) -> logging.Logger:
+    """Return the log for what aiohttp says of requests that are not HTTP, or end too early: anyone can send these."""
+    logger = logging.getLogger(f"aiohttp.server.{name.replace(' ', '-')}")
+    if not logger.filters:
+        logger.addFilter(OnceAWhile())
+    return logger
 
 
 class Accepted(socket.socket):

@@ -13,7 +13,7 @@ from typing import Final, Self
 from aiohttp import web
 
 from leaderworkerset.kube.errors import ConfigError
-from leaderworkerset.kube.listening import Acceptor, Bounds, bounds
+from leaderworkerset.kube.listening import Acceptor, Bounds, bounds, protocol_logger
 
 DISABLED: Final = ("", "0")
 """The addresses that mean: do not serve."""
@@ -98,7 +98,9 @@ class Listener:
     ) -> None:
         self._acceptor = Acceptor(limits or bounds(CONNECTIONS, share=SHARE), name=name, context=context)
         application.middlewares.insert(0, self._acceptor.middleware)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=protocol_logger(name)
+        )
         self._address = address
         self.port = address.port
 

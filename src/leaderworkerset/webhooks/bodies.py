@@ -35,3 +35,5 @@ class Bodies:
                     return await request.read()
         except TimeoutError as error:
             raise web.HTTPRequestTimeout(headers={"connection": "close"}) from error
+        except ConnectionError as error:  # nobody is there to read this
+            raise web.HTTPBadRequest(text="the body ended early") from error

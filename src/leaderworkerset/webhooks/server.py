@@ -17,7 +17,7 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from leaderworkerset.kube.listening import Acceptor, bounds
+from leaderworkerset.kube.listening import Acceptor, bounds, protocol_logger
 from leaderworkerset.kube.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import bodies, review
 from leaderworkerset.webhooks.handlers import HANDLERS
@@ -119,7 +119,8 @@ class WebhookServer:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         acceptor = Acceptor(bounds(), name="webhooks", context=self._tls)
         application = self._application(acceptor.middleware)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        logger = protocol_logger("webhooks")
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=logger)
         await runner.setup()
         try:
             await acceptor.serve(runner, self._host, self._port)

@@ -86,6 +86,7 @@ async def end_of(one: socket.socket) -> None:
                 continue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
 def test_a_crowd_that_says_nothing_keeps_nobody_out(tls: bool) -> None:
     async def scenario() -> None:
@@ -147,6 +148,17 @@ def test_connections_beyond_the_limit_are_served_when_others_have_been() -> None
             assert (await held, await waiting) == ("held", "hello")
 
     asyncio.run(scenario())
+
+
+def test_whoever_does_not_speak_http_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with listener(Bounds(FEW), tls=False) as (_, _, port):
+            for _ in range(10):
+                with connected(port, 1, b"GET / HTTP/1.1\r\n\x00: x\r\n\r\n") as made:
+                    await end_of(made[0])
+
+    asyncio.run(scenario())
+    assert len(caplog.records) <= 1
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from leaderworkerset.embedded.apiserver.front.guard import Guard
 from leaderworkerset.embedded.apiserver.refusal import Refusal
 from leaderworkerset.embedded.apiserver.server import ApiServer
 from leaderworkerset.embedded.apiserver.storage.database import StoreError
-from leaderworkerset.kube.listening import Acceptor, bounds
+from leaderworkerset.kube.listening import Acceptor, bounds, protocol_logger
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
 LOOPBACK: Final = "127.0.0.1"
@@ -65,6 +65,7 @@ class HttpServer:
             self._serve,
             request_factory=_limited(loop),
             access_log=None,
+            logger=protocol_logger("API server"),
             handler_cancellation=True,
         )
         try:
