@@ -17,7 +17,6 @@ from tests.integration.manager.world import RENEWAL, World
 
 from leaderworkerset.kube.errors import ConnectionFault, KubeError
 
-ELECTION: Final = {"leaseDuration": "2s", "renewDeadline": "1500ms", "retryPeriod": "250ms"}
 NAMES: Final = ("aaaaaaa", "bbbbbbb")
 """The commits that the two replicas report, which tells them apart in the audit log."""
 
@@ -66,7 +65,7 @@ def judge(events: Iterable[dict[str, Any]]) -> Counts:
 
 
 async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
-    replica = await world.prepare(name, leaderElection=ELECTION, clientConnection=client)
+    replica = await world.prepare(name, clientConnection=client)
     replica.environment["LWS_GIT_COMMIT"] = name
     replica.start()
     world.balancer.backends.append(replica.webhooks)
@@ -76,8 +75,7 @@ async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
 
 async def _round(world: World, replicas: list[Replica]) -> None:
     """Stop the leader, wait for another, and let the first go on."""
-    leader = await _leader(world, replicas)
-    before = await world.holder()
+    before, leader = await _leader(world, replicas)
     world.balancer.backends.remove(leader.webhooks)
     leader.freeze()
     try:
@@ -92,18 +90,12 @@ async def _round(world: World, replicas: list[Replica]) -> None:
     world.balancer.backends.append(leader.webhooks)
 
 
-async def _leader(world: World, replicas: list[Replica]) -> Replica:
-    """Wait until the leader has something to write; return it. A replica's log says when it leads."""
+async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
+    """Wait until somebody leads; return the holder of the lease, and the replica that logged to be that."""
 
-    async def find() -> Replica | None:
-        mark = world.audit.mark()
-        await asyncio.sleep(PAUSE)
-        writers = {
-            event["userAgent"].rpartition(" ")[2]
-            for event in world.audit.events(mark)
-            if event["verb"] in WRITES and described(event) != RENEWAL
-        }
-        return next((one for one in replicas if {one.name} == writers), None)
+    async def find() -> tuple[str, Replica] | None:
+        holder = await world.holder()
+        return next(((holder, one) for one in replicas if holder and holder in one.log.read_text()), None)
 
     found = await until(find, *replicas)
     assert found is not None
