@@ -8,7 +8,7 @@ from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import Resource
 
 MANAGER: Final = "lws-controller-manager"
-"""The Deployment, the ServiceAccount and the PodDisruptionBudget."""
+"""The Deployment, the ServiceAccount, the NetworkPolicy and the PodDisruptionBudget."""
 
 CONFIGURATION: Final = "lws-manager-config"
 METRICS_SERVICE: Final = "lws-controller-manager-metrics-service"

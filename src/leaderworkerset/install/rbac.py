@@ -18,7 +18,7 @@ from leaderworkerset.api.resources import (
     Resource,
 )
 from leaderworkerset.controllers import permissions as controllers
-from leaderworkerset.install.metadata import MANAGER, build
+from leaderworkerset.install.metadata import LEASE, MANAGER, build
 from leaderworkerset.kube import permissions as kube
 from leaderworkerset.webhooks import permissions as webhooks
 
@@ -36,7 +36,7 @@ def roles(namespace: str) -> list[tuple[Resource, JSONObject]]:
         *_cluster_role("lws-manager-role", policy_rules(controllers.PERMISSIONS + webhooks.CLUSTER), namespace),
         *_cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
         *_cluster_role("lws-metrics-reader", [READ_METRICS], namespace),
-        *_role("lws-leader-election-role", policy_rules(kube.LEADER_ELECTION), namespace),
+        *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),
         *_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace),
     ]
 

@@ -6,8 +6,11 @@ from typing import Final
 import leaderworkerset
 
 NAMESPACE: Final = "lws-system"
-IMAGE: Final = f"leaderworkerset:{leaderworkerset.__version__}"
-"""What `deploy/Containerfile` is built as; clusters that pull from elsewhere say so with `--image`."""
+IMAGE: Final = f"localhost/leaderworkerset:{leaderworkerset.__version__}"
+"""What `deploy/Containerfile` is built as; clusters that pull from elsewhere say so with `--image`.
+
+A name without a host would be looked up at a public registry, where anyone may own it.
+"""
 
 CONFIGURATION: Final = """\
 apiVersion: config.lws.x-k8s.io/v1alpha1

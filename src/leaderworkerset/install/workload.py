@@ -9,7 +9,14 @@ from typing import Final
 
 from leaderworkerset.api import labels
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import CONFIG_MAPS, DEPLOYMENTS, POD_DISRUPTION_BUDGETS, SECRETS, SERVICES
+from leaderworkerset.api.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
+    SECRETS,
+    SERVICES,
+)
 from leaderworkerset.install.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
@@ -20,6 +27,9 @@ CERTIFICATES_PATH: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108
 WEBHOOK_PORT: Final = 9443
 METRICS_PORT: Final = 8443
 PROBE_PORT: Final = 8081
+MEMORY_LIMIT: Final = "2Gi"
+"""A process that is flooded is ended and started again, and does not take the memory of its node."""
+
 READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON knows no octal numbers
 
 CONTAINER_SECURITY: Final[JSONObject] = {
@@ -89,7 +99,7 @@ def _container(settings: Settings) -> JSONObject:
         "ports": [_port("webhook-server", WEBHOOK_PORT), _port("metrics", METRICS_PORT)],
         "livenessProbe": _probe("/healthz", delay=15, period=20),
         "readinessProbe": _probe("/readyz", delay=5, period=10),
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": MEMORY_LIMIT}},
         "securityContext": CONTAINER_SECURITY,
         "volumeMounts": list(MOUNTS),
     }
@@ -135,6 +145,23 @@ def configuration(settings: Settings) -> JSONObject:
 def certificate_secret(namespace: str) -> JSONObject:
     """Build the secret that the manager keeps its certificate in; naming no data leaves alone what it has (R-OP-50)."""
     return build(SECRETS, SECRET_NAME, namespace)
+
+
+def network_policy(namespace: str) -> JSONObject:
+    """Build the policy that closes every port of the manager but those that others have to reach.
+
+    Kubelets reach the probes under any policy. API servers have addresses of nodes, or none that a cluster knows, so
+    the webhooks are open to all; metrics are open to all pods.
+    """
+    spec = {
+        "podSelector": {"matchLabels": dict(SELECTOR)},
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {"ports": [{"port": WEBHOOK_PORT, "protocol": "TCP"}]},
+            {"from": [{"namespaceSelector": {}}], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
+        ],
+    }
+    return build(NETWORK_POLICIES, MANAGER, namespace, spec=spec)
 
 
 def disruption_budget(namespace: str) -> JSONObject:

@@ -4,7 +4,7 @@ In: an `Access`. Out: answers; a `ConnectionFault` with the server's address whe
 shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
 others are left to the caller, who alone knows whether they may happen twice. After a 401 the credentials are renewed,
 once. Redirects are not followed, so a token never reaches another host. Streams have a pool of their own, so that
-watches do not take the places of requests.
+watches do not take the places of requests; so have writes behind a fence, whose sockets send only while it is open.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final, TypedDict
@@ -27,6 +28,7 @@ from leaderworkerset.kube.access import Access
 from leaderworkerset.kube.channels import Channels
 from leaderworkerset.kube.credentials import Credentials
 from leaderworkerset.kube.errors import ConnectionFault, from_response
+from leaderworkerset.kube.fence import READS, Fence, FencedSocket
 from leaderworkerset.kube.requests import Query
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
@@ -70,9 +72,16 @@ class HTTPTransport:
     """Speaks to one API server over HTTP, with so many connections for requests and one per stream."""
 
     def __init__(
-        self, access: Access, *, user_agent: str, seconds: float = REQUEST_SECONDS, connections: int = CONNECTIONS
+        self,
+        access: Access,
+        *,
+        user_agent: str,
+        seconds: float = REQUEST_SECONDS,
+        connections: int = CONNECTIONS,
+        fence: Fence | None = None,
     ) -> None:
         self._access = access
+        self._fence = fence
         self._connections = connections
         self._seconds = seconds
         self._base = URL(access.server)
@@ -81,14 +90,13 @@ class HTTPTransport:
         self._shown: Credentials | None = None
         self._context: ssl.SSLContext | bool = True
         self._requests: aiohttp.ClientSession | None = None
+        self._writes: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
         self._sockets = WeakSet[socket.socket]()
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""
-        if self._requests is None:
-            self._requests = self._session(connections=self._connections, seconds=self._seconds)
-        async with self._answer(self._requests, request) as answer:
+        async with self._answer(self._request_session(request), request) as answer:
             with self._faults():
                 return Response(answer.status, _lower(answer), await answer.read())
 
@@ -123,10 +131,10 @@ class HTTPTransport:
         Of a TLS connection that was left earlier (a watch, say), aiohttp waits for the server's farewell in the
         background, and forgets it. What is still open is cut here: then its transport ends by itself, very soon.
         """
-        for session in (self._requests, self._streams):
+        for session in (self._requests, self._writes, self._streams):
             if session is not None:
                 await session.close()
-        self._requests = self._streams = None
+        self._requests = self._writes = self._streams = None
         for left in [one for one in self._sockets if one.fileno() != CLOSED]:
             with suppress(OSError):  # not connected, or cut by the server
                 left.shutdown(socket.SHUT_RDWR)
@@ -178,18 +186,29 @@ class HTTPTransport:
             if answer.status >= HTTPStatus.BAD_REQUEST:
                 raise from_response(answer.status, b"".join([chunk async for chunk in answer.chunks]))
 
-    def _session(self, *, connections: int, seconds: float | None) -> aiohttp.ClientSession:
+    def _session(self, *, connections: int, seconds: float | None, fence: Fence | None = None) -> aiohttp.ClientSession:
+        make = partial(self._socket, fence=fence)
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, socket_factory=self._socket),
+            connector=aiohttp.TCPConnector(limit=connections, socket_factory=make),
             timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("accept-encoding", "content-type"),
         )
 
-    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        made = _make_socket(address)
+    def _socket(self, address: aiohttp.AddrInfoType, *, fence: Fence | None) -> socket.socket:
+        made = _make_socket(address, fence)
         self._sockets.add(made)
         return made
+
+    def _request_session(self, request: Request) -> aiohttp.ClientSession:
+        """Return the pool of a request; writes have their own where they are fenced."""
+        if self._fence is not None and request.method not in READS:
+            if self._writes is None:
+                self._writes = self._session(connections=self._connections, seconds=self._seconds, fence=self._fence)
+            return self._writes
+        if self._requests is None:
+            self._requests = self._session(connections=self._connections, seconds=self._seconds)
+        return self._requests
 
     def _stream_session(self) -> aiohttp.ClientSession:
         if self._streams is None:
@@ -243,10 +262,10 @@ def explain(error: Exception) -> str:
             return urls.redacted(str(error)) or type(error).__name__
 
 
-def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Make a socket that notices when its peer is gone."""
+def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.socket:
+    """Make a socket that notices when its peer is gone, and where there is a fence, sends only while that is open."""
     family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
+    made = socket.socket(family, kind, protocol) if fence is None else FencedSocket(fence, family, kind, protocol)
     made.setblocking(False)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in KEEPALIVE.items():

@@ -4,15 +4,14 @@
 driver performs them. Nobody's wall clock is compared with another's: a holder is believed for the length of its lease
 after the last change that *we* saw, by our monotonic clock, as client-go does.
 
-A leader is fenced by time: it may act until `renew_deadline` after it *began* its last successful renewal, and
-`FencedTransport` refuses its writes after that, also when the process was stopped meanwhile and does not know yet. As
-the deadline is shorter than the lease, nobody else has begun by then.
+A leader is fenced by time: it may act until `renew_deadline` after it *began* its last successful renewal. `fence.py`
+holds its writes to that, also when the process was stopped meanwhile and does not know yet. As the deadline is shorter
+than the lease, nobody else has begun by then.
 """
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias
@@ -27,18 +26,11 @@ from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.errors import KubeError, NotFound
 from leaderworkerset.kube.events import microtime
-from leaderworkerset.kube.transport import Request, Response, StreamResponse, Transport
 
 JITTER: Final = 1.2
 """How much longer than the retry period a wait may be, so that candidates do not ask in step."""
 
-READS: Final = frozenset({"GET", "HEAD"})
-
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class NotLeadingError(KubeError):
-    """A write was refused because this process may not act any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +146,12 @@ class LeaderElection:
 
     @property
     def is_leader(self) -> bool:
-        """Tell whether this process may act now."""
-        return self._clock.monotonic() < self._deadline
+        """Return whether this process may act now."""
+        return self.remaining() > 0
+
+    def remaining(self) -> float:
+        """Return the seconds for which this process may still act; 0 or less where it may not."""
+        return self._deadline - self._clock.monotonic()
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Run `lead` whenever this process is the leader, until `lead` returns; free the lease at the end.
@@ -192,9 +188,9 @@ class LeaderElection:
     async def _renew(self) -> None:
         """Renew until that fails for as long as the deadline, or somebody else holds the lease."""
         while self.is_leader:
-            await asyncio.sleep(min(self._settings.retry_period, max(self._deadline - self._clock.monotonic(), 0.0)))
+            await asyncio.sleep(min(self._settings.retry_period, max(self.remaining(), 0.0)))
             try:
-                async with timeouts.within(max(self._deadline - self._clock.monotonic(), 0.0)):
+                async with timeouts.within(max(self.remaining(), 0.0)):
                     await self._try()
             except TimeoutError:
                 self._log.warning("the lease was not renewed in time")
@@ -245,30 +241,6 @@ class LeaderElection:
         metadata = {"namespace": key.namespace, "name": key.name}
         lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         return await self._client.create(LEASES, lease)
-
-
-class FencedTransport:
-    """A transport that writes only while `may_act` says so."""
-
-    def __init__(self, inner: Transport, may_act: Callable[[], bool]) -> None:
-        self._inner = inner
-        self._may_act = may_act
-
-    async def request(self, request: Request) -> Response:
-        """Send the request, unless it writes and we may not."""
-        if request.method not in READS and not self._may_act():
-            raise NotLeadingError(f"{request.method} {request.path} was not sent: this process does not lead any more")
-        return await self._inner.request(request)
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Open a stream; streams only read."""
-        async with self._inner.stream(request) as response:
-            yield response
-
-    async def close(self) -> None:
-        """Release connections."""
-        await self._inner.close()
 
 
 async def _run(lead: Callable[[], Awaitable[None]]) -> None:

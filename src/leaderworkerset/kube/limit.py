@@ -28,10 +28,27 @@ class TokenBucket:
         >>> [round(bucket.take(0.0), 3) for _ in range(4)]
         [0.0, 0.0, 0.1, 0.2]
         """
+        self._fill(now)
+        self._tokens -= 1
+        return max(0.0, -self._tokens / self._rate)
+
+    def take_now(self, now: float) -> bool:
+        """Take a token if one is there; return whether it was.
+
+        >>> bucket = TokenBucket(rate=10, burst=1)
+        >>> bucket.take_now(0.0), bucket.take_now(0.0), bucket.take_now(0.1)
+        (True, False, True)
+        """
+        self._fill(now)
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _fill(self, now: float) -> None:
         elapsed = 0.0 if self._at is None else max(now - self._at, 0.0)
         self._at = now
-        self._tokens = min(self._tokens + elapsed * self._rate, self._burst) - 1
-        return max(0.0, -self._tokens / self._rate)
+        self._tokens = min(self._tokens + elapsed * self._rate, self._burst)
 
 
 class LimitedTransport:

@@ -5,5 +5,9 @@ from typing import Final
 from leaderworkerset.api.permissions import Permission
 from leaderworkerset.api.resources import LEASES, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
 
-LEADER_ELECTION: Final = (Permission(LEASES, ("create", "get", "update")),)
 METRICS: Final = (Permission(TOKEN_REVIEWS, ("create",)), Permission(SUBJECT_ACCESS_REVIEWS, ("create",)))
+
+
+def leader_election(lease: str) -> tuple[Permission, ...]:
+    """Return what electing a leader on one lease asks for; no role can name what is created."""
+    return (Permission(LEASES, ("create",)), Permission(LEASES, ("get", "update"), names=(lease,)))

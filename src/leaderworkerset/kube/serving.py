@@ -3,10 +3,8 @@
 HTTP/1.1 only (R-MGR-5): aiohttp speaks nothing else, and the servers say so when they are asked (ALPN).
 """
 
-import asyncio
 import ssl
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,12 +13,18 @@ from typing import Final, Self
 from aiohttp import web
 
 from leaderworkerset.kube.errors import ConfigError
+from leaderworkerset.kube.listening import Acceptor, Bounds, bounds, protocol_logger
 
 DISABLED: Final = ("", "0")
 """The addresses that mean: do not serve."""
 
 SHUTDOWN_SECONDS: Final = 3.0
 """How long requests that are being answered may take once the server ends."""
+
+
+CONNECTIONS: Final = 64
+SHARE: Final = 1 / 16
+"""Of probes and metrics: how many connections, and of the descriptors of this process, may be open at once for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +84,39 @@ def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
             raise ConfigError(f"certificate and key do not fit together, or are no PEM: {error}") from error
 
 
-def abort(transport: asyncio.Transport) -> None:
-    """Drop a connection without waiting for its peer; one that was closed is left to its own end.
-
-    Before Python 3.11.3, aborting a TLS transport that was closed twice raises AttributeError.
-    """
-    with suppress(AttributeError):
-        transport.abort()
-
-
 class Listener:
     """Serves an application while the context is entered; without a TLS context, plain HTTP."""
 
-    def __init__(self, application: web.Application, address: Address, context: ssl.SSLContext | None = None) -> None:
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    def __init__(
+        self,
+        application: web.Application,
+        address: Address,
+        context: ssl.SSLContext | None = None,
+        *,
+        name: str = "server",
+        limits: Bounds | None = None,
+    ) -> None:
+        self._acceptor = Acceptor(limits or bounds(CONNECTIONS, share=SHARE), name=name, context=context)
+        application.middlewares.insert(0, self._acceptor.middleware)
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=protocol_logger(name)
+        )
         self._address = address
-        self._context = context
         self.port = address.port
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._address.host, self._address.port, ssl_context=self._context)
         try:
-            await site.start()
+            await self._acceptor.serve(self._runner, self._address.host, self._address.port)
         except OSError as error:
             await self._runner.cleanup()
             raise ConfigError(f"cannot listen on {self._address}: {error.strerror}") from error
-        self.port = self._runner.addresses[0][1]
+        self.port = self._acceptor.port
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._acceptor.stop()
         await self._runner.cleanup()
+        await self._acceptor.close()

@@ -22,8 +22,8 @@ ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
-SKEW = timedelta(minutes=5)
-"""How far the clocks of two machines may be apart."""
+SKEW = timedelta(hours=1)
+"""How far the clock of an API server may be behind ours: certificates begin so long ago."""
 
 Algorithm: TypeAlias = Literal["ec", "rsa"]
 PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey

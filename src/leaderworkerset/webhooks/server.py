@@ -17,8 +17,9 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from leaderworkerset.kube.serving import TLSSettings, abort, load_chain, server_context
-from leaderworkerset.webhooks import review
+from leaderworkerset.kube.listening import Acceptor, abort, bounds, protocol_logger
+from leaderworkerset.kube.serving import TLSSettings, load_chain, server_context
+from leaderworkerset.webhooks import bodies, review
 from leaderworkerset.webhooks.handlers import HANDLERS
 
 LARGEST_BODY = 8 * 1024 * 1024
@@ -46,8 +47,16 @@ class WebhookServer:
     """
 
     def __init__(
-        self, host: str, port: int, chain: bytes, *, tls: TLSSettings = DEFAULT_TLS, observe: Observe = ignore
+        self,
+        host: str,
+        port: int,
+        chain: bytes,
+        *,
+        tls: TLSSettings = DEFAULT_TLS,
+        observe: Observe = ignore,
+        body_seconds: float = bodies.SECONDS,
     ) -> None:
+        self._body_seconds = body_seconds
         self._host = host
         self._port = port
         self._tls = server_context(chain, tls)
@@ -108,20 +117,28 @@ class WebhookServer:
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        acceptor = Acceptor(bounds(), name="webhooks", context=self._tls)
+        application = self._application(acceptor.middleware)
+        logger = protocol_logger("webhooks")
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=logger)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, self._host, self._port, ssl_context=self._tls)
-            await site.start()
-            started.set_result(runner.addresses[0][1])
+            await acceptor.serve(runner, self._host, self._port)
+            started.set_result(acceptor.port)
             await self._stop.wait()
-            await site.stop()
         finally:
+            acceptor.stop()
             await _end(runner)
+            await acceptor.close()
 
-    def _application(self) -> web.Application:
-        application = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._measured()])
-        application.add_routes([web.post(path, _answer) for path in HANDLERS])
+    def _application(self, *outer: Middleware) -> web.Application:
+        application = web.Application(client_max_size=LARGEST_BODY, middlewares=[*outer, self._measured()])
+        reading = bodies.Bodies(self._body_seconds)
+
+        async def answer(request: web.Request) -> web.Response:
+            return _answer(request.path, await reading.read(request))
+
+        application.add_routes([web.post(path, answer) for path in HANDLERS])
         return application
 
     def _measured(self) -> Middleware:
@@ -154,12 +171,11 @@ async def _end(runner: web.AppRunner) -> None:
             abort(transport)
 
 
-async def _answer(request: web.Request) -> web.Response:
-    body = await request.read()
+def _answer(path: str, body: bytes) -> web.Response:
     try:
-        answer = review.answer(body, HANDLERS[request.path])
+        answer = review.answer(body, HANDLERS[path])
     except Exception as error:
         # The edge of the server: whatever a decision did not foresee becomes a denial that says so, never an outage.
-        log.exception("admission failed", path=request.path)
+        log.exception("admission failed", path=path)
         answer = review.failed(body, f"internal error: {type(error).__name__}: {error}")
     return web.Response(body=answer, content_type="application/json")

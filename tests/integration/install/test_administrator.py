@@ -20,7 +20,7 @@ from tests.permissions import Need, missing, unused
 from leaderworkerset.api.permissions import Permission
 from leaderworkerset.api.resources import LEADERWORKERSETS, STATEFULSETS
 from leaderworkerset.controllers import permissions as controllers
-from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.kube import permissions as kube
 from leaderworkerset.kube.client import Client
 from leaderworkerset.webhooks import permissions as webhooks
@@ -29,7 +29,13 @@ pytestmark = pytest.mark.slow
 
 NAMESPACE = "sample"
 SIZE = 4
-PERMISSIONS = (*controllers.PERMISSIONS, *webhooks.CLUSTER, *webhooks.NAMESPACE, *kube.LEADER_ELECTION, *kube.METRICS)
+PERMISSIONS = (
+    *controllers.PERMISSIONS,
+    *webhooks.CLUSTER,
+    *webhooks.NAMESPACE,
+    *kube.leader_election(LEASE),
+    *kube.METRICS,
+)
 FALLBACK = "list"
 """A verb for API servers that do not stream lists; this one does."""
 
@@ -152,5 +158,5 @@ def test_nothing_is_doubled_missing_or_refused(fresh: Administrator) -> None:
     assert refused == []
     needs = needs_of(events)
     assert missing(PERMISSIONS, needs) == []
-    declared_here = (*webhooks.CLUSTER, *webhooks.NAMESPACE, *kube.LEADER_ELECTION, *kube.METRICS)
+    declared_here = (*webhooks.CLUSTER, *webhooks.NAMESPACE, *kube.leader_election(LEASE), *kube.METRICS)
     assert unused(without(FALLBACK, declared_here), needs) == []

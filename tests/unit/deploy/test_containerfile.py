@@ -1,6 +1,7 @@
 """The manager's image, read without an engine: where it comes from, what is copied, as whom it runs."""
 
 import ast
+import os
 import re
 import shlex
 import subprocess
@@ -31,11 +32,40 @@ def test_all_instructions_are_known() -> None:
     assert {word for word, _ in STEPS} <= {"FROM", "ARG", "ENV", "LABEL", "COPY", "RUN", "USER", "ENTRYPOINT"}
 
 
-def test_bases_are_short_names_with_a_tag() -> None:
-    """No registry host: whoever builds decides where images come from."""
-    for base in of("FROM"):
-        image = base.split(" AS ")[0]
-        assert re.fullmatch(r"[a-z]+:[0-9]+\.[0-9]+-slim", image), image
+def test_the_base_has_no_default() -> None:
+    """No registry host: whoever builds decides where images come from, and which content they have."""
+    assert "BASE_IMAGE" in of("ARG")
+    assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}"}
+
+
+@pytest.mark.parametrize(
+    ("base", "accepted"),
+    [
+        (f"registry.example.com/library/python:3.13-slim@sha256:{'0a' * 32}", True),
+        (f"localhost/python@sha256:{'0a' * 32}", True),
+        (f"registry:5000/python@sha256:{'0a' * 32}", True),
+        ("", False),
+        ("python:3.13-slim", False),
+        ("library/python:3.13-slim", False),
+        (f"python:3.13-slim@sha256:{'0a' * 32}", False),
+        (f"library/python:3.13-slim@sha256:{'0a' * 32}", False),
+        ("registry.example.com/library/python:3.13-slim", False),
+        ("registry.example.com/library/python@sha256:0a", False),
+    ],
+)
+def test_a_base_without_registry_or_digest_is_refused(base: str, accepted: bool) -> None:
+    (check,) = [run for run in of("RUN") if "BASE_IMAGE" in run]
+    result = subprocess.run(
+        ["sh", "-c", check], env={"PATH": os.defpath, "BASE_IMAGE": base}, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode == 0) is accepted
+    assert accepted or f'BASE_IMAGE: Invalid value: "{base}"' in result.stderr
+
+
+def test_the_base_is_checked_before_anything_is_built() -> None:
+    words = [word for word, _ in STEPS]
+    assert words[:4] == ["ARG", "FROM", "ARG", "RUN"]
+    assert "BASE_IMAGE" in STEPS[3][1]
 
 
 def test_stages_have_the_same_base() -> None:

@@ -15,6 +15,7 @@ from leaderworkerset.api.resources import (
     DEPLOYMENTS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
+    NETWORK_POLICIES,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -69,10 +70,12 @@ KINDS_AND_NAMES = {
     "Secret": ["lws-webhook-server-cert"],
     "Service": ["lws-webhook-service", "lws-controller-manager-metrics-service"],
     "Deployment": ["lws-controller-manager"],
+    "NetworkPolicy": ["lws-controller-manager"],
     "MutatingWebhookConfiguration": ["lws-mutating-webhook-configuration"],
     "ValidatingWebhookConfiguration": ["lws-validating-webhook-configuration"],
 }
 KINDS: tuple[Resource, ...] = (
+    NETWORK_POLICIES,
     *(NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS),
     *(CONFIG_MAPS, SECRETS, SERVICES, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS),
 )
@@ -108,6 +111,24 @@ def test_another_configuration_is_another_pod_template() -> None:
 def annotations(settings: Settings) -> Any:
     deployment = next(obj for kind, obj in build_all(settings) if kind == DEPLOYMENTS)
     return deployment["spec"]["template"]["metadata"]["annotations"]
+
+
+def test_only_webhooks_and_metrics_are_reached_from_outside_of_the_pod() -> None:
+    (policy,) = [obj for kind, obj in build_all(DEFAULT) if kind == NETWORK_POLICIES]
+    (deployment,) = [obj for kind, obj in build_all(DEFAULT) if kind == DEPLOYMENTS]
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == [9443, 8443]
+
+
+def test_the_memory_of_the_manager_is_limited() -> None:
+    (deployment,) = [obj for kind, obj in build_all(DEFAULT) if kind == DEPLOYMENTS]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"memory": "2Gi"}
+
+
+def test_the_image_that_is_installed_by_default_names_its_host() -> None:
+    """What runs with the rights of the manager is never looked up at a public registry."""
+    assert Settings().image.startswith("localhost/")
 
 
 def test_texts_need_no_anchors() -> None:

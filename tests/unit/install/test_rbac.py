@@ -54,3 +54,14 @@ def test_every_role_is_bound_to_the_manager() -> None:
     assert roles == bound
     subject = {"kind": "ServiceAccount", "name": "lws-controller-manager", "namespace": "lws-system"}
     assert all(obj["subjects"] == [subject] for _, obj in ALL if "roleRef" in obj)
+
+
+def test_no_lease_is_changed_but_the_one_of_the_election() -> None:
+    """A role cannot name what is created; whatever else is done to a lease names it."""
+    named = {
+        verb: rule.get("resourceNames")
+        for rule in RULES
+        if "leases" in rule.get("resources", [])
+        for verb in rule["verbs"]
+    }
+    assert named == {"create": None, "get": ["b8b2488c.x-k8s.io"], "update": ["b8b2488c.x-k8s.io"]}

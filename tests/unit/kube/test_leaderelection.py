@@ -20,9 +20,7 @@ from leaderworkerset.kube.events import microtime
 from leaderworkerset.kube.leaderelection import (
     Claim,
     ElectionSettings,
-    FencedTransport,
     LeaderElection,
-    NotLeadingError,
     Sighting,
     Wait,
     decide,
@@ -289,23 +287,6 @@ def test_work_that_fails_ends_the_election_and_frees_the_lease() -> None:
         with pytest.raises(ExceptionGroup, match="unhandled"):
             await Candidate("only", server, {}).election.run(work)
         assert server.writes[-1] == ""
-
-    run(scenario())
-
-
-def test_writes_of_a_leader_that_does_not_know_yet_are_refused() -> None:
-    """As after a process stood still: its tasks run again before any timer tells them that time has passed."""
-
-    async def scenario() -> None:
-        server = LeaseServer()
-        may_act = True
-        fenced = FencedTransport(Line(server), lambda: may_act)
-        body = msgspec.json.encode(lease())
-        assert (await fenced.request(Request("POST", "/leases", body=body))).status == 200
-        may_act = False
-        with pytest.raises(NotLeadingError, match="POST /leases was not sent"):
-            await fenced.request(Request("POST", "/leases", body=body))
-        assert (await fenced.request(Request("GET", "/leases/lock"))).status == 200
 
     run(scenario())
 

@@ -11,7 +11,14 @@ from tests.virtualtime import VirtualClock, run
 from leaderworkerset.kube import reviews
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.errors import ConnectionFault
-from leaderworkerset.kube.reviews import ALLOWED_SECONDS, DENIED_SECONDS, LIMIT, Authorizer
+from leaderworkerset.kube.reviews import (
+    ALLOWED_SECONDS,
+    DENIED_SECONDS,
+    LIMIT,
+    UNKNOWN_BURST,
+    UNKNOWN_RATE,
+    Authorizer,
+)
 from leaderworkerset.kube.serving import Address, Listener
 from leaderworkerset.kube.transport import Response
 
@@ -75,8 +82,39 @@ def test_invented_tokens_fill_no_memory() -> None:
     async def scenario() -> None:
         authorizer = Authorizer(Client(ScriptedTransport(*[UNKNOWN] * (LIMIT + 10))), VirtualClock())
         for number in range(LIMIT + 10):
+            assert await authorizer.status(f"Bearer {number}", "/metrics") == 401
+            await asyncio.sleep(1 / UNKNOWN_RATE)
+        assert len(authorizer._denied) == LIMIT
+
+    run(scenario())
+
+
+def test_invented_tokens_do_not_flood_the_api_server() -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(*[UNKNOWN] * 1000)
+        authorizer = Authorizer(Client(transport), VirtualClock())
+        found = [await authorizer.status(f"Bearer {number}", "/metrics") for number in range(1000)]
+        assert len(transport.requests) == UNKNOWN_BURST
+        assert found[-1] == 429
+        await asyncio.sleep(1 / UNKNOWN_RATE)
+        assert await authorizer.status("Bearer late", "/metrics") == 401
+
+    run(scenario())
+
+
+def test_a_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
+    """Its verdict is not pushed out by theirs, and its next review does not wait behind theirs."""
+
+    async def scenario() -> None:
+        flood = [UNKNOWN] * UNKNOWN_BURST
+        transport = ScriptedTransport(KNOWN, ALLOWED, *flood, KNOWN, ALLOWED)
+        authorizer = Authorizer(Client(transport), VirtualClock())
+        assert await authorizer.status("Bearer scraper", "/metrics") == 200
+        await asyncio.sleep(ALLOWED_SECONDS)
+        for number in range(2 * LIMIT):
             await authorizer.status(f"Bearer {number}", "/metrics")
-        assert len(authorizer._verdicts) == LIMIT
+        assert await authorizer.status("Bearer scraper", "/metrics") == 200
+        assert len(transport.requests) == 2 + UNKNOWN_BURST + 2
 
     run(scenario())
 

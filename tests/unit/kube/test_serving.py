@@ -80,7 +80,7 @@ def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
             assert isinstance(transport, asyncio.Transport)
             transport.close()
             transport.close()
-            serving.abort(transport)
+            listening.abort(transport)
 
     asyncio.run(scenario())
 

@@ -38,6 +38,12 @@ def test_a_serving_certificate_is_good_for_its_hosts() -> None:
     assert parsed.not_valid_before_utc < NOW
 
 
+def test_certificates_are_good_for_clocks_that_are_an_hour_behind() -> None:
+    serving = certificates.issue(AUTHORITY, ["lws.ns.svc"], NOW)
+    for certificate in (AUTHORITY.certificate, serving.certificate):
+        assert certificates.begins_at(certificate) == NOW - timedelta(hours=1)
+
+
 def test_the_validity_can_be_shorter() -> None:
     serving = certificates.issue(AUTHORITY, ["a"], NOW, validity=timedelta(hours=1))
     assert certificates.expires_at(serving.certificate) == NOW + timedelta(hours=1)

@@ -5,16 +5,20 @@ import io
 import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
 import pytest
 
-from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks import bodies, certificates
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
 from leaderworkerset.webhooks.server import LARGEST_BODY, WebhookServer
+
+LIMIT = 20.0
+"""Seconds in which anything must come true."""
 
 AUTHORITY = certificates.create_authority(datetime.now(UTC))
 SERVING = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
@@ -29,8 +33,8 @@ def review(**parts: Any) -> dict[str, Any]:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def server() -> WebhookServer:
-    return WebhookServer("127.0.0.1", 0, SERVING.chain)
+def server(*, body_seconds: float = bodies.SECONDS) -> WebhookServer:
+    return WebhookServer("127.0.0.1", 0, SERVING.chain, body_seconds=body_seconds)
 
 
 def test_a_review_is_answered_over_https() -> None:
@@ -179,3 +183,52 @@ def test_a_port_in_use_is_an_error_of_the_start() -> None:
 
 def test_an_ipv6_address_is_bracketed() -> None:
     assert WebhookServer("::1", 9443, SERVING.chain).url == "https://[::1]:9443"
+
+
+@pytest.mark.slow
+def test_half_open_connections_keep_no_api_server_out() -> None:
+    """Three hundred, and nobody has to wait until their time is over."""
+
+    async def scenario() -> None:
+        async with server() as running, aiohttp.ClientSession() as client:
+            with ExitStack() as crowd:
+                port = int(running.url.rsplit(":", 1)[1])
+                crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
+                async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+                    assert answer.status == 200
+                crowded[0].settimeout(LIMIT)
+                assert await asyncio.to_thread(crowded[0].recv, 1) == b""
+
+    asyncio.run(scenario())
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(LIMIT), server(body_seconds=0.1) as running:
+            port = int(running.url.rsplit(":", 1)[1])
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
+            writer.write(f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
+            assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
+            writer.transport.abort()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
+    head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: {LARGEST_BODY}\r\n\r\n".encode()
+
+    async def scenario() -> None:
+        async with asyncio.timeout(LIMIT), server() as running, aiohttp.ClientSession() as client:
+            port = int(running.url.rsplit(":", 1)[1])
+            writers = []
+            for _ in range(2 * bodies.LARGE_AT_ONCE):
+                _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
+                writer.write(head)
+                writers.append(writer)
+            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+                assert answer.status == 200
+            for writer in writers:
+                writer.transport.abort()
+
+    asyncio.run(scenario())

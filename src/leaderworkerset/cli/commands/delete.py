@@ -15,8 +15,8 @@ from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.target import Session, Target
 from leaderworkerset.cli.views.progress import Progress
-from leaderworkerset.kube import timeouts
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.errors import NotFound
 from leaderworkerset.kube.informer import Informer
 from leaderworkerset.kube.requests import only

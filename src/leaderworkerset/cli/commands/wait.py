@@ -12,8 +12,8 @@ from leaderworkerset.cli.following import SetInformers, following
 from leaderworkerset.cli.target import Target
 from leaderworkerset.cli.views.groups import View
 from leaderworkerset.cli.views.progress import Progress
-from leaderworkerset.kube import timeouts
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.kube import timeouts
 
 Check = Callable[[View | None], str | None]
 """Returns what is still missing, in words; None when there is nothing left to wait for."""

@@ -40,8 +40,9 @@ from leaderworkerset.kube.certfiles import CertificateFiles
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock, SystemClock
 from leaderworkerset.kube.errors import ConfigError
+from leaderworkerset.kube.fence import Fence, FencedTransport
 from leaderworkerset.kube.http import HTTPTransport
-from leaderworkerset.kube.leaderelection import ElectionSettings, FencedTransport, LeaderElection
+from leaderworkerset.kube.leaderelection import ElectionSettings, LeaderElection
 from leaderworkerset.kube.limit import LimitedTransport, TokenBucket
 from leaderworkerset.kube.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from leaderworkerset.kube.serving import Listener, TLSSettings
@@ -94,7 +95,7 @@ class ManagerProcess:
         self._tls = tls_settings(self._configuration.tls)
         self._access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews have connections of their own: they never wait behind the controllers.
-        self._own, self._shared = self._transport(self._access), self._transport(self._access)
+        self._own = self._transport(self._access)
         self._client = Client(self._own)
         self._election = LeaderElection(
             self._client,
@@ -102,6 +103,8 @@ class ManagerProcess:
             clock,
             self._metrics.leadership(self._configuration.leader_election.resource_name),
         )
+        self._is_elected = self._configuration.leader_election.leader_elect
+        self._shared = self._transport(self._access, self._election if self._is_elected else None)
         self._servers = AsyncExitStack()
         self._webhooks: WebhookServer | None = None
         self._webhooks_ready = asyncio.Event()
@@ -140,7 +143,7 @@ class ManagerProcess:
     async def _work(self) -> None:
         """Run the controllers, as the leader where one is elected."""
         await self._await_webhooks()
-        if self._configuration.leader_election.leader_elect:
+        if self._is_elected:
             await self._election.run(self._control)
         else:
             await self._control()
@@ -153,12 +156,11 @@ class ManagerProcess:
             raise ConfigError(f"no certificate for the webhooks within {CERTIFICATE_SECONDS:.0f} s") from error
 
     async def _control(self) -> None:
-        is_elected = self._configuration.leader_election.leader_elect
-        transport = self._limited(self._shared)
-        fenced = FencedTransport(transport, lambda: self._election.is_leader) if is_elected else transport
+        # The fence comes last: whatever waited for the limiter is checked again before it is sent.
+        fenced = FencedTransport(self._shared, self._election) if self._is_elected else self._shared
         try:
             await run_controllers(
-                Client(fenced),
+                Client(self._limited(fenced)),
                 clock=self._clock,
                 instance=f"leaderworkerset-{socket.gethostname()}",
                 synced=self._synced,
@@ -174,8 +176,8 @@ class ManagerProcess:
             return transport
         return LimitedTransport(transport, TokenBucket(connection.qps, connection.burst), self._clock)
 
-    def _transport(self, access: Access) -> Transport:
-        transport = HTTPTransport(access, user_agent=buildinfo.user_agent())
+    def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
+        transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
         return ObservedTransport(transport, urlsplit(access.server).netloc, self._metrics)
 
     async def _serve_probes(self) -> None:
@@ -191,13 +193,13 @@ class ManagerProcess:
             },
         )
         address = serving.parse_address(probes.health_probe_bind_address)
-        await self._servers.enter_async_context(Listener(application, address))
+        await self._servers.enter_async_context(Listener(application, address, name="probes"))
         log.info("starting server", logger="setup", name="health probe", addr=str(address))
 
     @property
     def _leads(self) -> bool:
         """Tell whether the controllers run here."""
-        return self._election.is_leader or not self._configuration.leader_election.leader_elect
+        return self._election.is_leader or not self._is_elected
 
     @property
     def _serves_webhooks(self) -> bool:
@@ -216,7 +218,7 @@ class ManagerProcess:
             METRICS_PATH, self._metrics.render, CONTENT_TYPE, reviews.Authorizer(self._client, self._clock)
         )
         address = serving.parse_address(text)
-        await self._servers.enter_async_context(Listener(application, address, context))
+        await self._servers.enter_async_context(Listener(application, address, context, name="metrics"))
         log.info("Serving metrics server", logger="controller-runtime.metrics", bindAddress=str(address), secure=True)
         if files.exist:
             await files.follow(lambda chain: _load(context, chain))

@@ -8,7 +8,7 @@ kubectl and client-go send bearer tokens over HTTPS only; give an `ssl_context` 
 
 import errno
 import ssl
-from asyncio import AbstractEventLoop, Server, get_running_loop
+from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final, cast
@@ -23,7 +23,8 @@ from leaderworkerset.embedded.apiserver.front.guard import Guard
 from leaderworkerset.embedded.apiserver.refusal import Refusal
 from leaderworkerset.embedded.apiserver.server import ApiServer
 from leaderworkerset.embedded.apiserver.storage.database import StoreError
-from leaderworkerset.kube import serving
+from leaderworkerset.kube import timeouts
+from leaderworkerset.kube.listening import Acceptor, bounds, protocol_logger
 from leaderworkerset.kube.transport import Request, Response, StreamResponse
 
 LOOPBACK: Final = "127.0.0.1"
@@ -31,8 +32,11 @@ LOOPBACK: Final = "127.0.0.1"
 BODY_LIMIT: Final = 3 * 2**20
 """Bytes of a request body, as kube-apiserver has it."""
 
-IDLE: Final = 3600.0
-"""Seconds a connection may stay idle: clients of this machine keep theirs."""
+BODY_SECONDS: Final = 60.0
+"""In which a request's body has to be there."""
+
+CONNECTIONS: Final = 4096
+"""Clients of this machine: commands, the manager, and every watch of each of them."""
 
 FAREWELL: Final = 1.0
 """Seconds that running requests get to end when the server stops."""
@@ -51,9 +55,8 @@ class HttpServer:
         self._api = api
         self._token = token
         self._user = user
-        self._ssl = ssl_context
         self._guard = Guard(0, token)
-        self._server: Server | None = None
+        self._acceptor = Acceptor(bounds(CONNECTIONS), name="API server", context=ssl_context)
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
@@ -63,36 +66,39 @@ class HttpServer:
             self._serve,
             request_factory=_limited(loop),
             access_log=None,
-            keepalive_timeout=IDLE,
+            logger=protocol_logger("API server"),
             handler_cancellation=True,
         )
         try:
-            self._server = await loop.create_server(self._web, LOOPBACK, port, ssl=self._ssl, backlog=512)
+            await self._acceptor.listen(self._web, LOOPBACK, port)
         except OSError as error:
             what = "in use by another program" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
             raise ListenError(f"{LOOPBACK}:{port}: {what}: choose another port, or 0 for any that is free") from error
-        bound = int(self._server.sockets[0].getsockname()[1])
-        self._guard = Guard(bound, self._token)
-        return bound
+        self._guard = Guard(self._acceptor.port, self._token)
+        return self._acceptor.port
 
     async def stop(self) -> None:
         """Stop listening, end the watches, give running requests a moment, and drop the connections."""
-        if self._server is not None and self._web is not None:
-            self._server.close()
+        if self._web is not None:
+            self._acceptor.stop()
             self._api.end_watches()
-            transports = [connection.transport for connection in self._web.connections]
             self._web.pre_shutdown()  # closes idle connections
             await self._web.shutdown(FAREWELL)
-            for transport in transports:
-                if transport is not None:
-                    serving.abort(transport)  # a peer that hangs would never say its TLS farewell
+            await self._acceptor.close()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        with self._acceptor.serving(request.transport):
+            return await self._answer(request)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         refused = self._guard.check(request.headers)
         if refused is not None:
             return _refuse(refused)
         try:
-            body = await request.read()
+            async with timeouts.within(BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            return _refuse(refusal.Refusal(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
         except web.HTTPRequestEntityTooLarge:
             return _refuse(refusal.too_large(BODY_LIMIT))
         asked = _request(request, body)

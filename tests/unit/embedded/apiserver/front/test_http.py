@@ -3,10 +3,11 @@
 import asyncio
 import io
 import json
+import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +22,7 @@ from leaderworkerset.embedded.apiserver.server import ApiServer
 from leaderworkerset.embedded.apiserver.storage.store import Store
 
 TOKEN = "the-token"
+CROWD = 200
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -190,3 +192,24 @@ def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
                     await stack.aclose()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_connections_that_say_nothing_keep_no_client_out() -> None:
+    """More than may be open; the one that has waited longest is closed for the next one."""
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def scenario(door: Door) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # the server took its share of what it found
+        with ExitStack() as crowd:
+            crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", door.port))) for _ in range(CROWD)]
+            assert (await door.send("GET", CONFIG_MAPS))[0] == 200
+            crowded[0].settimeout(10)
+            assert await asyncio.to_thread(crowded[0].recv, 1) == b""
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD, hard))
+    try:
+        run(scenario)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

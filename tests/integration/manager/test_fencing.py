@@ -1,0 +1,24 @@
+"""A leader that stood still writes nothing once another leads, whatever waited in it (R-MGR-3, R-ARC-1)."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+from tests.integration.manager import fencing
+from tests.integration.manager.conftest import Worlds
+
+pytestmark = pytest.mark.slow
+
+ROUNDS: Final = 4
+"""`python -m bench.fencing` has two hundred."""
+
+
+@pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])
+def test_a_leader_that_stood_still_writes_nothing_late(worlds: Worlds, client: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        async with worlds() as world:
+            counts = await fencing.rounds(world, count=ROUNDS, client=client)
+            assert counts.late == ()
+            assert counts.writes >= ROUNDS
+
+    asyncio.run(scenario())
