@@ -19,7 +19,7 @@ from leaderworkerset.cli.installing.definition import full_definition
 from leaderworkerset.cli.target import OpenChannels
 from leaderworkerset.embedded import cluster as embedded
 from leaderworkerset.embedded.apiserver.front.http import ListenError
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.embedded.cluster import ClusterSettings
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
 from leaderworkerset.embedded.controllers.nodes import GPU, NodeSettings

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.embedded.apiserver.storage.store import Change, Compacted, Exists, Stale, Store, StoreKey
 
 A = StoreKey("pods", "default", "a")
