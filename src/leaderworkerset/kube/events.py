@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
 import msgspec
@@ -39,8 +40,8 @@ NOTE_BYTES: Final = 1024
 QUEUE: Final = 1000
 """Events that may wait to be written; more are dropped, with one line in the log."""
 
-SERIES: Final = 4096
-"""Series remembered; the one not seen for longest is forgotten first."""
+SERIES: Final = 1024
+"""Series remembered, about 2 KiB each; the one not seen for longest is forgotten first."""
 
 SERIES_SECONDS: Final = 360.0
 """Seconds without repetition after which the next one is a new event, as in client-go."""
@@ -55,7 +56,8 @@ PASSING: Final = (ConnectionFault, InternalError, ServerTimeout, ServiceUnavaila
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-SeriesKey: TypeAlias = tuple[str, str, str, str, bytes, bytes]
+SeriesKey: TypeAlias = bytes
+"""A digest: the texts themselves would take most of the memory of a series."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -90,8 +92,11 @@ class EventRecorder:
         """Take one event; returns at once."""
         key = series_key(event)
         now, at = self._clock.now(), self._clock.monotonic()
+        self._forget_ended(at)
         series = self._series.get(key)
-        if series is None or at - series.seen_at > SERIES_SECONDS:
+        if series is None:
+            if len(self._series) >= SERIES:
+                self._series.popitem(last=False)
             series = _Series(event, self._unique_name(event.regarding, now), first=now, last=now)
             self._series[key] = series
             self._enqueue(series)
@@ -103,8 +108,6 @@ class EventRecorder:
                 asyncio.get_running_loop().call_later(FOLD, self._enqueue, series)
         series.seen_at = at
         self._series.move_to_end(key)
-        if len(self._series) > SERIES:
-            self._series.popitem(last=False)
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -121,6 +124,11 @@ class EventRecorder:
     async def flush(self) -> None:
         """Wait until what is queued has been written or dropped."""
         await self._queue.join()
+
+    def _forget_ended(self, at: float) -> None:
+        """Forget the series that were not seen for too long to be continued."""
+        while self._series and at - next(iter(self._series.values())).seen_at > SERIES_SECONDS:
+            self._series.popitem(last=False)
 
     def _enqueue(self, series: _Series) -> None:
         series.queued = True
@@ -161,14 +169,8 @@ class EventRecorder:
 
 def series_key(event: Event) -> SeriesKey:
     """Return what makes two events the same."""
-    return (
-        event.type,
-        event.reason,
-        event.action,
-        event.note,
-        _identity(event.regarding),
-        _identity(event.related or {}),
-    )
+    parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
+    return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).digest()
 
 
 def build_event(series: _Series, reporter: str, instance: str) -> JSONObject:
@@ -203,7 +205,6 @@ def microtime(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _identity(reference: JSONObject) -> bytes:
-    """Return a reference as a comparable value, without its resourceVersion."""
-    stable = {name: value for name, value in reference.items() if name != "resourceVersion"}
-    return msgspec.json.encode(stable, order="sorted")
+def _stable(reference: JSONObject) -> JSONObject:
+    """Return a reference without its resourceVersion."""
+    return {name: value for name, value in reference.items() if name != "resourceVersion"}

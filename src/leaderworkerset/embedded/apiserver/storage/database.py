@@ -1,11 +1,10 @@
-"""The file under the store: how it is made, opened, upgraded and locked.
+"""The file under the store: how it is made, opened and upgraded.
 
 In: a path, or ":memory:". Out: an open SQLite database of our layout, or a `StoreError` that names the file and says
 what to do about it. A file that is damaged, or not ours, is refused by `inspection.py` before anything is written to
 it. A new file gets its name when it is complete, so that a file without content is always a damaged one.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -14,8 +13,8 @@ from typing import Final
 
 from leaderworkerset.embedded.apiserver.storage import layout
 from leaderworkerset.embedded.apiserver.storage.errors import StoreError, explain
-from leaderworkerset.embedded.apiserver.storage.inspection import beside, inspect, opened
-from leaderworkerset.embedded.apiserver.storage.lock import FileLock
+from leaderworkerset.embedded.apiserver.storage.files import beside, new_file
+from leaderworkerset.embedded.apiserver.storage.inspection import inspect, opened
 
 MEMORY: Final = ":memory:"
 
@@ -53,26 +52,6 @@ def _prepare(path: Path) -> None:
                 _lay_out(database)
         elif found == layout.UNCHECKED:
             _upgrade(path)
-
-
-@contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """Make a file (mode 0600) under another name; it gets its own when the context is left without an error."""
-    fresh = beside(path, ".new")
-    with suppress(FileNotFoundError):
-        fresh.unlink()
-    descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)  # whatever the umask
-        yield fresh
-        os.fsync(descriptor)
-        fresh.replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            fresh.unlink()
-        raise
-    finally:
-        os.close(descriptor)
 
 
 def _lay_out(database: sqlite3.Connection) -> None:
@@ -113,15 +92,3 @@ def _explained(path: str) -> Iterator[None]:
         raise explain(path, error) from error
     except OSError as error:
         raise StoreError(f"{error.filename or path}: {error.strerror}: make the directory writable") from error
-
-
-def lock(path: str) -> FileLock:
-    """Keep other processes off the file."""
-    file = FileLock(Path(f"{path}.lock"))
-    try:
-        acquired = file.acquire()
-    except OSError as error:
-        raise StoreError(f"{path}.lock: {error.strerror}: use a directory that can be written to") from error
-    if not acquired:
-        raise StoreError(f"{path}: in use by process {file.holder()}: stop it, or use another file")
-    return file

@@ -20,6 +20,7 @@ from typing import Final
 
 from leaderworkerset.embedded.apiserver.storage import layout, writeahead
 from leaderworkerset.embedded.apiserver.storage.errors import DamagedError, StoreError, explain
+from leaderworkerset.embedded.apiserver.storage.files import beside
 
 LIMIT: Final = 120.0
 """Seconds for the check; a file of 100 MiB takes less than one."""
@@ -31,8 +32,6 @@ MAGIC: Final = b"SQLite format 3\0"
 CONSTANT: Final = ((18, b"\2\2\0\x40\x20\x20"), (44, b"\0\0\0\4\0\0\0\0"), (56, b"\0\0\0\1"), (68, bytes(24)))
 """What the header of our files has at these offsets: WAL mode, no reserved bytes, schema format 4, UTF-8, no other
 application, and zeros."""
-
-CHECKED: Final = "damaged: "
 
 
 def inspect(path: Path) -> int:
@@ -50,7 +49,7 @@ def inspect(path: Path) -> int:
         raise DamagedError(f"{path}: damaged: {journal.name} is not of the embedded cluster: move it away")
     try:
         with opened(path) as (database, lost):
-            found = _inspect_contents(database, path)
+            found = inspect_contents(database, path)
             if lost:
                 raise DamagedError(f"{path}: damaged: the last changes in {log.name} cannot be read", salvageable=True)
             return found
@@ -94,12 +93,8 @@ def connect_readonly(path: Path, options: str) -> sqlite3.Connection:
     return database
 
 
-def beside(path: Path, suffix: str) -> Path:
-    """Return the path of a file that belongs to another."""
-    return path.with_name(path.name + suffix)
-
-
-def _inspect_contents(database: sqlite3.Connection, path: Path) -> int:
+def inspect_contents(database: sqlite3.Connection, path: Path) -> int:
+    """Return the format of an open file; refuse one whose contents are damaged."""
     found = int(database.execute("PRAGMA user_version").fetchone()[0])
     if found > layout.FORMAT:
         raise StoreError(f"{path}: made by a newer version (format {found}, this one reads {layout.FORMAT}): use that")

@@ -30,6 +30,7 @@ from leaderworkerset.embedded.apiserver.forms.encoding import encode
 from leaderworkerset.embedded.apiserver.storage import database
 from leaderworkerset.embedded.apiserver.storage.errors import StoreError, explain
 from leaderworkerset.embedded.apiserver.storage.layout import counter_checksum, row_checksum
+from leaderworkerset.embedded.apiserver.storage.lock import hold
 from leaderworkerset.embedded.apiserver.storage.window import BYTES, Window
 
 ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -96,7 +97,8 @@ class Store:
         self._subscribers: list[Callable[[Sequence[Change]], None]] = []
         self._pending: list[Change] = []
         self._committed: asyncio.Future[None] | None = None
-        self._lock = None if self.path == MEMORY else database.lock(self.path)
+        self._trims = False
+        self._lock = None if self.path == MEMORY else hold(self.path)
         try:
             self._db = database.connect(self.path)
             self.revision = self._counter("revision")
@@ -224,7 +226,7 @@ class Store:
             return
         committed, changes = self._committed, self._pending
         self._committed, self._pending = None, []
-        forgot = self.compacted > self._saved[1]
+        self._trims |= self.compacted > self._saved[1]
         self._saved = (self.revision, self.compacted)
         for change in changes:
             self._window.add(change.revision, len(change.value))
@@ -232,7 +234,8 @@ class Store:
             committed.set_result(None)
         for subscriber in self._subscribers:
             subscriber(changes)
-        if forgot and self._committed is None:
+        if self._trims and self._committed is None:
+            self._trims = False
             self._return_pages()
 
     def close(self) -> None:
