@@ -79,8 +79,10 @@ async def cycle(client: Client, seen: Seen, name: str) -> None:
     await seen.until(lambda: meta.status(seen.sets.store.get(key) or {}).get("readyReplicas") == 1)
     await client.delete(LEADERWORKERSETS, key)
     await seen.until(
-        lambda: seen.sets.store.get(key) is None
-        and not any(meta.name(pod).startswith(f"{name}-") for pod in seen.pods.store.list())
+        lambda: (
+            seen.sets.store.get(key) is None
+            and not any(meta.name(pod).startswith(f"{name}-") for pod in seen.pods.store.list())
+        )
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.embedded.statedirectory import StateDirectoryError, append, make_private
 
 DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"
@@ -62,12 +63,19 @@ class Place:
         except (FileNotFoundError, ValueError):
             return None
 
+    def make(self) -> None:
+        """Make the directory, and take away what others may do with it and the files in it."""
+        try:
+            make_private(self.directory)
+        except StateDirectoryError as error:
+            raise CommandError(str(error)) from error
+
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Run the cluster here: make the directory (mode 0700) and hold its lock."""
+        """Run the cluster here: make the directory, private (mode 0700) also if it was there, and hold its lock."""
+        self.make()
         try:
-            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = self.lock.open("a+")
+            file = append(self.lock)
         except OSError as error:
             raise CommandError(
                 f"{error.filename}: {error.strerror}; set LWS_STATE_HOME to a directory that you may write to"
@@ -79,7 +87,7 @@ class Place:
                     f"stop it with `lws down {self.name}`, or give another name"
                 )
             file.truncate(0)
-            file.write(f"{os.getpid()}\n")
+            file.write(f"{os.getpid()}\n".encode())
             file.flush()
             yield
 

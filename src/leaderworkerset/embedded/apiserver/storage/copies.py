@@ -92,10 +92,11 @@ class Copies:
 
 def find(path: Path) -> list[Copy]:
     """Return the copies of a file, the newest first."""
-    found = []
-    for candidate in path.parent.glob(f"{path.name}.copy-*"):
-        if match := NAME.fullmatch(candidate.name.removeprefix(path.name)):
-            found.append(Copy(candidate, datetime.strptime(match[1], TIME).replace(tzinfo=UTC)))
+    found = [
+        Copy(candidate, datetime.strptime(match[1], TIME).replace(tzinfo=UTC))
+        for candidate in path.parent.glob(f"{path.name}.copy-*")
+        if (match := NAME.fullmatch(candidate.name.removeprefix(path.name)))
+    ]
     return sorted(found, key=lambda copy: copy.taken, reverse=True)
 
 

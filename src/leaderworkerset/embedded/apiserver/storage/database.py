@@ -71,7 +71,7 @@ def _upgrade(path: Path) -> None:
             database.execute("BEGIN")
             database.executemany("INSERT INTO objects VALUES (?, ?, ?, ?)", old.execute("SELECT * FROM objects"))
             history = old.execute("SELECT * FROM history ORDER BY revision")
-            rows = ((*row, layout.row_checksum(*row)) for row in history)
+            rows = ((*row, layout.row_checksum(row)) for row in history)
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             counters = [(*row, layout.counter_checksum(*row)) for row in old.execute("SELECT * FROM counters")]
             database.executemany("REPLACE INTO counters VALUES (?, ?, ?)", counters)

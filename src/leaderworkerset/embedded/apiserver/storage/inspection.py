@@ -41,7 +41,11 @@ def inspect(path: Path) -> int:
     _require_regular(log)
     if not path.exists():
         if log.exists() and log.stat().st_size:
-            raise DamagedError(f"{path}: missing, but its log {log.name} is there: put the file back, or restore a copy")
+            raise DamagedError(
+                f"{path}: missing, but its log {log.name} is there: put the file back, or restore a copy"
+            )
+        if any(path.parent.glob(f"{path.name}.copy-*")):
+            raise DamagedError(f"{path}: missing, but copies of it are there: put the file back, or restore a copy")
         return 0
     _require_header(path)
     journal = beside(path, "-journal")
@@ -120,7 +124,7 @@ def _problem(database: sqlite3.Connection, *, checked: bool) -> str:
     columns = "revision, resource, namespace, name, type, previous, value" + (", checksum" if checked else "")
     for row in database.execute(f"SELECT {columns} FROM history ORDER BY revision"):  # noqa: S608 - constants
         try:
-            if checked and layout.row_checksum(*row[:7]) != row[7]:
+            if checked and layout.row_checksum(row[:7]) != row[7]:
                 return f"the checksum of revision {row[0]} is wrong"
         except TypeError:  # a column is not of its type
             return f"revision {row[0]} cannot be read"

@@ -4,7 +4,7 @@ SQLite finds a page that is malformed, but not a bit that flipped in what is sto
 its columns.
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 from zlib import crc32
 
 FORMAT: Final = 2
@@ -33,15 +33,16 @@ CREATE TABLE history (
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
+HistoryRow: TypeAlias = tuple[int, str, str, str, str, int, bytes]
+"""A row of the history without its checksum."""
+
 COUNTERS: Final = ("revision", "compacted")
 
 
-def row_checksum(  # noqa: PLR0913 - the columns of a row
-    revision: int, resource: str, namespace: str, name: str, type: str, previous: int, value: bytes
-) -> int:
-    """Return the checksum of a row of the history."""
-    head = f"{revision}\0{resource}\0{namespace}\0{name}\0{type}\0{previous}\0"
-    return crc32(value, crc32(head.encode()))
+def row_checksum(row: HistoryRow) -> int:
+    """Return the checksum of a row of the history; `TypeError` where its value is not of bytes."""
+    *head, value = row
+    return crc32(value, crc32("\0".join(map(str, head)).encode()))
 
 
 def counter_checksum(name: str, value: int) -> int:

@@ -268,7 +268,7 @@ class Store:
         value = encode(stamped)
         replaced = 0 if previous is None else _revision(previous)
         row = (revision, *key, kind, replaced, value)
-        self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, row_checksum(*row))
+        self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, row_checksum(row))
         self.revision = revision
         change = Change(revision, kind, key, stamped, value, previous)
         self._pending.append(change)
