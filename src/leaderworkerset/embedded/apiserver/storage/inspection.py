@@ -106,7 +106,8 @@ def inspect_contents(database: sqlite3.Connection, path: Path) -> int:
         raise DamagedError(
             f"{path}: not a file of this version (format {found}, wanted {layout.FORMAT}): use another file"
         )
-    _require_constants(path)
+    if found == layout.FORMAT:  # before, the header could be in the log only
+        _require_constants(path)
     problems = [row[0] for row in database.execute("PRAGMA quick_check(3)")]
     if problems != ["ok"]:
         raise DamagedError(f"{path}: damaged: {'; '.join(map(str, problems))}")
