@@ -145,7 +145,7 @@ async def _copying(settings: ClusterSettings, api: ApiServer, clock: Clock) -> A
         task.cancel()
         await asyncio.wait([task])
         store.flush()
-        copies.keep()
+        copies.keep(clock.now())
 
 
 async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) -> int:

@@ -70,20 +70,20 @@ class Copies:
         self._copied = store.revision if find(self._path) else -1
         self._lock = threading.Lock()
 
-    async def run(self) -> None:
+    async def run(self, every: float = EVERY) -> None:
         """Make copies until cancelled."""
         while True:
-            await asyncio.sleep(EVERY)
-            await asyncio.to_thread(self.keep)
+            await asyncio.sleep(every)
+            await asyncio.to_thread(self.keep, self._clock.now())
 
-    def keep(self) -> None:
+    def keep(self, now: datetime) -> None:
         """Make a copy of what is committed, if that changed; what prevents it is logged."""
         with self._lock:
             revision = self._store.revision
             if revision == self._copied:
                 return
             try:
-                take(self._path, self._clock.now())
+                take(self._path, now)
             except StoreError as error:
                 log.warning("no copy of the objects was made", error=str(error))
             else:

@@ -302,7 +302,9 @@ class Store:
         """Return free pages to the file system, or to the allocator; that can wait if the file is busy."""
         with suppress(sqlite3.Error):
             if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
-                self._db.execute(f"PRAGMA incremental_vacuum({RETURNED_PAGES})").fetchall()
+                self._db.executescript(
+                    f"PRAGMA incremental_vacuum({RETURNED_PAGES})"
+                )  # execute() ends it after one page
 
     def _fail_turn(self, error: StoreError) -> None:
         """Undo all writes of this turn and tell their writers."""
