@@ -40,6 +40,8 @@ class Driver:
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide what to do about the group that the pod `key` leads."""
         observed = await self.observe(key)
+        if observed.leader is None:  # workers that ended after their leader concern no group any more
+            self._gone.pop(key, None)
         plan = reconcile(observed, self._clock.now())
         if not any(isinstance(action, Delete | Apply) for action in plan.actions):
             self._forget(key, observed.gone)

@@ -41,7 +41,7 @@ QUEUE: Final = 1000
 """Events that may wait to be written; more are dropped, with one line in the log."""
 
 SERIES: Final = 1024
-"""Series remembered, about 2 KiB each; the one not seen for longest is forgotten first."""
+"""Series remembered, about half a KiB each; the one not seen for longest is forgotten first."""
 
 SERIES_SECONDS: Final = 360.0
 """Seconds without repetition after which the next one is a new event, as in client-go."""
@@ -64,9 +64,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class _Series:
-    """One event object: what the server has (`key`, once created) and what it should have."""
+    """One event object: whether the server has it, and what it should have.
 
-    event: Event
+    The `event` is kept only while it waits to be written: the next one of the series says the same.
+    """
+
+    event: Event | None
     name: str
     first: datetime
     last: datetime
@@ -101,6 +104,7 @@ class EventRecorder:
             self._series[key] = series
             self._enqueue(series)
         else:
+            series.event = event
             series.count += 1
             series.last = now
             if not series.queued:
@@ -113,11 +117,12 @@ class EventRecorder:
         """Write events until cancelled."""
         while True:
             series = await self._queue.get()
-            series.queued = False
+            event, series.event, series.queued = series.event, None, False
             try:
-                await self._write_patiently(series)
+                if event is not None:
+                    await self._write_patiently(series, event)
             except KubeError as error:
-                log.warning("event lost", name=series.name, reason=series.event.reason, error=str(error))
+                log.warning("event lost", name=series.name, reason=event and event.reason, error=str(error))
             finally:
                 self._queue.task_done()
 
@@ -135,23 +140,23 @@ class EventRecorder:
         try:
             self._queue.put_nowait(series)
         except asyncio.QueueFull:
-            series.queued = False
-            log.warning("event dropped: too many wait to be written", reason=series.event.reason, limit=QUEUE)
+            log.warning("event dropped: too many wait to be written", name=series.name, limit=QUEUE)
+            series.event, series.queued = None, False
 
-    async def _write_patiently(self, series: _Series) -> None:
+    async def _write_patiently(self, series: _Series, event: Event) -> None:
         """Write one event, waiting out an API server that restarts or has no time."""
         for failures in range(1, ATTEMPTS):
             try:
-                await self._write(series)
+                await self._write(series, event)
             except PASSING as error:
                 log.debug("event delayed", name=series.name, error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return
-        await self._write(series)
+        await self._write(series, event)
 
-    async def _write(self, series: _Series) -> None:
-        obj = build_event(series, self._reporter, self._instance)
+    async def _write(self, series: _Series, event: Event) -> None:
+        obj = build_event(event, series, self._reporter, self._instance)
         if series.created:
             try:
                 await self._client.patch(EVENTS, meta.key(obj), {"series": obj["series"]}, kind="merge")
@@ -173,9 +178,8 @@ def series_key(event: Event) -> SeriesKey:
     return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).digest()
 
 
-def build_event(series: _Series, reporter: str, instance: str) -> JSONObject:
+def build_event(event: Event, series: _Series, reporter: str, instance: str) -> JSONObject:
     """Build the events.k8s.io/v1 object of a series; events of cluster-scoped objects live in `default`."""
-    event = series.event
     obj: JSONObject = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
