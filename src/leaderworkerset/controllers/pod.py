@@ -43,6 +43,8 @@ class Driver:
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide what to do about the group that the pod `key` leads: in a thread where what is read is large."""
         observed = await self.observe(key)
+        if observed.leader is None:  # workers that ended after their leader concern no group any more
+            self._gone.pop(key, None)
         if not is_large((observed.leaderworkerset, *observed.revisions), len(observed.pods) + len(observed.gone)):
             return self._settle(key, observed, reconcile(observed, self._clock.now()))
         async with self._turn:

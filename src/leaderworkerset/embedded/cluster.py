@@ -23,6 +23,7 @@ from leaderworkerset.embedded.apiserver.front.http import LOOPBACK, HttpServer, 
 from leaderworkerset.embedded.apiserver.front.kubeconfig import Access, write_kubeconfig
 from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
 from leaderworkerset.embedded.apiserver.server import ApiServer
+from leaderworkerset.embedded.apiserver.storage.copies import Copies
 from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
 from leaderworkerset.embedded.controllers.composition import ControllerSettings, run_controllers
 from leaderworkerset.embedded.controllers.nodes import NodeSettings, node_names
@@ -33,6 +34,7 @@ from leaderworkerset.embedded.kubelet.runner import Capabilities, Network, Proce
 from leaderworkerset.embedded.kubelet.sandbox import create_runner
 from leaderworkerset.embedded.kubelet.settings import KubeletSettings
 from leaderworkerset.embedded.limits import MAX_PODS
+from leaderworkerset.embedded.statedirectory import make_private
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.events import EventRecorder
@@ -107,7 +109,11 @@ class Cluster:
 
 @asynccontextmanager
 async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Cluster]:
-    """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`."""
+    """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`.
+
+    The directory and what lies in it are made private first: `StateDirectoryError` where that cannot be.
+    """
+    make_private(settings.directory)
     own = identity.load_or_create(settings.directory / "identity.json", clock.now())
     api = ApiServer(Store(settings.database), builtin.kinds(), clock, max_pods=settings.max_pods)
     try:
@@ -118,11 +124,30 @@ async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Clus
         try:
             server = f"https://{LOOPBACK}:{port}"
             write_kubeconfig(settings.kubeconfig, Access(settings.name, server, own.token, own.certificate.encode()))
-            yield Cluster(settings, api, clock)
+            async with _copying(settings, api, clock):
+                yield Cluster(settings, api, clock)
         finally:
             await http.stop()
     finally:
         await api.close()
+
+
+@asynccontextmanager
+async def _copying(settings: ClusterSettings, api: ApiServer, clock: Clock) -> AsyncIterator[None]:
+    """Make copies of the objects from time to time, and at the end."""
+    if not settings.keep:
+        yield
+        return
+    store = api.backend.store
+    copies = Copies(store, clock)
+    task = asyncio.create_task(copies.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        store.flush()
+        copies.keep(clock.now())
 
 
 async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) -> int:

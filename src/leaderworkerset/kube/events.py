@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
 import msgspec
@@ -39,8 +40,8 @@ NOTE_BYTES: Final = 1024
 QUEUE: Final = 1000
 """Events that may wait to be written; more are dropped, with one line in the log."""
 
-SERIES: Final = 4096
-"""Series remembered; the one not seen for longest is forgotten first."""
+SERIES: Final = 1024
+"""Series remembered, about half a KiB each; the one not seen for longest is forgotten first."""
 
 SERIES_SECONDS: Final = 360.0
 """Seconds without repetition after which the next one is a new event, as in client-go."""
@@ -55,16 +56,20 @@ PASSING: Final = (ConnectionFault, InternalError, ServerTimeout, ServiceUnavaila
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-SeriesKey: TypeAlias = tuple[str, str, str, str, bytes, bytes]
+SeriesKey: TypeAlias = bytes
+"""A digest: the texts themselves would take most of the memory of a series."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class _Series:
-    """One event object: what the server has (`key`, once created) and what it should have."""
+    """One event object: whether the server has it, and what it should have.
 
-    event: Event
+    The `event` is kept only while it waits to be written: the next one of the series says the same.
+    """
+
+    event: Event | None
     name: str
     first: datetime
     last: datetime
@@ -90,12 +95,16 @@ class EventRecorder:
         """Take one event; returns at once."""
         key = series_key(event)
         now, at = self._clock.now(), self._clock.monotonic()
+        self._forget_ended(at)
         series = self._series.get(key)
-        if series is None or at - series.seen_at > SERIES_SECONDS:
+        if series is None:
+            if len(self._series) >= SERIES:
+                self._series.popitem(last=False)
             series = _Series(event, self._unique_name(event.regarding, now), first=now, last=now)
             self._series[key] = series
             self._enqueue(series)
         else:
+            series.event = event
             series.count += 1
             series.last = now
             if not series.queued:
@@ -103,18 +112,17 @@ class EventRecorder:
                 asyncio.get_running_loop().call_later(FOLD, self._enqueue, series)
         series.seen_at = at
         self._series.move_to_end(key)
-        if len(self._series) > SERIES:
-            self._series.popitem(last=False)
 
     async def run(self) -> None:
         """Write events until cancelled."""
         while True:
             series = await self._queue.get()
-            series.queued = False
+            event, series.event, series.queued = series.event, None, False
             try:
-                await self._write_patiently(series)
+                if event is not None:
+                    await self._write_patiently(series, event)
             except KubeError as error:
-                log.warning("event lost", name=series.name, reason=series.event.reason, error=str(error))
+                log.warning("event lost", name=series.name, reason=event and event.reason, error=str(error))
             finally:
                 self._queue.task_done()
 
@@ -122,28 +130,33 @@ class EventRecorder:
         """Wait until what is queued has been written or dropped."""
         await self._queue.join()
 
+    def _forget_ended(self, at: float) -> None:
+        """Forget the series that were not seen for too long to be continued."""
+        while self._series and at - next(iter(self._series.values())).seen_at > SERIES_SECONDS:
+            self._series.popitem(last=False)
+
     def _enqueue(self, series: _Series) -> None:
         series.queued = True
         try:
             self._queue.put_nowait(series)
         except asyncio.QueueFull:
-            series.queued = False
-            log.warning("event dropped: too many wait to be written", reason=series.event.reason, limit=QUEUE)
+            log.warning("event dropped: too many wait to be written", name=series.name, limit=QUEUE)
+            series.event, series.queued = None, False
 
-    async def _write_patiently(self, series: _Series) -> None:
+    async def _write_patiently(self, series: _Series, event: Event) -> None:
         """Write one event, waiting out an API server that restarts or has no time."""
         for failures in range(1, ATTEMPTS):
             try:
-                await self._write(series)
+                await self._write(series, event)
             except PASSING as error:
                 log.debug("event delayed", name=series.name, error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return
-        await self._write(series)
+        await self._write(series, event)
 
-    async def _write(self, series: _Series) -> None:
-        obj = build_event(series, self._reporter, self._instance)
+    async def _write(self, series: _Series, event: Event) -> None:
+        obj = build_event(event, series, self._reporter, self._instance)
         if series.created:
             try:
                 await self._client.patch(EVENTS, meta.key(obj), {"series": obj["series"]}, kind="merge")
@@ -161,19 +174,12 @@ class EventRecorder:
 
 def series_key(event: Event) -> SeriesKey:
     """Return what makes two events the same."""
-    return (
-        event.type,
-        event.reason,
-        event.action,
-        event.note,
-        _identity(event.regarding),
-        _identity(event.related or {}),
-    )
+    parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
+    return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).digest()
 
 
-def build_event(series: _Series, reporter: str, instance: str) -> JSONObject:
+def build_event(event: Event, series: _Series, reporter: str, instance: str) -> JSONObject:
     """Build the events.k8s.io/v1 object of a series; events of cluster-scoped objects live in `default`."""
-    event = series.event
     obj: JSONObject = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
@@ -203,7 +209,6 @@ def microtime(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _identity(reference: JSONObject) -> bytes:
-    """Return a reference as a comparable value, without its resourceVersion."""
-    stable = {name: value for name, value in reference.items() if name != "resourceVersion"}
-    return msgspec.json.encode(stable, order="sorted")
+def _stable(reference: JSONObject) -> JSONObject:
+    """Return a reference without its resourceVersion."""
+    return {name: value for name, value in reference.items() if name != "resourceVersion"}

@@ -10,14 +10,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
 
 pytestmark = pytest.mark.slow
 
 WRITER = """
 import asyncio, sys
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
 
 async def write(store, number):

@@ -73,7 +73,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
-        self.server = ApiServer(Store(), _kinds(), self.clock)
+        self.server = ApiServer(Store(), served_kinds(), self.clock)
         self.client = Client(InProcessTransport(self.server, "tester"))
         self.transport = CountingTransport(self.server, "manager")
         self.instruments: Instruments = NO_INSTRUMENTS
@@ -219,7 +219,7 @@ class _Silence:
 
 
 @lru_cache(maxsize=1)
-def _kinds() -> list[Kind]:
+def served_kinds() -> list[Kind]:
     """Return what is served; pods are admitted by the very function that the webhook calls."""
     served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
     return [*served, kind_from_crd(crd.leaderworkerset_crd())]

@@ -227,6 +227,34 @@ def test_recording_never_waits_and_memory_is_bounded() -> None:
     run(scenario())
 
 
+def test_series_that_ended_are_forgotten() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            for number in range(100):
+                r.recorder.record(replace(CREATED, note=str(number)))
+            await asyncio.sleep(SERIES_SECONDS + 1)
+            r.recorder.record(CREATED)
+            await r.recorder.flush()
+            assert len(r.recorder._series) == 1
+
+    run(scenario())
+
+
+def test_as_many_series_as_fit_go_on() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            for _ in range(2):
+                for number in range(SERIES):
+                    r.recorder.record(replace(CREATED, note=str(number)))
+                    await r.recorder.flush()
+            assert len(r.all()) == SERIES
+            assert len(r.recorder._series) == SERIES
+            r.recorder.record(replace(CREATED, note="one more"))
+            assert len(r.recorder._series) == SERIES
+
+    run(scenario())
+
+
 def test_names_are_unique_within_a_microsecond() -> None:
     async def scenario() -> None:
         async with rig() as r:

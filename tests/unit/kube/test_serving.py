@@ -10,7 +10,7 @@ import pytest
 from aiohttp import ClientSession, web
 from tests.virtualtime import run
 
-from leaderworkerset.kube import certfiles, health, serving
+from leaderworkerset.kube import certfiles, health, listening, serving
 from leaderworkerset.kube.certfiles import INTERVAL, CertificateFiles
 from leaderworkerset.kube.errors import ConfigError
 from leaderworkerset.kube.serving import Address, Listener, TLSSettings

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -19,12 +20,14 @@ from leaderworkerset.cli.installing.definition import full_definition
 from leaderworkerset.cli.target import OpenChannels
 from leaderworkerset.embedded import cluster as embedded
 from leaderworkerset.embedded.apiserver.front.http import ListenError
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage import copies
+from leaderworkerset.embedded.apiserver.storage.errors import DamagedError, StoreError
 from leaderworkerset.embedded.cluster import ClusterSettings
 from leaderworkerset.embedded.controllers.labeltemplate import parse_label
 from leaderworkerset.embedded.controllers.nodes import GPU, NodeSettings
 from leaderworkerset.embedded.controllers.nodewords import parse_capacity, parse_taint
 from leaderworkerset.embedded.identity import IdentityError
+from leaderworkerset.embedded.statedirectory import StateDirectoryError
 from leaderworkerset.kube import kubeconfig
 from leaderworkerset.kube.client import Client
 from leaderworkerset.kube.clock import SystemClock
@@ -78,8 +81,28 @@ async def local_cluster(
             finally:
                 gc.unfreeze()
                 await client.close()
-    except (ListenError, StoreError, IdentityError) as error:
+    except DamagedError as error:
+        raise CommandError(f"{error}\n{offer(place, clock.now())}") from error
+    except (ListenError, StoreError, IdentityError, StateDirectoryError) as error:
         raise CommandError(str(error)) from error
+
+
+def offer(place: Place, now: datetime) -> str:
+    """Return what to do about a damaged file: which copy there is, and how to restore it."""
+    found = copies.find(place.database)
+    if not found:
+        return f"there is no copy of it; `lws down {place.name} --delete` makes room for an empty cluster"
+    return f"`lws up {place.name} --restore` restores {found[0].describe(now)} and keeps the damaged file"
+
+
+def restore(place: Place) -> str:
+    """Put a copy in the place of the objects; return what was done."""
+    try:
+        restored = copies.restore(place.database, SystemClock().now())
+    except StoreError as error:
+        raise CommandError(str(error)) from error
+    kept = f"; the file of before is {restored.aside}" if restored.aside else ""
+    return f"Restored {restored.source}{kept}"
 
 
 def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_completed: bool) -> ClusterSettings:

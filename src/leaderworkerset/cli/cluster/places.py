@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.embedded.statedirectory import StateDirectoryError, append, make_private
 
 DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"
@@ -89,24 +90,28 @@ class Place:
         return self.lock.is_file()
 
     def make(self) -> None:
-        """Make the directory (mode 0700); refuse one that has content which no cluster made."""
+        """Make the directory and all in it private; refuse one that has content which no cluster made."""
         try:
-            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            strange = {path.name for path in self.directory.iterdir()} - {self.log.name, self.older_log.name}
+            content = {path.name for path in self.directory.iterdir()} if self.directory.exists() else set()
         except OSError as error:
             raise unusable(error) from error
+        strange = content - {self.log.name, self.older_log.name}
         if strange and not self.is_cluster:
             raise CommandError(
                 f"{self.directory}: has {min(strange)!r} in it, and is not the directory of a cluster: "
                 "choose another name, or set LWS_STATE_HOME to another directory"
             )
+        try:
+            make_private(self.directory)
+        except StateDirectoryError as error:
+            raise CommandError(str(error)) from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Run the cluster here: make the directory (mode 0700) and hold its lock."""
+        """Run the cluster here: make the directory, private (mode 0700) also if it was there, and hold its lock."""
         self.make()
         try:
-            file = self.lock.open("a+")
+            file = append(self.lock)
         except OSError as error:
             raise unusable(error) from error
         with file:
@@ -117,7 +122,7 @@ class Place:
                 )
             try:
                 file.truncate(0)
-                file.write(f"{os.getpid()}\n")
+                file.write(f"{os.getpid()}\n".encode())
                 file.flush()
                 if self.is_ephemeral:
                     self.mark.touch()

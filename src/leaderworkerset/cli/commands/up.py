@@ -14,6 +14,7 @@ from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_o
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.errors import CommandError, describe, leaves
 from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.embedded.statedirectory import append
 
 READY_DESCRIPTOR = "LWS_READY_FD"
 """Names the pipe on which a detached cluster tells its progress; `READY` is its last word."""
@@ -27,29 +28,33 @@ ERROR = "!"
 @click.command("up")
 @click.argument("name", default=places.DEFAULT)
 @click.option("-d", "--detach", is_flag=True, help="Return once the cluster is up; `lws down` stops it.")
+@click.option("--restore", is_flag=True, help="Restore the newest copy of its objects first; the file is kept aside.")
 @cluster_options
-def command(name: str, detach: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it
+def command(name: str, detach: bool, restore: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it
     """Start the embedded cluster NAME (default: default); its objects are still there after a restart."""
     place = places.place(name)
     chosen = collect(options)
     if detach:
-        start_detached(place, chosen)
+        start_detached(place, chosen, restore=restore)
     else:
-        asyncio.run(serve(place, chosen))
+        asyncio.run(serve(place, chosen, restore=restore))
 
 
-async def serve(place: Place, options: ClusterOptions) -> None:
+async def serve(place: Place, options: ClusterOptions, *, restore: bool = False) -> None:
     """Run the cluster until it is asked to stop."""
-    from leaderworkerset.cli.cluster import clusterlog
-    from leaderworkerset.cli.cluster.localcluster import local_cluster
+    from leaderworkerset.cli.cluster import clusterlog, localcluster
     from leaderworkerset.cli.signals import until_stopped
 
     report = Reporter()
     try:
         with place.held():
             clusterlog.bound(place)
-            async with until_stopped() as stopped, local_cluster(place, options, report.progress) as cluster:
-                report.ready([*cluster.notes, *invitation(place)])
+            done = [localcluster.restore(place)] if restore else []
+            async with (
+                until_stopped() as stopped,
+                localcluster.local_cluster(place, options, report.progress) as cluster,
+            ):
+                report.ready([*done, *cluster.notes, *invitation(place)])
                 await stopped.wait()
                 report.progress("stopping")
     except Exception as error:
@@ -98,21 +103,31 @@ def invitation(place: Place) -> list[str]:
     ]
 
 
-def start_detached(place: Place, options: ClusterOptions) -> None:
+def start_detached(place: Place, options: ClusterOptions, *, restore: bool = False) -> None:
     """Start a process of its own, show its progress, and return when it is up; if it ends before, say why."""
     if (pid := place.pid()) is not None:
+        if restore:
+            raise CommandError(f"cluster {place.name} runs (process {pid}): stop it with `lws down {place.name}` first")
         click.echo(f"Cluster {place.name} runs already (process {pid}).")
         click.echo("\n".join(invitation(place)[1:]))
         return
     place.make()
     try:
-        log = place.log.open("ab")
+        log = append(place.log)
     except OSError as error:
         raise places.unusable(error) from error
     reader, writer = os.pipe()
     with log, os.fdopen(reader) as lines:
         process = subprocess.Popen(
-            [sys.executable, "-m", "leaderworkerset.cli", "up", place.name, *options.words()],
+            [
+                sys.executable,
+                "-m",
+                "leaderworkerset.cli",
+                "up",
+                place.name,
+                *options.words(),
+                *(["--restore"] if restore else []),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -25,7 +25,7 @@ from leaderworkerset.embedded.apiserver.forms import representation
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.node import Node
 from leaderworkerset.embedded.apiserver.registry import Registry
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.embedded.apiserver.storage.expiry import Expiry
 from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey, TooLargeError
 from leaderworkerset.embedded.apiserver.storage.watch import WatchHub

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.embedded.apiserver.harness import CONFIG_MAPS, Api, config_map, run
 from tests.unit.embedded.apiserver.storage.test_store import file_size_limit
 
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.embedded.apiserver.storage.store import Store
 
 

@@ -16,7 +16,7 @@ from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.forms.body import JSON_TYPE, YAML_TYPE
 from leaderworkerset.embedded.apiserver.forms.encoding import encode
 from leaderworkerset.embedded.apiserver.refusal import Refusal
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.kube.transport import Response
 
 Shape: TypeAlias = Literal["", "Table", "PartialObjectMetadata"]

@@ -22,7 +22,7 @@ from leaderworkerset.embedded.apiserver.front import podstreams, sockets
 from leaderworkerset.embedded.apiserver.front.guard import Guard
 from leaderworkerset.embedded.apiserver.refusal import Refusal
 from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.kube import timeouts
 from leaderworkerset.kube.listening import Acceptor, bounds, protocol_logger
 from leaderworkerset.kube.transport import Request, Response, StreamResponse

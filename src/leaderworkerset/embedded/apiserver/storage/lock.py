@@ -4,6 +4,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
+
 
 class FileLock:
     """A lock file that carries the process id of its holder."""
@@ -37,3 +39,15 @@ class FileLock:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def hold(path: str) -> FileLock:
+    """Keep other processes off a file, whether they run or hang: it is refused at once if one has it."""
+    file = FileLock(Path(f"{path}.lock"))
+    try:
+        acquired = file.acquire()
+    except OSError as error:
+        raise StoreError(f"{path}.lock: {error.strerror}: use a directory that can be written to") from error
+    if not acquired:
+        raise StoreError(f"{path}: in use by process {file.holder()}: stop it, or use another file")
+    return file

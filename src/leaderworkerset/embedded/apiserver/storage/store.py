@@ -10,8 +10,9 @@ transaction (group commit); a writer is acknowledged (`settle`) only after it. R
 committed data only: they call `flush` first, which commits what is pending. The file survives the death of the process
 at any moment with all acknowledged writes.
 
-History older than `remembered` revisions is dropped as long as nothing lives at it; reads from before that raise
-`Compacted`. So a list can be continued, and a watch resumed, at the revision it began with.
+History older than `remembered` revisions, or than so many bytes (`window.py`), is dropped as long as nothing lives at
+it; reads from before that raise `Compacted`. So a list can be continued, and a watch resumed, at the revision it began
+with. Pages that become free are returned to the file system.
 """
 
 import asyncio
@@ -27,15 +28,24 @@ import msgspec
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.forms.encoding import encode
 from leaderworkerset.embedded.apiserver.storage import database
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError, explain
+from leaderworkerset.embedded.apiserver.storage.layout import counter_checksum, row_checksum
+from leaderworkerset.embedded.apiserver.storage.lock import hold
+from leaderworkerset.embedded.apiserver.storage.window import BYTES, Window
 
 ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 Row: TypeAlias = tuple[Any, ...]
 
-MEMORY: Final = ":memory:"
+MEMORY: Final = database.MEMORY
 
 COMPACT_EVERY: Final = 1000
 """Revisions between two clean-ups of the history, so that one clean-up takes about 2 ms."""
+
+FREE_PAGES: Final = 1024
+"""Free pages that stay in the file for reuse: 4 MiB."""
+
+RETURNED_PAGES: Final = 2048
+"""Free pages that one clean-up returns at most, so that it takes a few milliseconds."""
 
 
 LARGEST: Final = 1536 * 1024
@@ -92,17 +102,20 @@ class TooLargeError(Exception):
 class Store:
     """Owns the file. All methods belong to one event loop; `path` may be ":memory:"."""
 
-    def __init__(self, path: str | Path = MEMORY, *, remembered: int = 10_000) -> None:
+    def __init__(self, path: str | Path = MEMORY, *, remembered: int = 10_000, remembered_bytes: int = BYTES) -> None:
         self.path = str(path)
-        self._remembered = remembered
+        self._window = Window(remembered, remembered_bytes)
         self._subscribers: list[Callable[[Sequence[Change]], None]] = []
         self._pending: list[Change] = []
         self._committed: asyncio.Future[None] | None = None
-        self._lock = None if self.path == MEMORY else database.lock(self.path)
+        self._trims = False
+        self._lock = None if self.path == MEMORY else hold(self.path)
         try:
             self._db = database.connect(self.path)
             self.revision = self._counter("revision")
             self.compacted = self._counter("compacted")
+            for row in self._rows("SELECT revision, length(value) FROM history WHERE revision > ?", self.compacted):
+                self._window.add(*row)
         except BaseException:
             self._release()
             raise
@@ -221,18 +234,24 @@ class Store:
             return
         try:
             self._compact()
-            self._execute("UPDATE counters SET value = ? WHERE name = 'revision'", self.revision)
+            self._count("revision", self.revision)
             self._execute("COMMIT")
         except StoreError as error:
             self._fail_turn(error)
             return
         committed, changes = self._committed, self._pending
         self._committed, self._pending = None, []
+        self._trims |= self.compacted > self._saved[1]
         self._saved = (self.revision, self.compacted)
+        for change in changes:
+            self._window.add(change.revision, len(change.value))
         if not committed.done():
             committed.set_result(None)
         for subscriber in self._subscribers:
             subscriber(changes)
+        if self._trims and self._committed is None:
+            self._trims = False
+            self._return_pages()
 
     def close(self) -> None:
         """Commit what is pending and release the file."""
@@ -240,7 +259,7 @@ class Store:
             self.flush()
             self._db.close()
         except sqlite3.Error as error:
-            raise database.explain(self.path, error) from error
+            raise explain(self.path, error) from error
         finally:
             self._release()
 
@@ -270,7 +289,7 @@ class Store:
     def _record(self, change: Change) -> None:
         replaced = 0 if change.previous is None else _revision(change.previous)
         row = (change.revision, *change.key, change.type, replaced, change.value)
-        self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, row_checksum(row))
         self.revision = change.revision
         self._pending.append(change)
 
@@ -284,8 +303,8 @@ class Store:
             raise Compacted(self.compacted)
 
     def _compact(self) -> None:
-        until = self.revision - self._remembered
-        if until < self.compacted + COMPACT_EVERY:
+        until = self._window.expired(self.revision, self.compacted, COMPACT_EVERY)
+        if until <= self.compacted:
             return
         self._execute(
             "DELETE FROM history WHERE revision IN (SELECT previous FROM history WHERE revision > ? AND revision <= ?)",
@@ -295,8 +314,16 @@ class Store:
         self._execute(
             "DELETE FROM history WHERE type = 'DELETED' AND revision > ? AND revision <= ?", self.compacted, until
         )
-        self._execute("UPDATE counters SET value = ? WHERE name = 'compacted'", until)
+        self._count("compacted", until)
         self.compacted = until
+
+    def _return_pages(self) -> None:
+        """Return free pages to the file system, or to the allocator; that can wait if the file is busy."""
+        with suppress(sqlite3.Error):
+            if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
+                self._db.executescript(
+                    f"PRAGMA incremental_vacuum({RETURNED_PAGES})"
+                )  # execute() ends it after one page
 
     def _fail_turn(self, error: StoreError) -> None:
         """Undo all writes of this turn and tell their writers."""
@@ -307,6 +334,10 @@ class Store:
         if committed is not None and not committed.done():
             committed.set_exception(error)
             committed.exception()  # the writer that met the fault raises it itself; nobody else may be waiting
+
+    def _count(self, name: str, value: int) -> None:
+        checksum = counter_checksum(name, value)
+        self._execute("UPDATE counters SET value = ?, checksum = ? WHERE name = ?", value, checksum, name)
 
     def _counter(self, name: str) -> int:
         row = self._row("SELECT value FROM counters WHERE name = ?", name)
@@ -321,7 +352,7 @@ class Store:
         try:
             yield from self._execute(statement, *parameters)
         except sqlite3.Error as error:
-            raise database.explain(self.path, error) from error
+            raise explain(self.path, error) from error
 
     def _execute(self, statement: str, *parameters: str | int | bytes) -> sqlite3.Cursor:
         try:
@@ -329,7 +360,7 @@ class Store:
         except sqlite3.IntegrityError:
             raise  # an object of this key exists
         except sqlite3.Error as error:
-            raise database.explain(self.path, error) from error
+            raise explain(self.path, error) from error
 
     def _release(self) -> None:
         opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None: it could not be opened

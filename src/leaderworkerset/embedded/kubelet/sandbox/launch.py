@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from leaderworkerset.embedded.kubelet.sandbox.channel import Channel
 from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Link, LinkClosed, Message
+from leaderworkerset.embedded.statedirectory import append
 
 Isolation: TypeAlias = Literal["namespaces", "plain"]
 
@@ -64,7 +65,7 @@ async def launch(
     run.mkdir(parents=True, exist_ok=True)
     log = log_of(options.state_directory)
     ours, theirs = socket.socketpair()
-    with theirs, log.open("ab") as errors:
+    with theirs, append(log) as errors:
         configuration = {
             "fd": theirs.fileno(),
             "parent": os.getpid(),

@@ -18,6 +18,7 @@ from typing import Literal
 from leaderworkerset.embedded.kubelet.runner import StartError
 from leaderworkerset.embedded.kubelet.sandbox.addresses import POD_NETWORK, WAY_OUT_GATEWAY, WAY_OUT_NAMESERVER
 from leaderworkerset.embedded.kubelet.sandbox.launch import DIRECTORY, Launcher
+from leaderworkerset.embedded.statedirectory import append
 
 _LOADER = "import sys; sys.path.append(sys.argv[1]); from launcher.leash import main; main()"
 _INTERFACE = "tap0"
@@ -96,7 +97,7 @@ class WayOut:
 
     def _start(self, program: str, carrier: Carrier, pid: int) -> subprocess.Popen[bytes]:
         last = (str(pid), _INTERFACE) if carrier.kind == "slirp4netns" else (str(pid),)
-        with self._log.open("ab") as log:
+        with append(self._log) as log:
             return subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", "-c", _LOADER, str(DIRECTORY), str(os.getpid())),

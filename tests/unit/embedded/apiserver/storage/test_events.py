@@ -1,11 +1,14 @@
 """Events: one store, two groups, an hour to live."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
-from tests.unit.embedded.apiserver.harness import Api, run
+import msgspec
+from tests.unit.embedded.apiserver.harness import Api, StoppedClock, run
 
-from leaderworkerset.embedded.apiserver.storage.store import Store
+from leaderworkerset.embedded.apiserver.storage.expiry import STORED_AS, Expiry
+from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
 
 NEW = "/apis/events.k8s.io/v1/namespaces/default/events"
 CORE = "/api/v1/namespaces/default/events"
@@ -75,3 +78,41 @@ def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
 
     run(before, Store(tmp_path / "cluster.db"))
     run(after, Store(tmp_path / "cluster.db"))
+
+
+def test_events_are_bounded_in_number_at_the_cost_of_the_namespace_that_has_most() -> None:
+    async def scenario() -> None:
+        store, clock = Store(), StoppedClock()
+        expiry = Expiry(store, clock, limit=10)
+        store.subscribe(expiry.observe)
+        for namespace, count in (("quiet", 3), ("storm", 20)):
+            for number in range(count):
+                key = StoreKey(STORED_AS, namespace, f"{namespace}-{number}")
+                store.create(key, {"metadata": {"name": key.name, "namespace": namespace}})
+                await store.settle()
+                await store.settle()
+        assert store.count(STORED_AS) == 10
+        names = [msgspec.json.decode(row)["metadata"]["name"] for row in store.list(STORED_AS)]
+        assert sorted(names) == sorted(
+            [*(f"quiet-{number}" for number in range(3)), *(f"storm-{number}" for number in range(13, 20))]
+        )
+        store.close()
+
+    asyncio.run(scenario())
+
+
+def test_too_many_events_of_an_earlier_life_are_forgotten_at_the_start(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = Store(tmp_path / "cluster.db")
+        for number in range(20):
+            key = StoreKey(STORED_AS, "default", f"e-{number}")
+            metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
+            store.create(key, {"metadata": metadata})
+        await store.settle()
+        Expiry(store, StoppedClock(), limit=5).load()
+        await store.settle()
+        assert store.count(STORED_AS) == 5
+        assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
+        store.close()
+
+    asyncio.run(scenario())

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.storage.database import StoreError
+from leaderworkerset.embedded.apiserver.storage.errors import StoreError
 from leaderworkerset.embedded.apiserver.storage.store import (
     LARGEST,
     Change,
@@ -184,6 +184,47 @@ def test_a_file_continues_where_it_stopped(tmp_path: Path) -> None:
 
     run(write, Store(path))
     run(read, Store(path))
+
+
+async def churn(store: Store, writes: int, size: int) -> None:
+    """Create and delete large objects; one stays."""
+    kept = store.create(B, obj("b", "kept"))
+    for number in range(writes):
+        key = StoreKey("pods", "default", f"p-{number}")
+        created = store.create(key, obj(key.name, "x" * size))
+        store.delete(key, created)
+        await store.settle()
+    assert store.get(B) == kept
+
+
+def test_the_history_is_bounded_in_bytes_too() -> None:
+    async def scenario(store: Store) -> None:
+        await churn(store, 400, 10_000)
+        remembered = sum(len(change.value) for change in store.changes_since(store.compacted, "pods"))
+        assert 500_000 <= remembered <= 1_100_000
+        with pytest.raises(Compacted):
+            list(store.changes_since(1, "pods"))
+
+    run(scenario, Store(remembered_bytes=1_000_000))
+
+
+def test_the_file_and_its_log_shrink_after_a_burst(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def burst(store: Store) -> None:
+        await churn(store, 500, 40_000)
+
+    async def after(store: Store) -> None:
+        for number in range(4000):
+            current = store.get(B) or store.create(B, obj("b"))
+            store.update(B, current | {"value": str(number)}, current)
+            if number % 10 == 0:
+                await store.settle()
+
+    run(burst, Store(path, remembered=100_000, remembered_bytes=2**30))
+    assert path.stat().st_size > 40_000_000
+    run(after, Store(path, remembered=1000, remembered_bytes=1_000_000))
+    assert path.stat().st_size < 8_000_000
 
 
 def test_a_second_user_of_the_file_is_told_of_the_first(tmp_path: Path) -> None:
