@@ -64,6 +64,7 @@ class HttpServer:
             access_log=None,
             keepalive_timeout=IDLE,
             handler_cancellation=True,
+            auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is no JSON
         )
         try:
             self._server = await loop.create_server(self._web, LOOPBACK, port, ssl=self._ssl, backlog=512)

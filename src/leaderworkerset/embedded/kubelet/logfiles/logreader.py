@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from leaderworkerset.api import duration
 from leaderworkerset.embedded.apiserver.node import LogOptions, Stream
 from leaderworkerset.embedded.kubelet.logfiles import logformat
 from leaderworkerset.embedded.kubelet.logfiles.logs import LogWriter, Segment, segments
@@ -55,7 +56,7 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
 def _since(options: LogOptions, now: datetime) -> bytes:
     """Return the time stamp before which entries are left out; they compare as text."""
     if options.since_seconds is not None:
-        return logformat.timestamp(now - timedelta(seconds=options.since_seconds)).encode()
+        return logformat.timestamp(now - duration.of_seconds(options.since_seconds)).encode()
     if options.since_time:
         return logformat.timestamp(datetime.fromisoformat(options.since_time).astimezone(UTC)).encode()
     return b""
