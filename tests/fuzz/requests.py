@@ -99,7 +99,14 @@ class Requests:
     def sequence(self, length: int) -> list[Request]:
         """Return requests that are about a few kinds and names, so that they meet each other's objects."""
         chosen = self._random.sample(list(self._kinds), 3)
-        return [self._one(self._random.choice(chosen)) for _ in range(length)]
+        first = [self._valid(kind) for kind in chosen]
+        return first + [self._one(self._random.choice(chosen)) for _ in range(length - len(first))]
+
+    def _valid(self, kind: Kind) -> Request:
+        """Return the creation of an object that the others are about."""
+        obj = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, **self._random.choice(specimens.of(kind.resource))}
+        named = {**obj, "metadata": {**obj["metadata"], "name": self._name(kind, "one")}}
+        return Request("POST", kind.resource.path("default"), (), {"content-type": "application/json"}, msgspec.json.encode(named))
 
     def _one(self, kind: Kind) -> Request:
         random = self._random
@@ -132,7 +139,7 @@ class Requests:
 
     def _name(self, kind: Kind, chosen: str) -> str:
         """Return mostly a name that there may be."""
-        if not chosen or self._random.random() < 0.15:
+        if not chosen or (chosen != "one" and self._random.random() < 0.15):
             return chosen
         return "things.fuzz.example.com" if kind.resource.kind == "CustomResourceDefinition" else "one"
 
@@ -184,7 +191,7 @@ class Requests:
         }
         metadata = dict(obj["metadata"])
         if random.random() < 0.7:
-            metadata["name"] = "one" if kind.resource.kind != "CustomResourceDefinition" else metadata["name"]
+            metadata["name"] = self._name(kind, "one")
         if random.random() < 0.2:
             extra = {
                 "labels": {"a": "b"}, "annotations": {"a": "b"}, "finalizers": ["example.com/a"], "resourceVersion": "3", "uid": "a",

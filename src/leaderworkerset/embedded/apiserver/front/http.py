@@ -7,6 +7,7 @@ kubectl and client-go send bearer tokens over HTTPS only; give an `ssl_context` 
 """
 
 import errno
+import logging
 import ssl
 from asyncio import AbstractEventLoop, Server, get_running_loop
 from collections.abc import AsyncGenerator
@@ -15,6 +16,7 @@ from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from leaderworkerset.embedded.apiserver import refusal, routes
 from leaderworkerset.embedded.apiserver.forms import representation
@@ -64,6 +66,7 @@ class HttpServer:
             access_log=None,
             keepalive_timeout=IDLE,
             handler_cancellation=True,
+            logger=_logger(),
             auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is no JSON
         )
         try:
@@ -109,6 +112,19 @@ class HttpServer:
             return _refuse(refused)
         except StoreError as error:
             return _plain(representation.respond_fault(error))
+        except ConnectionResetError:
+            return web.Response()  # the client left before the upgrade; nobody reads this
+
+
+def _logger() -> logging.Logger:
+    """Return the logger of what goes wrong on connections, but for what is the client's: aiohttp answers that with 400."""
+    logger = logging.getLogger(f"{__name__}.connections")
+    logger.addFilter(_is_ours)
+    return logger
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def _limited(loop: AbstractEventLoop) -> Any:
