@@ -104,9 +104,15 @@ class Requests:
 
     def _valid(self, kind: Kind) -> Request:
         """Return the creation of an object that the others are about."""
-        obj = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, **self._random.choice(specimens.of(kind.resource))}
+        obj = {
+            "apiVersion": kind.resource.api_version,
+            "kind": kind.resource.kind,
+            **self._random.choice(specimens.of(kind.resource)),
+        }
         named = {**obj, "metadata": {**obj["metadata"], "name": self._name(kind, "one")}}
-        return Request("POST", kind.resource.path("default"), (), {"content-type": "application/json"}, msgspec.json.encode(named))
+        return Request(
+            "POST", kind.resource.path("default"), (), {"content-type": "application/json"}, msgspec.json.encode(named)
+        )
 
     def _one(self, kind: Kind) -> Request:
         random = self._random

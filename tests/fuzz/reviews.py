@@ -46,9 +46,18 @@ def _subject(random: Random, path: str) -> tuple[JSONObject, Schema | None]:
         whole = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", **obj}
         return whole, LEADERWORKERSET
     pod = random.choice((specimens.FULL_POD, objects.pod("one-0"), objects.pod("one-0-1")))
-    marks = {name: random.choice((*junk.TEXTS, "0", "1", "2", "one", "one-0")) for name in random.sample(LABELS, random.randrange(len(LABELS)))}
-    notes = {name: random.choice((*junk.TEXTS, "0", "1", "2", "4")) for name in random.sample(LABELS, random.randrange(len(LABELS)))}
-    return {**pod, "metadata": {**pod["metadata"], "namespace": "default", "labels": marks, "annotations": notes}}, schemas.of_struct("Pod")
+    marks = {
+        name: random.choice((*junk.TEXTS, "0", "1", "2", "one", "one-0"))
+        for name in random.sample(LABELS, random.randrange(len(LABELS)))
+    }
+    notes = {
+        name: random.choice((*junk.TEXTS, "0", "1", "2", "4"))
+        for name in random.sample(LABELS, random.randrange(len(LABELS)))
+    }
+    return {
+        **pod,
+        "metadata": {**pod["metadata"], "namespace": "default", "labels": marks, "annotations": notes},
+    }, schemas.of_struct("Pod")
 
 
 LEADERWORKERSET: Final = schemas.of_struct("LeaderWorkerSet")

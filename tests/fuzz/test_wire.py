@@ -59,7 +59,9 @@ async def _try(seed: int, send: Send) -> None:
             again = f"seed {seed} (again: SEEDS={seed}-{seed + 1}): {sent[:3000]!r} is answered with {answer[:1000]!r}"
             assert not logged, f"{again} and logs {logged[0]}"
             assert not unhandled, f"{again} and leaves {unhandled[0]}"
-            assert not answer.startswith(b"HTTP/1.1 500") or b"should not be set" in answer or b"typed patch" in answer, again
+            assert (
+                not answer.startswith(b"HTTP/1.1 500") or b"should not be set" in answer or b"typed patch" in answer
+            ), again
         assert (await server.plain()).startswith((b"HTTP/1.1 200", b"HTTP/1.1 404")), seed
         async with asyncio.timeout(wire.PATIENCE):
             while len(asyncio.all_tasks()) > tasks or wire.descriptors() > files:  # noqa: ASYNC110 - nothing tells when

@@ -13,11 +13,13 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from tests.fuzz import junk, requests, running
-from tests.unit.embedded.apiserver.front.test_podstreams import FakeNode
+from tests.unit.embedded.apiserver.front.test_podstreams import EchoSession, FakeNode
 
+from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.front.http import HttpServer
 from leaderworkerset.embedded.apiserver.front.spdy.codec import FrameWriter
 from leaderworkerset.embedded.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream, Settings, SynStream
+from leaderworkerset.embedded.apiserver.node import ExecSession
 from leaderworkerset.kube.transport import Request
 
 TOKEN: Final = "the-token"
@@ -41,6 +43,28 @@ class Records(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
         self.found.append(f"{record.getMessage()}\n{trace}")
+
+
+class Session(EchoSession):
+    """A command that repeats its input, and takes no more after its end."""
+
+    async def write(self, data: bytes) -> None:
+        if not self.stdout.at_eof() and not self.killed.is_set() and not self._ended.is_set():
+            await super().write(data)
+
+    async def close_stdin(self) -> None:
+        if not self._ended.is_set():
+            await super().close_stdin()
+
+
+class Node(FakeNode):
+    """A node whose commands are each their own."""
+
+    async def exec(
+        self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
+    ) -> ExecSession:
+        await super().exec(pod, container, command, stdin=stdin, tty=tty)
+        return Session()
 
 
 @contextmanager
@@ -95,7 +119,7 @@ async def _everything(reader: asyncio.StreamReader) -> bytes:
 async def listening() -> AsyncIterator[Wire]:
     """Run a server with one pod behind a socket."""
     api = await running.start(0)
-    api.attach_node(FakeNode())
+    api.attach_node(Node())
     created = await api.handle(
         Request("POST", "/api/v1/namespaces/default/pods", (), {"content-type": "application/json"}, BODY), "admin"
     )
@@ -110,7 +134,12 @@ async def listening() -> AsyncIterator[Wire]:
 
 def head(port: int, method: str, target: str, headers: dict[str, str], body: bytes = b"") -> bytes:
     """Return the bytes of a request."""
-    whole = {"Host": f"127.0.0.1:{port}", "Authorization": f"Bearer {TOKEN}", "Content-Length": str(len(body)), **headers}
+    whole = {
+        "Host": f"127.0.0.1:{port}",
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Length": str(len(body)),
+        **headers,
+    }
     lines = "".join(f"{name}: {value}\r\n" for name, value in whole.items())
     return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("utf-8", "surrogateescape") + body
 
@@ -124,7 +153,9 @@ def raw_request(random: Random, port: int, made: Request) -> bytes:
     body = made.body
     match random.randrange(12):
         case 0:
-            headers["authorization"] = random.choice(("Bearer \udcff", "Bearer", "", "Basic eA==", "Bearer \x00", "\udcff"))
+            headers["authorization"] = random.choice(
+                ("Bearer \udcff", "Bearer", "", "Basic eA==", "Bearer \x00", "\udcff")
+            )
         case 1 | 2:
             headers["content-encoding"], body = requests.compressed(random, body)
         case 3:
@@ -132,11 +163,21 @@ def raw_request(random: Random, port: int, made: Request) -> bytes:
         case 4:
             headers["Host"] = random.choice(("", "example.com", "\udcff", f"localhost:{port}", "127.0.0.1"))
         case 5:
-            headers[random.choice(("origin", "sec-fetch-site", "expect", "transfer-encoding", "upgrade"))] = random.choice(
-                ("null", "100-continue", "chunked", "websocket", "h2c", "SPDY/3.1", "\udcff", "")
+            headers[random.choice(("origin", "sec-fetch-site", "expect", "transfer-encoding", "upgrade"))] = (
+                random.choice(("null", "100-continue", "chunked", "websocket", "h2c", "SPDY/3.1", "\udcff", ""))
             )
         case 6:
-            target = random.choice((target + "?%ff=%00", "*", "//x", "http://x/" + target, target + "?" + "a&" * 300, "/" + "a" * 9000, target + "#x"))
+            target = random.choice(
+                (
+                    target + "?%ff=%00",
+                    "*",
+                    "//x",
+                    "http://x/" + target,
+                    target + "?" + "a&" * 300,
+                    "/" + "a" * 9000,
+                    target + "#x",
+                )
+            )
     content = head(port, made.method if made.method.isalpha() else "GET", target, headers, body)
     return junk.damaged(random, content) if random.random() < 0.1 else content
 
@@ -162,7 +203,17 @@ def frame(random: Random, payload: bytes, opcode: int = 2) -> bytes:
 
 def channel_frames(random: Random) -> list[bytes]:
     """Return the frames of a client of `/exec`, `/attach` or port-forward by channels."""
-    sizes = (b'{"Width":80,"Height":24}', b'{"Width":-1}', b'{"Width":99999999999}', b"{", b"\xff", b"[]", b'{"Width":"x"}', b"null", b"1e999")
+    sizes = (
+        b'{"Width":80,"Height":24}',
+        b'{"Width":-1}',
+        b'{"Width":99999999999}',
+        b"{",
+        b"\xff",
+        b"[]",
+        b'{"Width":"x"}',
+        b"null",
+        b"1e999",
+    )
     payloads = (
         b"", b"\x00", b"\x00hello", b"\x01x", b"\x02x", b"\x03{}", b"\xff\x00", b"\xff", b"\xff\x09", b"\x63x",
         *(b"\x04" + size for size in sizes),
@@ -176,7 +227,11 @@ def spdy_frames(random: Random) -> list[bytes]:
     pieces: list[bytes] = []
     for _ in range(random.randrange(8)):
         stream = random.choice((1, 1, 3, 5, 2, 7, 2**31 - 1))
-        headers = {"streamtype": random.choice(("data", "error", "odd")), "port": random.choice(("1", "0", "x", "80", "9" * 5000, "99999", "-1")), "requestid": random.choice(("0", "1", "x", ""))}
+        headers = {
+            "streamtype": random.choice(("data", "error", "odd")),
+            "port": random.choice(("1", "0", "x", "80", "9" * 5000, "99999", "-1")),
+            "requestid": random.choice(("0", "1", "x", "")),
+        }
         if random.random() < 0.2:
             headers.pop(random.choice(sorted(headers)))
         piece = writer.write(
