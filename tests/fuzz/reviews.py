@@ -7,7 +7,7 @@ import msgspec
 from tests.conformance import objects
 from tests.fuzz import junk, specimens
 
-from leaderworkerset.api import gotypes, labels
+from leaderworkerset.api import labels
 from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.embedded.apiserver.builtin import schemas
 from leaderworkerset.embedded.apiserver.kind import Schema
@@ -61,4 +61,3 @@ def _subject(random: Random, path: str) -> tuple[JSONObject, Schema | None]:
 
 
 LEADERWORKERSET: Final = schemas.of_struct("LeaderWorkerSet")
-assert gotypes

@@ -1,7 +1,6 @@
 """Plays requests to an API server in this process, and finds the smallest sequence that shows a defect."""
 
 import asyncio
-import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -200,6 +199,3 @@ def describe(seed: int, requests: Sequence[Request], defect: Defect) -> str:
         f"  {one.method} {one.path} {dict(one.query)} {dict(one.headers)} {one.body[:2000]!r}" for one in requests
     )
     return f"seed {seed} (again: SEEDS={seed}-{seed + 1}); the smallest sequence found:\n{sent}\n{defect.what}"
-
-
-assert sys

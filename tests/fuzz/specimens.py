@@ -6,7 +6,7 @@ from tests.conformance import objects
 from tests.conformance.objects import claim, container, named, template
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import PODS, Resource
+from leaderworkerset.api.resources import Resource
 from leaderworkerset.embedded.apiserver import builtin
 from leaderworkerset.embedded.apiserver.kind import Kind
 
@@ -206,4 +206,3 @@ SUBRESOURCES: Final = (
     "status", "scale", "binding", "eviction", "finalize", "log", "exec", "attach", "portforward", "proxy", "token", "odd", "ephemeralcontainers",
 )  # fmt: skip
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
-assert PODS

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-import os
 import struct
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -256,4 +256,4 @@ def _frames(random: Random, payloads: list[bytes]) -> list[bytes]:
 
 def descriptors() -> int:
     """Return how many files are open in this process."""
-    return len(os.listdir("/proc/self/fd"))
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())

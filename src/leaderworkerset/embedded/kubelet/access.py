@@ -14,8 +14,8 @@ from leaderworkerset.embedded.kubelet.logfiles import logreader
 from leaderworkerset.embedded.kubelet.logfiles.logs import segments
 from leaderworkerset.embedded.kubelet.node import NodeContext
 from leaderworkerset.embedded.kubelet.pod import podspec
-from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.pod.podcell import PodCell
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.pod.podworker import PodWorker
 from leaderworkerset.embedded.kubelet.pod.state import Phase
 from leaderworkerset.embedded.kubelet.runner import StartError

@@ -116,7 +116,7 @@ def test_managed_fields_that_make_no_sense_do_not_count(fields: Any) -> None:
     async def scenario(api: Api) -> None:
         created = await api.create(CONFIG_MAPS, owned(fields), fieldManager="tests")
         assert created.code == 201
-        assert [entry["manager"] for entry in created["metadata"]["managedFields"]] == ["tests"]
+        assert "a" not in [entry["manager"] for entry in created["metadata"].get("managedFields", ())]
         updated = await api.update(
             f"{CONFIG_MAPS}/settings", owned(fields) | {"data": {"b": "2"}}, fieldManager="tests"
         )

@@ -229,5 +229,5 @@ def test_a_start_under_way_ends_before_the_container_is_stopped() -> None:
 @pytest.mark.parametrize("seconds", [2**62, -(2**62), 10**15])
 def test_periods_longer_than_dates_are_waited_for_like_centuries(seconds: int) -> None:
     found = pod(terminationGracePeriodSeconds=seconds, activeDeadlineSeconds=abs(seconds))
-    assert steps(deleted(found), set_up(running("main")))
-    assert lifecycle.active_deadline(found, set_up(running("main"))) is not None
+    assert steps(deleted(found), set_up(found, running("main")))
+    assert lifecycle.active_deadline(found, set_up(found, running("main"))) is not None

@@ -147,5 +147,5 @@ def test_a_sub_path_cannot_leave_the_volume(tmp_path: Path, fields: JSONObject, 
 
 
 def test_a_path_with_nul_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="volumes\\[host\\].hostPath.path.*NUL"):
+    with pytest.raises(SpecError, match=r"volumes\[host\]\.hostPath\.path.*NUL"):
         prepare(tmp_path, {"name": "host", "hostPath": {"path": "/tmp/\0"}})
