@@ -231,7 +231,7 @@ class Requests:
             }
         if isinstance(part, list) and random.random() < 0.3:
             part = [*part, {"$patch": random.choice(("delete", "replace", "odd")), "name": "main"}]
-        keep = {
+        keep: JSONObject = {
             field: document[field]
             for field in ("apiVersion", "kind", "metadata")
             if field in document and random.random() < 0.5
