@@ -20,7 +20,7 @@ LONGEST = 2.0
 
 @pytest.mark.parametrize("path", HANDLERS)
 def test_every_review_is_answered(path: str) -> None:
-    for seed in seeds(8):
+    for seed in seeds(20):
         random = Random(f"{seed} {path}")
         for _ in range(LENGTH):
             body = reviews.review(random, path)

@@ -42,7 +42,7 @@ KINDS = requests.served()
 
 @pytest.mark.parametrize("send", [ask, upgrade])
 def test_every_connection_is_answered_and_forgotten(send: Send) -> None:
-    for seed in seeds(3):
+    for seed in seeds(12):
         asyncio.run(_try(seed, send))
 
 
