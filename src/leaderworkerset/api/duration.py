@@ -1,7 +1,11 @@
-"""Durations as Go writes them: `15s`, `1h30m`, `500ms`, `-1.5h`; seconds as a number come out."""
+"""Durations as Go writes them (`15s`, `1h30m`, `500ms`, `-1.5h`), and seconds of the API as durations."""
 
 import re
+from datetime import timedelta
 from typing import Final
+
+LONGEST: Final = timedelta(days=36_525)
+"""A century: nothing waits longer, and every moment that far from now is one that dates can hold."""
 
 UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -28,3 +32,13 @@ def parse(text: str) -> Duration:
         missing = "missing unit in" if re.fullmatch(r"\d+\.?\d*", rest) else "invalid"
         raise ValueError(f'time: {missing} duration "{text}"')
     return Duration(sign * sum(float(number) * UNITS[unit] for number, unit in parts))
+
+
+def of_seconds(seconds: float) -> timedelta:
+    """Return seconds of the API, which may be any number of 64 bits, as a duration of at most `LONGEST`.
+
+    >>> of_seconds(90), of_seconds(2**62) == LONGEST, of_seconds(-(2**62)) == -LONGEST
+    (datetime.timedelta(seconds=90), True, True)
+    """
+    longest = LONGEST.total_seconds()
+    return timedelta(seconds=min(max(seconds, -longest), longest))

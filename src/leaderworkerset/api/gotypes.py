@@ -236,11 +236,12 @@ def _time(value: JSON, path: str) -> JSON:
         return None
     try:
         moment = datetime.fromisoformat(_expect(value, str, path, "a time"))
-    except ValueError as error:
+        in_utc = moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise GoTypeError(path, value, "a time like 2026-01-31T12:00:00Z") from error
     if moment.tzinfo is None:
         raise GoTypeError(path, value, "a time with its zone, like 2026-01-31T12:00:00Z")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return in_utc.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _raw(value: JSON, _path: str) -> JSON:

@@ -22,6 +22,7 @@ from typing import Final, TypeAlias
 
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
 from leaderworkerset.kube import timeouts
@@ -70,7 +71,7 @@ def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
 
 
 class OnceAWhile(logging.Filter):
-    """Lets one line pass in `LOG_SECONDS`."""
+    """Drops what aiohttp answers with 400 by itself, and lets one other line pass in `LOG_SECONDS`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,6 +79,8 @@ class OnceAWhile(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the line is written."""
+        if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+            return False
         if record.created < self._logged_at + LOG_SECONDS:
             return False
         self._logged_at = record.created

@@ -27,6 +27,8 @@ def validate_leaderworkerset(review: Review) -> JSONObject:
     if review.operation == "DELETE":
         return review.object
     gotypes.round_trip("LeaderWorkerSet", review.object)
+    if review.old is not None:
+        gotypes.round_trip("LeaderWorkerSet", review.old)
     faults = leaderworkerset.validate_leaderworkerset(review.object, review.old)
     if faults:
         raise Denied(aggregate(faults))

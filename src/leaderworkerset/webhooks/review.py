@@ -55,15 +55,19 @@ def answer(body: bytes, decide: Decide) -> bytes:
 
 
 def failed(body: bytes, message: str) -> bytes:
-    """Encode the answer to a review that met a fault of ours."""
-    return encode(_refused(decode(body).uid, 500, message))
+    """Encode the answer to a review that met an error of ours."""
+    try:
+        uid = decode(body).uid
+    except BadReviewError:
+        uid = ""
+    return encode(_refused(uid, 500, message))
 
 
 def decode(body: bytes) -> Review:
     """Read the request of an AdmissionReview."""
     try:
         document = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadReviewError(f"the body is not JSON: {error}") from error
     request = document.get("request") if isinstance(document, dict) else None
     if not isinstance(request, dict) or document.get("apiVersion") != API_VERSION:

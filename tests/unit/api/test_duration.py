@@ -1,5 +1,7 @@
 """Durations in Go's notation."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from leaderworkerset.api import duration
@@ -27,3 +29,9 @@ def test_what_go_refuses_is_refused_in_its_words(text: str, message: str) -> Non
     with pytest.raises(ValueError, match="time") as caught:
         duration.parse(text)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("seconds", [2**62, -(2**62), 1e300, 0, 90])
+def test_any_seconds_are_a_duration_that_dates_can_bear(seconds: float) -> None:
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    assert abs((moment + duration.of_seconds(seconds)) - moment) <= duration.LONGEST

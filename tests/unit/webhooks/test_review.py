@@ -95,3 +95,14 @@ def test_what_is_no_review_is_answered_with_400(sent: bytes, message: str) -> No
     found = response(review.answer(sent, refuse(AssertionError())))
     assert (found["allowed"], found["status"]["code"]) == (False, 400)
     assert message in found["status"]["message"]
+
+
+def test_a_body_that_is_not_utf8_is_refused() -> None:
+    answer = response(
+        review.answer(b'{"apiVersion":"admission.k8s.io/v1","request":{"uid":"\xff"}}', lambda one: one.object)
+    )
+    assert (answer["allowed"], answer["status"]["code"]) == (False, 400)
+
+
+def test_what_cannot_be_read_is_answered_even_where_we_failed() -> None:
+    assert response(review.failed(b"\xff", "internal error"))["status"]["code"] == 500

@@ -3,6 +3,7 @@
 In: a `Request`. Out: a `Call` on a served resource, or a refusal. The verbs take calls.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,10 @@ from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.registry import Registry, Served
 from leaderworkerset.embedded.apiserver.storage.store import StoreKey
 from leaderworkerset.kube.transport import Request
+
+INT64: Final = 2**63
+WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
+"""Bounded, as Python converts no text of thousands of digits."""
 
 NAMESPACED_ITSELF: Final = {"status", "finalize"}
 """What follows `namespaces/<name>/` and is a subresource of the namespace, not a resource in it."""
@@ -53,8 +58,8 @@ class Call:
         text = self.query.get(option, "")
         if not text:
             return None
-        if not text.lstrip("-").isdecimal():
-            raise refusal.bad_request(f'{option}: Invalid value: "{text}": must be a whole number')
+        if not WHOLE.fullmatch(text) or not -INT64 <= int(text) < INT64:
+            raise refusal.bad_request(f'{option}: Invalid value: "{text}": must be a whole number of 64 bits')
         return int(text)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import duration, meta
 from leaderworkerset.api.meta import UID, JSONObject, ObjectKey
 from leaderworkerset.api.plan import Delete, Event
 from leaderworkerset.api.resources import PODS
@@ -22,9 +22,6 @@ from leaderworkerset.kube.clock import Clock
 from leaderworkerset.kube.executor import Executor, Write
 from leaderworkerset.kube.informer import Change, Informer
 from leaderworkerset.kube.loop import Watch
-
-LONGEST: Final = 10**9
-"""Seconds after which a longer toleration ends: what is added to a date has to stay a date."""
 
 AT_ONCE: Final = timedelta()
 
@@ -92,7 +89,7 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
         if not matching:
             return AT_ONCE
         limits += [one.seconds for one in matching if one.seconds is not None]
-    return timedelta(seconds=min(max(min(limits), 0), LONGEST)) if limits else None
+    return duration.of_seconds(max(min(limits), 0)) if limits else None
 
 
 def marked(pod: JSONObject) -> Event:

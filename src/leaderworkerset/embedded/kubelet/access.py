@@ -15,6 +15,7 @@ from leaderworkerset.embedded.kubelet.logfiles.logs import segments
 from leaderworkerset.embedded.kubelet.node import NodeContext
 from leaderworkerset.embedded.kubelet.pod import podspec
 from leaderworkerset.embedded.kubelet.pod.podcell import PodCell
+from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.pod.podworker import PodWorker
 from leaderworkerset.embedded.kubelet.pod.state import Phase
 from leaderworkerset.embedded.kubelet.runner import StartError
@@ -79,8 +80,9 @@ async def start(
 ) -> commands.Session:
     """Start a command in a container."""
     try:
+        podspec.require_no_nul(list(command), "command")
         return await commands.start(node.runner, run.id, command, stdin=stdin, tty=tty)
-    except StartError as error:
+    except (StartError, SpecError) as error:
         raise NodeError(str(error)) from error
 
 

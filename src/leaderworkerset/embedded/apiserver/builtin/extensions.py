@@ -8,8 +8,8 @@ from leaderworkerset.api import names, resources
 from leaderworkerset.api.field import FieldError, invalid, required
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.builtin.strategy import Strategy
-from leaderworkerset.embedded.apiserver.builtin.values import duplicate, forbidden, must_be
-from leaderworkerset.embedded.apiserver.custom import customresource
+from leaderworkerset.embedded.apiserver.builtin.values import duplicate, forbidden, must_be, validate_selector
+from leaderworkerset.embedded.apiserver.custom import customresource, schema_types
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
@@ -19,8 +19,13 @@ SUBRESOURCE = re.compile(r"[^/]+(/[^/]+)?")
 
 
 def default_definition(definition: JSONObject) -> None:
-    """Fill the names that follow from the kind."""
+    """Fill the names that follow from the kind; refuse schemas with values of wrong types."""
     spec = definition["spec"]
+    for version in spec["versions"] or ():
+        schema = version.get("schema") or {}
+        if schema.get("openAPIV3Schema") is not None:
+            place = "spec.versions.schema.openAPIV3Schema"
+            schema["openAPIV3Schema"] = schema_types.normalize(schema["openAPIV3Schema"], place)
     kind = spec["names"]["kind"]
     if kind:
         spec["names"].setdefault("singular", kind.lower())
@@ -117,6 +122,8 @@ def _validate_webhook(webhook: JSONObject, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.timeoutSeconds", webhook["timeoutSeconds"], text)
     if webhook.get("matchConditions"):
         yield forbidden(f"{path}.matchConditions", "this API server does not evaluate CEL expressions")
+    for field in ("namespaceSelector", "objectSelector"):
+        yield from validate_selector(webhook[field], f"{path}.{field}")
     for index, rule in enumerate(webhook.get("rules") or ()):
         yield from _validate_rule(rule, f"{path}.rules[{index}]")
     yield from _validate_client(webhook["clientConfig"], f"{path}.clientConfig")

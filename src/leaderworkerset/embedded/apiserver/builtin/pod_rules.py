@@ -25,6 +25,7 @@ DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
 PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
 OPERATING_SYSTEMS = ("linux", "windows")
 MAX_NAMESERVERS = 3
+LONGEST_DEADLINE = 2**31 - 1
 
 subdomain = lru_cache(maxsize=1024)(names.dns_1123_subdomain)
 
@@ -81,8 +82,8 @@ def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
 
 def _validate_numbers(spec: JSONObject, path: str) -> Iterator[FieldError]:
     deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and deadline < 1:
-        text = "must be between 1 and 2147483647, inclusive"
+    if deadline is not None and not 1 <= deadline <= LONGEST_DEADLINE:
+        text = f"must be between 1 and {LONGEST_DEADLINE}, inclusive"
         yield invalid(f"{path}.activeDeadlineSeconds", deadline, text)
 
 
@@ -194,6 +195,6 @@ def _fixed_part(spec: JSONObject, *, gated: bool) -> JSONObject:
         free |= {"nodeSelector", "affinity"}
     rest = {name: value for name, value in spec.items() if name not in free}
     for field in ("containers", "initContainers"):
-        if field in rest:
+        if rest.get(field):
             rest[field] = [container | {"image": ""} for container in rest[field]]
     return rest

@@ -75,7 +75,10 @@ def _moment(value: str) -> datetime:
         raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse it') from error
     if moment.tzinfo is None:
         raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"')
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": out of range') from error
 
 
 def _base64(value: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from leaderworkerset.api import names, resources, selectors
+from leaderworkerset.api import meta, names, resources, selectors
 from leaderworkerset.api.field import FieldError, Kind, invalid, not_supported, required
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.builtin import pod_defaults, pod_rules
@@ -83,7 +83,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
 def _with_claims(spec: JSONObject) -> JSONObject:
     """Return the template of pods with the volumes that the claim templates will be, which its mounts may name."""
     template: JSONObject = spec["template"]
-    claims = [claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates") or ()]
+    claims = [meta.name(claim) for claim in spec.get("volumeClaimTemplates") or ()]
     if not claims:
         return template
     own = [volume for volume in template["spec"].get("volumes") or () if volume["name"] not in claims]

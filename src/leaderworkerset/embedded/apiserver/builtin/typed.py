@@ -21,7 +21,7 @@ ANNOTATIONS: dict[str, Any] = {
     "string": str,
     "bool": bool,
     "int32": Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)],
-    "int64": int,
+    "int64": Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
     "int-or-string": int | str,
     "quantity": scalars.Quantity,
     "time": scalars.Time,

@@ -12,8 +12,10 @@ from leaderworkerset.api import meta, nesting, yamltext
 from leaderworkerset.api.meta import JSON, JSONObject
 from leaderworkerset.api.yamltext import YamlError
 from leaderworkerset.embedded.apiserver import refusal
+from leaderworkerset.embedded.apiserver.builtin import typed
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.forms import protobuf
+from leaderworkerset.embedded.apiserver.kind import UndecodableError
 
 JSON_TYPE: Final = "application/json"
 YAML_TYPE: Final = "application/yaml"
@@ -66,6 +68,22 @@ def read_object(call: Call) -> JSONObject:
     if call.served.custom and not obj.get("apiVersion"):
         raise refusal.bad_request(_version_text(call, ""))
     return identified(call, obj)
+
+
+def read_struct(call: Call, struct: str) -> JSONObject:
+    """Read the object of a subresource, which has a Go type of its own; refuse one of another kind or with wrong types."""
+    sent = parse(call.body, media_type(call.headers))
+    if not isinstance(sent, dict) or (sent.get("kind") or struct) != struct:
+        raise refusal.bad_request(f"the body must be an object of the kind {struct}")
+    return normalized(call, struct, sent)
+
+
+def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
+    """Return an object as Go reads it into a type; refuse one with values of wrong types."""
+    try:
+        return typed.normalize(struct, sent)
+    except UndecodableError as error:
+        raise refusal.undecodable(call.method, call.body, str(error)) from error
 
 
 def _version_text(call: Call, found: str) -> str:

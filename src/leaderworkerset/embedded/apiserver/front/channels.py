@@ -4,7 +4,7 @@ Subprotocols `v4.channel.k8s.io` and `v5.channel.k8s.io`; the latter adds a fram
 """
 
 import struct
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -19,11 +19,26 @@ V4: Final = "v4.channel.k8s.io"
 V5: Final = "v5.channel.k8s.io"
 
 
+Cells: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**16 - 1)]
+
+
 class Size(msgspec.Struct, frozen=True):
     """The size of a terminal, as the client sends it."""
 
-    columns: int = msgspec.field(name="Width", default=0)
-    rows: int = msgspec.field(name="Height", default=0)
+    columns: Cells = msgspec.field(name="Width", default=0)
+    rows: Cells = msgspec.field(name="Height", default=0)
+
+
+def read_size(data: bytes) -> Size | None:
+    """Return the size that a client sent, None where it is none: such a frame changes nothing.
+
+    >>> read_size(b'{"Width":80,"Height":24}'), read_size(b'{"Width":-1}')
+    (Size(columns=80, rows=24), None)
+    """
+    try:
+        return msgspec.json.decode(data, type=Size)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
 
 
 def frame(channel: int, data: bytes) -> bytes:

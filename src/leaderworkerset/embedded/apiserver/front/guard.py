@@ -33,12 +33,17 @@ class Guard:
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
             return _forbidden("requests of web pages are refused")
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self.token.encode()):
+        if scheme.lower() != "bearer" or not hmac.compare_digest(_bytes(token.strip()), _bytes(self.token)):
             return refusal.unauthorized()
         return None
 
     def _hosts(self) -> tuple[str, ...]:
         return f"127.0.0.1:{self.port}", f"localhost:{self.port}", f"[::1]:{self.port}"
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes of a header as they came: those that are not UTF-8 are kept as surrogates in it."""
+    return text.encode(errors="surrogateescape")
 
 
 def _forbidden(why: str) -> Refusal:

@@ -68,6 +68,7 @@ class HttpServer:
             access_log=None,
             logger=protocol_logger("API server"),
             handler_cancellation=True,
+            auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is no JSON
         )
         try:
             await self._acceptor.listen(self._web, LOOPBACK, port)
@@ -118,6 +119,8 @@ class HttpServer:
             return _refuse(refused)
         except StoreError as error:
             return _plain(representation.respond_fault(error))
+        except ConnectionResetError:
+            return web.Response()  # the client left before the upgrade; nobody reads this
 
 
 def _limited(loop: AbstractEventLoop) -> Any:

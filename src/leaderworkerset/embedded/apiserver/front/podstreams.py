@@ -6,13 +6,13 @@ does not know WebSockets, and try SPDY.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Final, TypeAlias, cast
 
 import aiohttp
-import msgspec
 from aiohttp import web
 
 from leaderworkerset.embedded.apiserver import refusal
@@ -28,6 +28,8 @@ LINGER: Final = 1.0
 """Seconds to read on when a command has ended and something it left behind holds its output open."""
 
 NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
+
+PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 
 REASON_LIMIT: Final = 123
 """Bytes that fit into the frame that closes a WebSocket."""
@@ -103,8 +105,9 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
         elif channel == channels.CLOSE and data == bytes((channels.STDIN,)):
             await session.close_stdin()
         elif channel == channels.RESIZE:
-            size = msgspec.json.decode(data, type=channels.Size)
-            session.resize(size.columns, size.rows)
+            size = channels.read_size(data)
+            if size is not None:
+                session.resize(size.columns, size.rows)
     await session.kill()
 
 
@@ -138,7 +141,7 @@ async def _tunnel(socket: web.WebSocketResponse, dial: Dial) -> None:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:
+    if not PORT.fullmatch(text) or not 0 < int(text) < 65536:
         raise refusal.bad_request(f'ports: Invalid value: "{text}": must be between 1 and 65535, inclusive')
     return int(text)
 

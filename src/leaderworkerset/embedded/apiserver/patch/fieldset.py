@@ -5,6 +5,7 @@ with this value. A node is a member of the set if it is empty or contains `.`; o
 Values that are scalars or atomic are leaves. All functions return new sets and leave their arguments alone.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -19,10 +20,48 @@ FieldSet: TypeAlias = dict[str, "FieldSet"]
 
 MEMBER = "."
 NOTHING: FieldSet = {}
+INDEX = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 
 class DuplicateKeysError(ValueError):
     """A list has two items of the same key, or one without a key: its items cannot be told apart."""
+
+
+class FieldSetError(ValueError):
+    """What was sent is no set of fields."""
+
+
+def parse(sent: JSON) -> FieldSet:
+    """Read a set that a client sent; elements of types nobody knows are left out.
+
+    >>> parse({"f:a": {".": {}, "f:b": None}, "x:c": {}})
+    {'f:a': {'.': {}, 'f:b': {}}}
+    """
+    if sent is None:
+        return {}
+    if not isinstance(sent, dict):
+        raise FieldSetError(f"{render(sent)} is no object")
+    return {
+        element: {} if element == MEMBER else parse(child) for element, child in sent.items() if _is_element(element)
+    }
+
+
+def _is_element(element: str) -> bool:
+    if element == MEMBER:
+        return True
+    mark, colon, text = element.partition(":")
+    if len(mark) != 1 or not colon:
+        raise FieldSetError(f"{render(element)} is no path element")
+    if mark in "kv":
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise FieldSetError(f"{render(element)} is no path element: {error}") from error
+        if mark == "k" and not isinstance(value, dict):
+            raise FieldSetError(f"{render(element)} has no keys")
+    if mark == "i" and not INDEX.fullmatch(text):
+        raise FieldSetError(f"{render(element)} has no index")
+    return mark in "fkvi"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.apiserver.kind import Kind
 from leaderworkerset.embedded.apiserver.patch import fieldset
-from leaderworkerset.embedded.apiserver.patch.fieldset import FieldSet
+from leaderworkerset.embedded.apiserver.patch.fieldset import FieldSet, FieldSetError
 
 WriteType: TypeAlias = Literal["Apply", "Update"]
 
@@ -54,7 +54,7 @@ class Entry:
 def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
     """Return `new` with its entries after an ordinary create or update; `anew`: those there were do not count."""
     before = old if old is not None else kind.blank
-    entries = [] if anew else read(new) or read(before)
+    entries = [] if anew else _sent(new, before) or read(before)
     if not entries and (old is not None or kind.lazily_owned):  # an object that nobody owned stays so until an apply
         return with_entries(new, ())
     found = fieldset.compare(kind.schema, before, new)
@@ -100,17 +100,29 @@ def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
 
 
 def read(obj: JSONObject) -> list[Entry]:
-    """Return the entries of an object; if one of them makes no sense, none counts."""
-    entries = (obj.get("metadata") or {}).get("managedFields") or []
-    return [_decode(entry) for entry in entries] if all(map(_is_entry, entries)) else []
+    """Return the entries of an object that is stored."""
+    return [_decode(entry, entry.get("fieldsV1") or {}) for entry in _entries(obj)]
 
 
-def _is_entry(entry: JSONObject) -> bool:
-    return entry.get("operation") in {"Apply", "Update"} and isinstance(entry.get("fieldsV1", {}), dict)
+def _entries(obj: JSONObject) -> list[JSONObject]:
+    return (obj.get("metadata") or {}).get("managedFields") or []
 
 
-def _decode(entry: JSONObject) -> Entry:
-    operation, fields = entry["operation"], entry.get("fieldsV1", {})
+def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
+    """Return the entries that a client sent; if one of them makes no sense, none counts."""
+    entries = _entries(new)
+    if entries == _entries(before):
+        return read(before)
+    if not all(entry.get("operation") in {"Apply", "Update"} for entry in entries):
+        return []
+    try:
+        return [_decode(entry, fieldset.parse(entry.get("fieldsV1"))) for entry in entries]
+    except FieldSetError:
+        return []
+
+
+def _decode(entry: JSONObject, fields: FieldSet) -> Entry:
+    operation = entry["operation"]
     writer = Writer(
         manager=entry.get("manager", ""),
         operation=operation,

@@ -14,8 +14,8 @@ SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "st
 
 async def bind(backend: Backend, call: Call) -> JSONObject:
     """Assign the pod to the node of the Binding in the body."""
-    sent = body.parse(call.body, body.media_type(call.headers))
-    node = ((sent.get("target") or {}).get("name") or "") if isinstance(sent, dict) else ""
+    sent = body.read_struct(call, "Binding")
+    node = sent["target"].get("name", "")
     if not node:
         raise refusal.bad_request("the body must be a Binding of v1 with target.name, the name of a node")
     stored = backend.store.get(call.key)

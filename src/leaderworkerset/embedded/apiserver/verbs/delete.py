@@ -13,7 +13,7 @@ takes them off when it has done its part.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -27,6 +27,9 @@ from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.forms import body
 from leaderworkerset.embedded.apiserver.verbs.options import WriteOptions
 from leaderworkerset.embedded.apiserver.verbs.update import is_finished
+
+NANOSECONDS: Final = 10**9
+NANOSECONDS_END: Final = 2**63
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
@@ -62,11 +65,13 @@ class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
     """The body of a deletion."""
 
     kind: str = "DeleteOptions"
-    grace: int | None = msgspec.field(name="gracePeriodSeconds", default=None)
+    grace: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = msgspec.field(
+        name="gracePeriodSeconds", default=None
+    )
     propagation_policy: str | None = None
     orphan_dependents: bool | None = None
-    preconditions: Preconditions = Preconditions()
-    dry_run: list[str] = []
+    preconditions: Preconditions | None = None
+    dry_run: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> J
     marks: JSONObject = {"finalizers": finalizers} if finalizers else {}
     marks["deletionGracePeriodSeconds"] = grace
     if not meta.is_deleting(obj):
-        marks["deletionTimestamp"] = timestamps.render(now + timedelta(seconds=grace))
+        marks["deletionTimestamp"] = timestamps.render(_after(now, grace))
         if "generation" in metadata:
             marks["generation"] = metadata["generation"] + 1
     marked = {**obj, "metadata": {**kept, **marks}}
@@ -149,9 +154,15 @@ def _shortened(obj: JSONObject, chosen: DeleteOptions) -> JSONObject:
     before = metadata["deletionGracePeriodSeconds"]
     if chosen.grace_period is None or chosen.grace_period >= before:
         return obj
-    moment = timestamps.parse(metadata["deletionTimestamp"]) - timedelta(seconds=before - chosen.grace_period)
+    moment = _after(timestamps.parse(metadata["deletionTimestamp"]), chosen.grace_period - before)
     marks = {"deletionTimestamp": timestamps.render(moment), "deletionGracePeriodSeconds": chosen.grace_period}
     return {**obj, "metadata": {**metadata, **marks}}
+
+
+def _after(moment: datetime, seconds: int) -> datetime:
+    """Return the moment some seconds later; more of them than 64 bits of nanoseconds hold overflow, as they do in Go."""
+    nanoseconds = (seconds * NANOSECONDS + NANOSECONDS_END) % (2 * NANOSECONDS_END) - NANOSECONDS_END
+    return moment + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finalizers(present: list[str], chosen: DeleteOptions) -> list[str]:
@@ -201,14 +212,14 @@ def read_options(call: Call) -> DeleteOptions:
         raise refusal.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
     if told.kind != "DeleteOptions":
         raise refusal.bad_request(f'no kind "{told.kind}" is registered for deletions: the body must be DeleteOptions')
-    query = call.query
+    query, conditions = call.query, told.preconditions or Preconditions()
     in_query = call.flag("orphanDependents") if "orphanDependents" in query else None
     chosen = DeleteOptions(
         grace_period=call.number("gracePeriodSeconds") if told.grace is None else told.grace,
         propagation=told.propagation_policy or query.get("propagationPolicy") or None,
         orphan_dependents=in_query if told.orphan_dependents is None else told.orphan_dependents,
-        uid=told.preconditions.uid,
-        resource_version=told.preconditions.resource_version,
+        uid=conditions.uid,
+        resource_version=conditions.resource_version,
         dry_run=bool(told.dry_run or query.get("dryRun")),
     )
     faults = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun") or "All"])]

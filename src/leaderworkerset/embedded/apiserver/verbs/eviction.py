@@ -5,7 +5,6 @@ from dataclasses import replace
 import msgspec
 
 from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.backend import Backend
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.forms import body
@@ -15,9 +14,7 @@ from leaderworkerset.embedded.apiserver.verbs.binding import SUCCESS
 
 async def evict(backend: Backend, call: Call) -> JSONObject:
     """Delete the pod."""
-    sent = body.parse(call.body, body.media_type(call.headers))
-    if not isinstance(sent, dict) or sent.get("kind", "Eviction") != "Eviction":
-        raise refusal.bad_request("the body must be an Eviction of policy/v1")
+    sent = body.read_struct(call, "Eviction")
     options = msgspec.json.encode(sent.get("deleteOptions") or {})
     await delete.delete_object(backend, call, delete.read_options(replace(call, body=options, headers={})))
     return SUCCESS

@@ -11,7 +11,7 @@ from leaderworkerset.embedded.apiserver.verbs.update import is_finished, require
 
 async def finalize(backend: Backend, call: Call) -> JSONObject:
     """Replace the finalizers in the spec of a namespace."""
-    sent = body.read_object(call)
+    sent = body.normalized(call, "Namespace", body.read_object(call))
     body.require_name(call, sent)
     stored = backend.store.get(call.key)
     if stored is None:

@@ -6,10 +6,11 @@ collection at one moment. Unselective lists are put together from the stored byt
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -25,6 +26,9 @@ from leaderworkerset.embedded.apiserver.storage.store import Compacted
 from leaderworkerset.embedded.apiserver.verbs import selection
 from leaderworkerset.embedded.apiserver.verbs.selection import Selection
 
+REVISION: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
+LARGEST_REVISION: Final = 2**64 - 1
+
 MATCHES: Final = ("Exact", "NotOlderThan")
 
 EXPIRED_LIST: Final = (
@@ -36,7 +40,7 @@ EXPIRED_LIST: Final = (
 class Token(msgspec.Struct, frozen=True):
     """What a continue token holds: the revision of the list, and behind which object to go on."""
 
-    revision: int
+    revision: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
     namespace: str
     name: str
 
@@ -121,7 +125,7 @@ def _forbidden_match(text: str) -> FieldError:
 
 def version(text: str) -> int:
     """Read a resourceVersion of the query; absent counts as 0."""
-    if not (text or "0").isdecimal():
+    if not REVISION.fullmatch(text or "0") or int(text or "0") > LARGEST_REVISION:
         raise refusal.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number this server gave out')
     return int(text or "0")
 

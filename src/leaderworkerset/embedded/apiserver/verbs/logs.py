@@ -8,6 +8,7 @@ from leaderworkerset.api import meta
 from leaderworkerset.api.field import FieldError, invalid
 from leaderworkerset.embedded.apiserver import refusal
 from leaderworkerset.embedded.apiserver.backend import Backend
+from leaderworkerset.embedded.apiserver.builtin import scalars
 from leaderworkerset.embedded.apiserver.call import Call
 from leaderworkerset.embedded.apiserver.node import LogOptions, NodeError
 from leaderworkerset.embedded.apiserver.verbs import containers
@@ -49,9 +50,18 @@ def read_options(call: Call, container: str) -> LogOptions:
         timestamps=call.flag("timestamps"),
         tail_lines=numbers["tailLines"],
         since_seconds=numbers["sinceSeconds"],
-        since_time=call.query.get("sinceTime"),
+        since_time=_moment(call),
         limit_bytes=numbers["limitBytes"],
     )
+
+
+def _moment(call: Call) -> str | None:
+    """Return the time of `sinceTime` in UTC; refuse what is none."""
+    text = call.query.get("sinceTime")
+    try:
+        return scalars.decode(scalars.Time, text).text if text else None
+    except ValueError as error:
+        raise refusal.bad_request(f"sinceTime: {error}") from error
 
 
 async def _pieces(first: bytes | None, rest: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:

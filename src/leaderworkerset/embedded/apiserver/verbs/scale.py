@@ -1,6 +1,6 @@
 """The `/scale` subresource: the replicas of a kind that has them, as autoscaling/v1 Scale."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -30,7 +30,7 @@ class Identity(msgspec.Struct, frozen=True, rename="camel"):
 class Wanted(msgspec.Struct, frozen=True):
     """The spec of a Scale."""
 
-    replicas: int = 0
+    replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] = 0
 
 
 class SentScale(msgspec.Struct, frozen=True):
@@ -50,8 +50,8 @@ async def update_scale(backend: Backend, call: Call) -> JSONObject:
     """Set the replicas of an object to those of the Scale in the body."""
     chosen = options.parse(call, "UpdateOptions")
     sent = body.parse(call.body, body.media_type(call.headers))
-    if isinstance(sent, dict):
-        body.require_name(call, sent)
+    _read(call, sent)
+    body.require_name(call, cast("JSONObject", sent))
     return await _scale(backend, call, chosen, lambda _: sent)
 
 

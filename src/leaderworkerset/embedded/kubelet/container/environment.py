@@ -69,6 +69,7 @@ def build(container: JSONObject, context: Context, base: Mapping[str, str]) -> d
         value = _value(entry, container, context, variables)
         if value is not None:
             variables[entry["name"]] = value
+    podspec.require_no_nul(variables, f"containers[{container['name']}]: env")
     return variables
 
 

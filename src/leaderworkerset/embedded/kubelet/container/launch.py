@@ -62,6 +62,7 @@ class _Command:
 
 def plan(container: JSONObject, context: Context, around: Surroundings) -> Launch:
     """Return what to start for a container."""
+    podspec.require_no_nul(container, f"containers[{container['name']}]")
     why = stubbed(container, context, around.settings)
     if why:
         return _stub(container, context, around.settings, why)

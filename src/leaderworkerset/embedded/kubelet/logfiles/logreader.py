@@ -2,18 +2,16 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from leaderworkerset.api import duration
 from leaderworkerset.embedded.apiserver.node import LogOptions, Stream
 from leaderworkerset.embedded.kubelet.logfiles import logformat
 from leaderworkerset.embedded.kubelet.logfiles.logs import LogWriter, Segment, segments
 
 BLOCK: Final = 64 * 1024
-
-LONGEST_AGE: Final = 10**9
-"""Seconds that `sinceSeconds` goes back at most: no log here is older, and dates begin with year 1."""
 
 
 async def read(
@@ -58,8 +56,7 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
 def _since(options: LogOptions, now: datetime) -> bytes:
     """Return the time stamp before which entries are left out; they compare as text."""
     if options.since_seconds is not None:
-        age = timedelta(seconds=min(options.since_seconds, LONGEST_AGE))
-        return logformat.timestamp(now - age).encode()
+        return logformat.timestamp(now - duration.of_seconds(options.since_seconds)).encode()
     if options.since_time:
         return logformat.timestamp(datetime.fromisoformat(options.since_time).astimezone(UTC)).encode()
     return b""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import duration, meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.kubelet.pod import podspec, restarts
 from leaderworkerset.embedded.kubelet.pod.state import ContainerState, Phase, PodState, Termination
@@ -130,7 +130,7 @@ def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
     """Return when `activeDeadlineSeconds` ends the pod."""
     seconds = meta.spec(pod).get("activeDeadlineSeconds")
-    return None if seconds is None else state.start_time + podspec.duration(seconds)
+    return None if seconds is None else state.start_time + duration.of_seconds(seconds)
 
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
@@ -208,7 +208,7 @@ def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: 
         case Phase.WAITING:
             return Decision((Start(current.name),))
         case Phase.RUNNING if current.unhealthy:
-            grace = podspec.duration(_probe_grace(pod, container, current.unhealthy))
+            grace = duration.of_seconds(_probe_grace(pod, container, current.unhealthy))
             message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
             return Decision((Stop(current.name, now + grace, message),))
         case Phase.STOPPING:
@@ -236,7 +236,7 @@ def _again(
 
 
 def _wind_down(pod: JSONObject, state: PodState, now: datetime) -> Decision:
-    kill_at = now + podspec.duration(podspec.grace_period(pod))
+    kill_at = now + duration.of_seconds(podspec.grace_period(pod))
     if state.kill_at is None or kill_at < state.kill_at:
         return Decision((WindDown(kill_at),))
     targets = _stop_next(pod, state)
@@ -280,4 +280,4 @@ def _hurry(pod: JSONObject, current: ContainerState, now: datetime) -> Decision:
 
 
 def _floor(pod: JSONObject) -> timedelta:
-    return min(SHORTEST_GRACE, podspec.duration(podspec.grace_period(pod)))
+    return min(SHORTEST_GRACE, duration.of_seconds(podspec.grace_period(pod)))

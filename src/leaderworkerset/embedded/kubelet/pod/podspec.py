@@ -1,17 +1,15 @@
 """What the kubelet reads of a pod's specification: small questions on plain dictionaries, with Kubernetes' defaults."""
 
+import json
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Final
 
 from leaderworkerset.api import meta
 from leaderworkerset.api.intstr import IntOrString
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api.meta import JSON, JSONObject
 
 DEFAULT_GRACE_PERIOD: Final = 30.0
 HOSTNAME_LENGTH: Final = 63
-LONGEST: Final = timedelta(days=36500)
-"""What a longer wait is cut to: a century."""
 
 
 class SpecError(Exception):
@@ -58,14 +56,8 @@ def grace_period(pod: JSONObject) -> float:
     return DEFAULT_GRACE_PERIOD
 
 
-def duration(seconds: float) -> timedelta:
-    """Return so many seconds; no more than can be added to a date, which int64 seconds can be.
-
-    >>> duration(2**62) == LONGEST, duration(-1), duration(30)
-    (True, datetime.timedelta(0), datetime.timedelta(seconds=30))
-    """
-    return timedelta(seconds=min(max(seconds, 0), LONGEST.total_seconds()))
-
+SHOWN: Final = 200
+"""Characters of a text that an error repeats."""
 
 GRACE_FIELD: Final = "terminationGracePeriodSeconds"
 
@@ -120,3 +112,18 @@ def hook(container: JSONObject, moment: str) -> JSONObject | None:
     """Return the lifecycle hook of that moment (`postStart`, `preStop`)."""
     lifecycle: Mapping[str, JSONObject] = container.get("lifecycle") or {}
     return lifecycle.get(moment)
+
+
+def require_no_nul(value: JSON, place: str) -> None:
+    """Refuse texts that no program, path or variable of a process can have: the API stores them, Linux ends them there.
+
+    >>> require_no_nul({"command": ["sh", "-c"]}, "containers[main]")
+    """
+    if isinstance(value, str) and "\0" in value:
+        raise SpecError(f"{place}: {json.dumps(value[:SHOWN])} contains a NUL character; leave it out")
+    if isinstance(value, dict):
+        for name, child in value.items():
+            require_no_nul(child, f"{place}.{name}")
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            require_no_nul(child, f"{place}[{index}]")

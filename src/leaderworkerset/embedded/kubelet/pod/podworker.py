@@ -13,7 +13,7 @@ from typing import Final, assert_never
 
 import structlog
 
-from leaderworkerset.api import meta
+from leaderworkerset.api import duration, meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.api.resources import PODS
 from leaderworkerset.embedded.kubelet.container import launch
@@ -57,7 +57,7 @@ class PodWorker:
                 self.cell.changed.clear()
                 await self._rest(await self._round())
         except asyncio.CancelledError:
-            grace = podspec.duration(podspec.grace_period(self.cell.pod))
+            grace = duration.of_seconds(podspec.grace_period(self.cell.pod))
             await self.containers.say_farewell(min(grace, self._node.settings.farewell))
             raise
         finally:

@@ -19,6 +19,7 @@ from typing import Final
 from leaderworkerset.api import meta
 from leaderworkerset.api.meta import JSONObject
 from leaderworkerset.embedded.kubelet.container.environment import Context
+from leaderworkerset.embedded.kubelet.pod import podspec
 from leaderworkerset.embedded.kubelet.pod.podspec import SpecError
 from leaderworkerset.embedded.kubelet.volumes import atomic, claims, hostpath, payload
 
@@ -63,6 +64,7 @@ def _is_written(volume: JSONObject) -> bool:
 
 
 def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, stamp: str) -> Path:
+    podspec.require_no_nul(volume, f"volumes[{volume['name']}]")
     if _is_written(volume):
         atomic.write(path, payload.build(volume, context), stamp)
         return path

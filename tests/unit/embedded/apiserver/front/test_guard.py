@@ -22,6 +22,7 @@ def test_whoever_knows_the_token_and_speaks_to_this_machine_is_let_in(host: str)
         ({"authorization": "Basic secret"}, 401),
         ({"authorization": "secret"}, 401),
         ({"authorization": "Bearer s\u00e9cret"}, 401),
+        ({"authorization": "Bearer \udcff"}, 401),
         ({"host": "attacker.example:8443"}, 403),
         ({"host": "127.0.0.1:80"}, 403),
         ({"host": "127.0.0.1"}, 403),

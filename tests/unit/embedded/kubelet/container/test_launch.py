@@ -123,3 +123,15 @@ def test_a_container_that_runs_here_needs_its_sources_even_with_stubs() -> None:
     main = container(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "no", "key": "k"}}}])
     with pytest.raises(SpecError, match='secret "no" not found'):
         plan(main, stub=True)
+
+
+NUL_EVERYWHERE: list[JSONObject] = [
+    {"command": ["a\0b"]}, {"args": ["\0"]}, {"workingDir": "/a\0"}, {"env": [{"name": "A", "value": "\0"}]}, {"terminationMessagePath": "/\0"},
+    {"volumeMounts": [{"name": "v", "mountPath": "/\0"}]}, {"lifecycle": {"preStop": {"exec": {"command": ["\0"]}}}}, {"livenessProbe": {"exec": {"command": ["\0"]}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", NUL_EVERYWHERE, ids=str)
+def test_texts_with_nul_are_refused_with_their_place(fields: JSONObject) -> None:
+    with pytest.raises(SpecError, match=r"containers\[main\]\..*NUL"):
+        plan(container(**{"command": ["sleep"], **fields}), spec={"volumes": [{"name": "v", "emptyDir": {}}]})

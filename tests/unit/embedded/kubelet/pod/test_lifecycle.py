@@ -224,3 +224,10 @@ def test_a_running_pod_needs_nothing() -> None:
 def test_a_start_under_way_ends_before_the_container_is_stopped() -> None:
     current = set_up(pod(), state.starting(waiting()), kill_at=after(30))
     assert steps(deleted(pod()), current) == ()
+
+
+@pytest.mark.parametrize("seconds", [2**62, -(2**62), 10**15])
+def test_periods_longer_than_dates_are_waited_for_like_centuries(seconds: int) -> None:
+    found = pod(terminationGracePeriodSeconds=seconds, activeDeadlineSeconds=abs(seconds))
+    assert steps(deleted(found), set_up(found, running("main")))
+    assert lifecycle.active_deadline(found, set_up(found, running("main"))) is not None

@@ -145,3 +145,8 @@ def test_a_sub_path_cannot_leave_the_volume(tmp_path: Path, fields: JSONObject, 
     (tmp_path / "out").symlink_to("/tmp")
     with pytest.raises(SpecError, match=text):
         mount(tmp_path, **fields)
+
+
+def test_a_path_with_nul_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"volumes\[host\]\.hostPath\.path.*NUL"):
+        prepare(tmp_path, {"name": "host", "hostPath": {"path": "/tmp/\0"}})

@@ -3,12 +3,14 @@
 In: the headers `streamtype`, `port` and `requestid` of streams, as they are opened. Out: pairs, once both are there.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from leaderworkerset.embedded.apiserver.front.spdy.headers import Headers
 
 StreamType: TypeAlias = Literal["data", "error"]
+PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 STREAM_TYPES: Final[tuple[StreamType, ...]] = get_args(StreamType)
 
 
@@ -80,7 +82,7 @@ def purpose(stream: int, headers: Headers) -> Purpose:
             f'header streamtype: Invalid value: "{headers.get("streamtype", "")}": must be data or error'
         )
     port = headers.get("port", "")
-    if not port.isdecimal() or not 0 < int(port) < 65536:
+    if not PORT.fullmatch(port) or not 0 < int(port) < 65536:
         raise PairingError(f'header port: Invalid value: "{port}": must be between 1 and 65535, inclusive')
     return Purpose(headers.get("requestid") or _guess(stream, kind), kind, int(port))
 

@@ -1,0 +1,19 @@
+"""Which seeds a fuzzer tries: few in `make test`, as many as the environment variable SEEDS says in a long run.
+
+`SEEDS=500` tries the seeds 0 to 499 of every fuzzer, `SEEDS=1200-1300` those of a range, `SEEDS=7-8` only seed 7.
+"""
+
+import os
+
+
+def seeds(usual: int) -> range:
+    """Return the seeds to try: `usual` many, or those of SEEDS.
+
+    >>> os.environ.get("SEEDS") or seeds(3)
+    range(0, 3)
+    """
+    asked = os.environ.get("SEEDS", "")
+    if not asked:
+        return range(usual)
+    first, _, end = asked.rpartition("-")
+    return range(int(first or 0), int(end))
