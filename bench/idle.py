@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.record import report
 
-from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 MANIFEST = """

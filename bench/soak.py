@@ -19,13 +19,13 @@ from typing import Any
 
 from bench.record import report
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import ObjectKey
-from leaderworkerset.api.resources import EVENTS, LEADERWORKERSETS, PODS
-from leaderworkerset.kube import kubeconfig
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.http import HTTPTransport
-from leaderworkerset.kube.informer import Informer
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.cache.informer import Informer
 
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 NAMESPACE = "default"

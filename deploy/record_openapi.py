@@ -3,7 +3,7 @@
 kubectl get --raw /openapi/v3/api/v1 | python deploy/record_openapi.py
 
 In: the document, on standard input. Out: `deploy/openapi/core-v1.json`. A field that a newer Kubernetes has is missing
-in the field tables too (`api/gotypes.json`); `tests/unit/api/test_openapi.py` tells.
+in the field tables too (`api/gotypes.json`); `tests/unit/leaderworkerset/api/test_openapi.py` tells.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leaderworkerset.api.descriptions import ROOTS
-from leaderworkerset.api.meta import JSON, JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 
 RECORDED = Path(__file__).parent / "openapi" / "core-v1.json"
 PREFIX = "#/components/schemas/"

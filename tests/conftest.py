@@ -88,7 +88,7 @@ def group_of(node: str) -> str:
 
     >>> group_of("tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'integration/lws on Kubernetes'
-    >>> group_of("tests/unit/api/test_names.py::test_it[1]")
+    >>> group_of("tests/unit/kuberuntime/objects/test_names.py::test_it[1]")
     'unit/api/test_names.py'
     """
     file = node.partition("::")[0].removeprefix("tests/")
@@ -110,7 +110,7 @@ def part_of(node: str) -> str:
 
     >>> part_of("tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'integration on Kubernetes'
-    >>> part_of("tests/unit/api/test_names.py::test_it")
+    >>> part_of("tests/unit/kuberuntime/objects/test_names.py::test_it")
     'unit'
     """
     found = PARTS.match(node)

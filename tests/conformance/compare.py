@@ -9,7 +9,7 @@ from tests.conformance.apiservers import Servers
 from tests.conformance.difference import ABSENT, Difference, parts
 from tests.conformance.transcript import Entry, Session, normalized
 
-from leaderworkerset.kube.transport import Request, Transport
+from kuberuntime.client.transport import Request, Transport
 
 Sequence: TypeAlias = Callable[[Session], Awaitable[None]]
 

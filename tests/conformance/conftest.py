@@ -14,7 +14,7 @@ from tests.conformance.witness import NARROWED, Witness, comparing
 from tests.controlplane import build
 from tests.controlplane.process import api_server
 
-from leaderworkerset.kube.transport import Request, Transport
+from kuberuntime.client.transport import Request, Transport
 
 CheckSame = Callable[[Sequence], None]
 

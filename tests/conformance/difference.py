@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from leaderworkerset.api.meta import JSON
+from kuberuntime.objects.meta import JSON
 
 ABSENT = "<absent>"
 

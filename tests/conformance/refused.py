@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.conformance.difference import Difference
 
-from leaderworkerset.api.meta import JSON, JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, lws, named, pod, service, statefulset
 from tests.conformance.transcript import APPLY_PATCH, Session
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
 
 
 def test_two_managers_share_an_object(same: CheckSame) -> None:

@@ -5,8 +5,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, lws, named
 from tests.conformance.transcript import TABLE, Session
 
-from leaderworkerset.api.meta import JSON, JSONObject
-from leaderworkerset.api.resources import CUSTOM_RESOURCE_DEFINITIONS, LEADERWORKERSETS
+from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, LEADERWORKERSETS
 
 TEMPLATE: JSONObject = {"spec": {"containers": [container()]}}
 GROUPS: JSONObject = {"size": 2, "workerTemplate": TEMPLATE}

@@ -5,8 +5,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import lws, named, pod, service, statefulset
 from tests.conformance.transcript import Session
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import CONFIG_MAPS, LEADERWORKERSETS, NAMESPACES, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, NAMESPACES, PODS, SERVICES, STATEFULSETS
 
 OPTIONS: tuple[JSONObject, ...] = (
     {}, {"propagationPolicy": "Background"}, {"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"},

@@ -8,8 +8,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, lws, named, statefulset
 from tests.conformance.transcript import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Session
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import CONFIG_MAPS, LEADERWORKERSETS, STATEFULSETS, Resource
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, STATEFULSETS, Resource
 
 EXAMPLES = 25
 WRITES = 8

@@ -5,8 +5,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, named, pod
 from tests.conformance.transcript import Session
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import PODS, PRIORITY_CLASSES
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, PRIORITY_CLASSES
 
 PROBE: JSONObject = {"httpGet": {"port": 80}}
 TERM: JSONObject = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": "kubernetes.io/hostname"}

@@ -5,8 +5,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import named, pod
 from tests.conformance.transcript import Session, identified
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, STATEFULSETS, Resource
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, STATEFULSETS, Resource
 
 PATHS = (
     "/api/v1/odd", "/api/v1/namespaces/default/odd", "/apis/odd/v1/things", "/apis/apps/v9/statefulsets", "/apis/apps/v1/odd/x",

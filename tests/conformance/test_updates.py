@@ -7,18 +7,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, lws, named, pod, service, statefulset
 from tests.conformance.transcript import TABLE, Session
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import (
-    CONFIG_MAPS,
-    LEADERWORKERSETS,
-    LEASES,
-    NAMESPACES,
-    PODS,
-    SECRETS,
-    SERVICES,
-    STATEFULSETS,
-    Resource,
-)
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, LEASES, NAMESPACES, PODS, SECRETS, SERVICES, STATEFULSETS, Resource
 
 OBJECTS: tuple[tuple[Resource, JSONObject], ...] = (
     (CONFIG_MAPS, named("one", data={"a": "1"})),

@@ -5,15 +5,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import CLUSTER_WIDE, SIMPLE, claim, event, named
 from tests.conformance.transcript import METADATA, TABLE, Session
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import (
-    CONFIG_MAPS,
-    CONTROLLER_REVISIONS,
-    CORE_EVENTS,
-    EVENTS,
-    PERSISTENT_VOLUME_CLAIMS,
-    Resource,
-)
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, CORE_EVENTS, EVENTS, PERSISTENT_VOLUME_CLAIMS, Resource
 
 ANY_KIND = (*SIMPLE, *CLUSTER_WIDE)
 

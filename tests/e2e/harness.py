@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 Running: TypeAlias = "subprocess.Popen[str]"
 

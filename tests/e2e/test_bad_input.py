@@ -9,7 +9,7 @@ import pytest
 import yaml
 from tests.e2e.harness import SLEEP, Cluster, Shell, lws
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

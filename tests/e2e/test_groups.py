@@ -21,7 +21,7 @@ from tests.e2e.harness import (
     shell_script,
 )
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

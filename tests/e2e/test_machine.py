@@ -20,7 +20,7 @@ from tests.e2e.harness import (
 )
 from tests.e2e.test_groups import SERVER
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

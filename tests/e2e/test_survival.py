@@ -24,7 +24,7 @@ from tests.e2e.harness import (
     until,
 )
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
-from leaderworkerset.api.meta import JSON, JSONObject
-from leaderworkerset.embedded.apiserver.kind import Schema
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model.kind import Schema
 
 TEXTS: Final = (
     "", "a", "A", "a" * 64, "a" * 254, "a/b", "a\x00b", "\x00", "\u202e", "\ud7ff", "\U0001f600", "..", "../etc", " ", "-1", "1e400",

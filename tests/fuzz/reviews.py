@@ -8,9 +8,9 @@ from tests.conformance import objects
 from tests.fuzz import junk, specimens
 
 from leaderworkerset.api import labels
-from leaderworkerset.api.meta import JSON, JSONObject
-from leaderworkerset.embedded.apiserver.builtin import schemas
-from leaderworkerset.embedded.apiserver.kind import Schema
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.types import schemas
+from localkube.apiserver.model.kind import Schema
 from leaderworkerset.webhooks import handlers
 
 PATHS: Final = tuple(handlers.HANDLERS)

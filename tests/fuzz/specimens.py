@@ -5,10 +5,10 @@ from typing import Final
 from tests.conformance import objects
 from tests.conformance.objects import claim, container, named, template
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import Resource
-from leaderworkerset.embedded.apiserver import builtin
-from leaderworkerset.embedded.apiserver.kind import Kind
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver import builtin
+from localkube.apiserver.model.kind import Kind
 
 FULL_POD: Final = objects.pod(
     "full",

@@ -13,14 +13,14 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from tests.fuzz import junk, requests, running
-from tests.unit.embedded.apiserver.front.test_podstreams import EchoSession, FakeNode
+from tests.unit.localkube.apiserver.front.test_podstreams import EchoSession, FakeNode
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.embedded.apiserver.front.http import HttpServer
-from leaderworkerset.embedded.apiserver.front.spdy.codec import FrameWriter
-from leaderworkerset.embedded.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream, Settings, SynStream
-from leaderworkerset.embedded.apiserver.node import ExecSession
-from leaderworkerset.kube.transport import Request
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.front.http import HttpServer
+from localkube.apiserver.front.spdy.codec import FrameWriter
+from localkube.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream, Settings, SynStream
+from localkube.podaccess import ExecSession
+from kuberuntime.client.transport import Request
 
 TOKEN: Final = "the-token"
 PATIENCE: Final = 20.0

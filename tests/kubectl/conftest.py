@@ -17,7 +17,7 @@ from tests.controlplane import build
 from tests.controlplane.process import control_plane
 from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 SECONDS = 40
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 SLEEP = {"name": "main", "image": "app:1", "command": ["sh", "-c", "echo hello; echo world; exec sleep infinity"]}
 SPEC = {"terminationGracePeriodSeconds": 0, "containers": [SLEEP]}

@@ -12,7 +12,7 @@ from http.client import HTTPConnection
 import pytest
 from tests.kubectl.conftest import SECONDS, Place
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 MEGABYTES = 16
 

@@ -17,26 +17,27 @@ from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.controllers.world import Kubelet
 
-from leaderworkerset.api import crd, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
-from leaderworkerset.cli.cluster import lwsmanager
+from leaderworkerset.api import crd
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
+from leaderworkerset.manager import lwsmanager
 from leaderworkerset.controllers.manager import run_controllers
-from leaderworkerset.embedded.apiserver.builtin import kinds
-from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
-from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
-from leaderworkerset.embedded.controllers.composition import ControllerSettings
-from leaderworkerset.embedded.controllers.composition import run_controllers as run_embedded_controllers
-from leaderworkerset.embedded.controllers.labeltemplate import LabelTemplate
-from leaderworkerset.embedded.controllers.nodes import NodeSettings
-from leaderworkerset.kube import kubeconfig
-from leaderworkerset.kube.access import Access
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import SystemClock
-from leaderworkerset.kube.errors import NotFound
-from leaderworkerset.kube.http import HTTPTransport
-from leaderworkerset.kube.transport import Request, Response, StreamResponse, Transport
+from localkube.apiserver.builtin import kinds
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import MEMORY, Store
+from localkube.controllers.composition import ControllerSettings
+from localkube.controllers.composition import run_controllers as run_embedded_controllers
+from localkube.controllers.nodes.labeltemplate import LabelTemplate
+from localkube.controllers.nodes.nodes import NodeSettings
+from kuberuntime.access import kubeconfig
+from kuberuntime.access.access import Access
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import NotFound
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 NODE_COUNT: Final = 64
 ZONE: Final = "topology.kubernetes.io/zone"

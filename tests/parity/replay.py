@@ -14,12 +14,13 @@ import jsonpatch
 import msgspec
 from tests.parity.normal import KINDS, differences, is_recorded, normalize
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import EVENTS, LEADERWORKERSETS
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.errors import APIError, Conflict
-from leaderworkerset.kube.informer import Change, Informer
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, Conflict
+from kuberuntime.cache.informer import Change, Informer
 
 VECTORS: Final = Path(__file__).parents[1] / "vectors" / "live-objects.json"
 NAMESPACE: Final = "default"

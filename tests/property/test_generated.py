@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests import builders, virtualtime
-from tests.unit.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import Cluster
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import LEADERWORKERSETS, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import LEADERWORKERSETS, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, STATEFULSETS
 
 names = st.sampled_from(["main", "side", "aux"])
 texts = st.sampled_from(["", "x<y>&z", "ünï", "$(LWS_WORKER_INDEX)", "100%"])

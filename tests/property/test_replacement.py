@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderworkerset.api.meta import UID, JSONObject
+from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import replacement
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.rollout import Budget

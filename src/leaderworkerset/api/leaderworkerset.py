@@ -12,10 +12,10 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.field import FieldError, Kind
-from leaderworkerset.api.intstr import IntOrString
-from leaderworkerset.api.meta import JSON, UID, JSONObject, ObjectKey
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, Kind
+from kuberuntime.objects.intstr import IntOrString
+from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey
 
 API_VERSION = "leaderworkerset.x-k8s.io/v1"
 KIND = "LeaderWorkerSet"

@@ -8,16 +8,9 @@ and the rules of the LeaderWorkerSet's own fields (contract 1.2). Sub-schemas ar
 from enum import StrEnum
 from functools import lru_cache
 
-from leaderworkerset.api import gotypes
-from leaderworkerset.api.leaderworkerset import (
-    MAX_REPLICAS,
-    RestartPolicy,
-    RolloutStrategyType,
-    StartupPolicy,
-    SubdomainPolicy,
-    SubGroupPolicyType,
-)
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import gotypes
+from leaderworkerset.api.leaderworkerset import MAX_REPLICAS, RestartPolicy, RolloutStrategyType, StartupPolicy, SubdomainPolicy, SubGroupPolicyType
+from kuberuntime.objects.meta import JSONObject
 
 QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"

@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
 @click.pass_context
 def lws(ctx: click.Context, /, **options: Any) -> None:
     """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
-    from leaderworkerset.cli.target import Target
+    from leaderworkerset.cli.cluster.target import Target
 
     ctx.obj = Target(**options)
 
@@ -123,7 +123,7 @@ def run(words: list[str]) -> int:
 def report(error: Exception) -> int:
     """Print a foreseen error as one message on standard error and return its exit code; raise any other."""
     from leaderworkerset.cli.views import terminal
-    from leaderworkerset.kube.errors import KubeError
+    from kuberuntime.errors import KubeError
 
     if isinstance(error, click.ClickException):
         error.message = terminal.lines(error.message)  # type: ignore[misc]  # final, but shown as it came

@@ -3,12 +3,12 @@
 import re
 from typing import Final
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import Resource
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.errors import NotFound, from_response
-from leaderworkerset.kube.transport import Request
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound, from_response
+from kuberuntime.client.transport import Request
 
 API_VERSION: Final = re.compile(r"([a-zA-Z0-9][-.a-zA-Z0-9]*/)?[a-zA-Z0-9]+")
 

@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import LEADERWORKERSETS, PODS
-from leaderworkerset.cli.views.groups import View, view
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.informer import Change, Informer
-from leaderworkerset.kube.requests import Selection, only
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.views.groups import View, view
+from kuberuntime.client.client import Client
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.requests import Selection, only
 
 T = TypeVar("T")
 

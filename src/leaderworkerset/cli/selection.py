@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
 from leaderworkerset.cli.errors import CommandError, UsageFault
-from leaderworkerset.cli.target import Session
-from leaderworkerset.cli.views.groups import View, place_of, view
-from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.views.groups import View, place_of, view
+from kuberuntime.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)

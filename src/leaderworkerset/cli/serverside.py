@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import Resource
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.errors import NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ asks for nothing.
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.plan import Plan
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Plan
+from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.groups import GroupFacts
 from leaderworkerset.controllers.selection import Informers
@@ -19,11 +20,11 @@ from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
-from leaderworkerset.kube.clock import Clock
-from leaderworkerset.kube.controller import Controller, LoopOptions, Watch
-from leaderworkerset.kube.executor import Executor
-from leaderworkerset.kube.informer import Change
-from leaderworkerset.kube.observer import SILENCE, Observer
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.executor import Executor
+from kuberuntime.cache.informer import Change
+from kuberuntime.controller.observer import SILENCE, Observer
 
 NAME = "leaderworkerset"
 

@@ -10,17 +10,17 @@ from typing import Final
 import structlog
 
 from leaderworkerset.api import labels
-from leaderworkerset.api.plan import Event
+from kuberuntime.plan import Event
 from leaderworkerset.controllers import leaderworkerset, pod
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.selection import build_informers
-from leaderworkerset.kube import timeouts
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import Clock
-from leaderworkerset.kube.controller import Controller
-from leaderworkerset.kube.events import EventRecorder
-from leaderworkerset.kube.executor import Executor
-from leaderworkerset.kube.manager import Manager
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Controller
+from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.manager import Manager
 
 FINISH_SECONDS: Final = 2.0
 """How long reconciliations under way may take to end, and after them events to be written, when asked to stop."""

@@ -1,4 +1,4 @@
-"""Metrics of LeaderWorkerSets, beside those that every controller has (`kube/metrics.py`).
+"""Metrics of LeaderWorkerSets, beside those that every controller has (`kuberuntime/serving/metrics.py`).
 
 Most are read from the cache at the moment somebody asks, so they cost nothing in between and cannot drift:
 
@@ -26,17 +26,18 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.plan import Event
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Event
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.core.leaderworkerset import events
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
 from leaderworkerset.core.pod.restart import has_failed
-from leaderworkerset.kube.informer import Change, Store
-from leaderworkerset.kube.metrics import Metrics
-from leaderworkerset.kube.observer import Observer
+from kuberuntime.cache.informer import Change, Store
+from kuberuntime.serving.metrics import Metrics
+from kuberuntime.controller.observer import Observer
 
 CONDITIONS: Final = (AVAILABLE.type, PROGRESSING.type, UPDATE_IN_PROGRESS.type)
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)

@@ -7,16 +7,8 @@ where the API server enforces permissions on them.
 
 from typing import Final
 
-from leaderworkerset.api.permissions import Permission
-from leaderworkerset.api.resources import (
-    CONTROLLER_REVISIONS,
-    EVENTS,
-    LEADERWORKERSETS,
-    NODES,
-    PODS,
-    SERVICES,
-    STATEFULSETS,
-)
+from kuberuntime.permissions import Permission
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, LEADERWORKERSETS, NODES, PODS, SERVICES, STATEFULSETS
 
 PERMISSIONS: Final = (
     Permission(LEADERWORKERSETS, ("list", "watch")),

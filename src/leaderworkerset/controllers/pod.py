@@ -9,22 +9,23 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from leaderworkerset.api import labels, meta, ordinals
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.plan import Apply, Delete, Plan
-from leaderworkerset.api.resources import NODES, PODS
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Apply, Delete, Plan
+from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import Clock
-from leaderworkerset.kube.controller import Controller, LoopOptions, Watch
-from leaderworkerset.kube.errors import NotFound
-from leaderworkerset.kube.executor import Executor
-from leaderworkerset.kube.informer import Change
-from leaderworkerset.kube.observer import SILENCE, Observer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.errors import NotFound
+from kuberuntime.controller.executor import Executor
+from kuberuntime.cache.informer import Change
+from kuberuntime.controller.observer import SILENCE, Observer
 
 NAME = "pod"
 

@@ -9,20 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import (
-    CONTROLLER_REVISIONS,
-    LEADERWORKERSETS,
-    PODS,
-    SERVICES,
-    STATEFULSETS,
-    Resource,
-)
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.core.pod.reconcile import is_leader
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.informer import Informer
-from leaderworkerset.kube.requests import Selection
+from kuberuntime.client.client import Client
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import Selection
 
 BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"

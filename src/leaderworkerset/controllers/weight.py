@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from leaderworkerset.api.meta import JSON
+from kuberuntime.objects.meta import JSON
 
 LIMIT: Final = 2_000
 """Values in the documents; this many cost about 10 ms. A usual LeaderWorkerSet with its StatefulSet has 400."""

@@ -1,7 +1,7 @@
 """Whether a configuration of the manager fits what is installed around it: ports, paths and names that objects repeat."""
 
-from leaderworkerset.api.configuration import Configuration
-from leaderworkerset.api.field import FieldError, not_supported
+from leaderworkerset.manager.configuration import Configuration
+from kuberuntime.objects.field import FieldError, not_supported
 from leaderworkerset.install.metadata import LEASE
 from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME

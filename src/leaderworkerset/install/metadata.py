@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import Resource
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 
 MANAGER: Final = "lws-controller-manager"
 """The Deployment, the ServiceAccount, the NetworkPolicy and the PodDisruptionBudget."""

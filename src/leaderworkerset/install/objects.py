@@ -7,21 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from leaderworkerset.api.crd import leaderworkerset_crd
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import (
-    CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    NAMESPACES,
-    NETWORK_POLICIES,
-    POD_DISRUPTION_BUDGETS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, NETWORK_POLICIES, POD_DISRUPTION_BUDGETS, SECRETS, SERVICE_ACCOUNTS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
 from leaderworkerset.install import metadata, rbac, workload
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.webhooks import configurations

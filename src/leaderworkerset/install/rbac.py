@@ -7,19 +7,12 @@ that the controllers do not make; `docs/adr/0005-installation.md` has the compar
 from collections.abc import Sequence
 from typing import Final
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.permissions import policy_rules
-from leaderworkerset.api.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    ROLE_BINDINGS,
-    ROLES,
-    SERVICE_ACCOUNTS,
-    Resource,
-)
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.permissions import policy_rules
+from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, Resource
 from leaderworkerset.controllers import permissions as controllers
 from leaderworkerset.install.metadata import LEASE, MANAGER, build
-from leaderworkerset.kube import permissions as kube
+from kuberuntime.serving import permissions as kube
 from leaderworkerset.webhooks import permissions as webhooks
 
 READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import yaml
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 
 class Dumper(yaml.CSafeDumper):

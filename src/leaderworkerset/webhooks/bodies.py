@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
-from leaderworkerset.kube import timeouts
+from kuberuntime import timeouts
 
 SECONDS: Final = 10.0
 """In which a body has to be there: as long as API servers wait for the whole answer."""

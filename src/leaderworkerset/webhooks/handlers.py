@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from leaderworkerset.api import gotypes, meta
-from leaderworkerset.api.field import aggregate
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import gotypes, meta
+from kuberuntime.objects.field import aggregate
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission import leaderworkerset, pod
 from leaderworkerset.core.admission.denial import Denied
 from leaderworkerset.webhooks.review import Decide, Review

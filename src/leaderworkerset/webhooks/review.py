@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from leaderworkerset.api import patch
-from leaderworkerset.api.gotypes import GoTypeError
+from kuberuntime.objects import patch
+from kuberuntime.objects.gotypes import GoTypeError
 from leaderworkerset.api.leaderworkerset import DecodeError
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission.denial import Denied
 
 API_VERSION = "admission.k8s.io/v1"

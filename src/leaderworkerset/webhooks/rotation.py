@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate, CertificateError
 

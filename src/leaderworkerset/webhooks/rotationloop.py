@@ -12,23 +12,18 @@ from typing import Final, TypeAlias
 
 import structlog
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import (
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    SECRETS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
-from leaderworkerset.kube.backoff import Backoff
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import Clock
-from leaderworkerset.kube.errors import ConfigError, Conflict, NotFound
-from leaderworkerset.kube.executor import Write, Written
-from leaderworkerset.kube.informer import Informer
-from leaderworkerset.kube.loop import Loop, LoopOptions, Watch
-from leaderworkerset.kube.manager import Manager
-from leaderworkerset.kube.requests import only
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from kuberuntime.backoff import Backoff
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import ConfigError, Conflict, NotFound
+from kuberuntime.controller.executor import Write, Written
+from kuberuntime.cache.informer import Informer
+from kuberuntime.controller.loop import Loop, LoopOptions, Watch
+from kuberuntime.controller.manager import Manager
+from kuberuntime.client.requests import only
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.rotation import Material, Step
 

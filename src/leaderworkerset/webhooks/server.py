@@ -17,8 +17,8 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from leaderworkerset.kube.listening import Acceptor, abort, bounds, protocol_logger
-from leaderworkerset.kube.serving import TLSSettings, load_chain, server_context
+from kuberuntime.serving.listening import Acceptor, abort, bounds, protocol_logger
+from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import bodies, review
 from leaderworkerset.webhooks.handlers import HANDLERS
 

@@ -8,20 +8,12 @@ from typing import Any, Final, TypeAlias
 from tests.conformance.transcript import Entry, normalized
 from tests.integration.clusters.cluster import Cluster, transport
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSON, JSONObject, ObjectKey
-from leaderworkerset.api.resources import (
-    CONFIG_MAPS,
-    CONTROLLER_REVISIONS,
-    NAMESPACES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    STATEFULSETS,
-    Resource,
-)
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.informer import Change, Informer
-from leaderworkerset.kube.requests import Selection
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS, Resource
+from kuberuntime.client.client import Client
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.requests import Selection
 
 LIMIT: Final = 20.0
 """Seconds in which anything must come true."""

@@ -5,9 +5,9 @@ from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
 from tests.conformance.controllers.test_statefulsets import settled, web
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import CONFIG_MAPS, PODS, STATEFULSETS
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS, STATEFULSETS
 
 
 def owned(name: str, *owners: JSONObject, blocking: bool = False) -> JSONObject:

@@ -4,9 +4,9 @@ from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
 from tests.conformance.objects import container, named
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import NODES, PODS
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
 
 NODE = ObjectKey("", "node-50")
 POOL: JSONObject = {"key": "pool", "value": "gpu", "effect": "NoExecute"}

@@ -5,9 +5,9 @@ from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Expectation, Stage
 from tests.conformance.objects import container, named
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
 
 
 def web(**spec: object) -> JSONObject:

@@ -10,15 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leaderworkerset.embedded.apiserver.storage.errors import StoreError
-from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
+from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.store import Store, StoreKey
 
 pytestmark = pytest.mark.slow
 
 WRITER = """
 import asyncio, sys
-from leaderworkerset.embedded.apiserver.storage.errors import StoreError
-from leaderworkerset.embedded.apiserver.storage.store import Store, StoreKey
+from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.store import Store, StoreKey
 
 async def write(store, number):
     key = StoreKey("pods", "default", f"{sys.argv[2]}-{number}")

@@ -5,18 +5,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import STORAGE_CLASSES
-from leaderworkerset.embedded import cluster as embedded
-from leaderworkerset.embedded.cluster import ClusterSettings
-from leaderworkerset.embedded.controllers.claims import DEFAULT_CLASS
-from leaderworkerset.embedded.controllers.labeltemplate import parse_label
-from leaderworkerset.embedded.controllers.nodes import NodeSettings
-from leaderworkerset.embedded.kubelet.model import ModelRunner, Program
-from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STORAGE_CLASSES
+from localkube import cluster as embedded
+from localkube.cluster import ClusterSettings
+from localkube.controllers.volumes.claims import DEFAULT_CLASS
+from localkube.controllers.nodes.labeltemplate import parse_label
+from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.kubelet.processes.model import ModelRunner, Program
+from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
 
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
 from .objects import START_DELAY

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 GATE: Final = "tests.example.com/released"
 """The readiness gate of pods that become ready only when a test says so."""

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from leaderworkerset.kube.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 
 @dataclass

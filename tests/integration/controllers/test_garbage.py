@@ -9,21 +9,14 @@ from pathlib import Path
 
 import pytest
 from tests.integration.controllers.world import NAMESPACE, World, cluster
-from tests.unit.embedded.controllers.objects import build_statefulset, build_template, merge
+from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.plan import Propagation
-from leaderworkerset.api.resources import (
-    CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    PODS,
-    SERVICES,
-    STATEFULSETS,
-    Resource,
-)
-from leaderworkerset.kube.errors import NotFound
-from leaderworkerset.kube.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Propagation
+from kuberuntime.objects.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.errors import NotFound
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 pytestmark = pytest.mark.slow
 

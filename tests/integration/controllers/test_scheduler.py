@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.integration.controllers.world import NAMESPACE, World, cluster
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import EVENTS, NODES, PODS
-from leaderworkerset.embedded.controllers.labeltemplate import parse_label
-from leaderworkerset.embedded.controllers.nodes import NodeSettings
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import EVENTS, NODES, PODS
+from localkube.controllers.nodes.labeltemplate import parse_label
+from localkube.controllers.nodes.nodes import NodeSettings
 
 pytestmark = pytest.mark.slow
 

@@ -13,20 +13,20 @@ from typing import Any, Final
 import pytest
 import structlog
 from tests import virtualtime
-from tests.unit.controllers.cluster import served_kinds
+from tests.unit.leaderworkerset.controllers.cluster import served_kinds
 from tests.virtualtime import VirtualClock
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import EVENTS, LEADERWORKERSETS, PODS
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
 from leaderworkerset.controllers.manager import run_controllers
-from leaderworkerset.embedded import cluster as embedded
-from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.storage.store import Store
-from leaderworkerset.embedded.cluster import Cluster, ClusterSettings
-from leaderworkerset.embedded.controllers.garbage.graph import REMEMBERED
-from leaderworkerset.embedded.kubelet.model import ModelRunner
-from leaderworkerset.kube.informer import Informer
+from localkube import cluster as embedded
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+from localkube.cluster import Cluster, ClusterSettings
+from localkube.controllers.garbage.graph import REMEMBERED
+from localkube.kubelet.processes.model import ModelRunner
+from kuberuntime.cache.informer import Informer
 
 pytestmark = pytest.mark.slow
 

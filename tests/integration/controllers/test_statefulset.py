@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from tests.integration.controllers.world import NAMESPACE, World, cluster
-from tests.unit.embedded.controllers.objects import build_statefulset, build_template, merge
+from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
-from leaderworkerset.kube.errors import NotFound
-from leaderworkerset.kube.informer import Change
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
+from kuberuntime.errors import NotFound
+from kuberuntime.cache.informer import Change
 
 pytestmark = pytest.mark.slow
 

@@ -6,20 +6,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import PODS, Resource
-from leaderworkerset.embedded.apiserver.builtin import kinds
-from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
-from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
-from leaderworkerset.embedded.controllers.composition import ControllerSettings, run_controllers
-from leaderworkerset.embedded.controllers.nodes import NodeSettings
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import SystemClock
-from leaderworkerset.kube.errors import Conflict, NotFound
-from leaderworkerset.kube.informer import Change, Informer
-from leaderworkerset.kube.transport import Transport
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from localkube.apiserver.builtin import kinds
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import MEMORY, Store
+from localkube.controllers.composition import ControllerSettings, run_controllers
+from localkube.controllers.nodes.nodes import NodeSettings
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import Conflict, NotFound
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.transport import Transport
 
 LIMIT = 60.0
 """Seconds in which anything must come true."""

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.plan import Event
-from leaderworkerset.api.resources import PODS
-from leaderworkerset.embedded.apiserver.builtin import kinds
-from leaderworkerset.embedded.apiserver.inprocess import InProcessTransport
-from leaderworkerset.embedded.apiserver.node import LogOptions
-from leaderworkerset.embedded.apiserver.server import ApiServer
-from leaderworkerset.embedded.apiserver.storage.store import MEMORY, Store
-from leaderworkerset.embedded.kubelet.kubelet import Kubelet
-from leaderworkerset.embedded.kubelet.runner import Network, ProcessRunner
-from leaderworkerset.embedded.kubelet.sandbox import create_runner
-from leaderworkerset.embedded.kubelet.settings import KubeletSettings
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import SystemClock
-from leaderworkerset.kube.informer import Change, Informer
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Event
+from kuberuntime.objects.resources import PODS
+from localkube.apiserver.builtin import kinds
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.podaccess import LogOptions
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import MEMORY, Store
+from localkube.kubelet.kubelet import Kubelet
+from localkube.kubelet.processes.runner import Network, ProcessRunner
+from localkube.kubelet.sandbox import create_runner
+from localkube.kubelet.processes.settings import KubeletSettings
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.cache.informer import Change, Informer
 
 NODE = "node-0"
 PATIENCE = 20.0

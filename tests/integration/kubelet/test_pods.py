@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.integration.kubelet.harness import PATIENCE, Cluster, cluster, container, is_over, object_of, pod, status_of
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import ObjectKey
-from leaderworkerset.api.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
-from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
+from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

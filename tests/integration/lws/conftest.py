@@ -19,7 +19,7 @@ from tests.integration.clusters.keeper import Keeper
 from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 from tests.integration.clusters.space import Space, space_of
 
-from leaderworkerset.kube.client import Client
+from kuberuntime.client.client import Client
 
 T = TypeVar("T")
 

@@ -3,7 +3,8 @@
 from tests.integration.clusters.space import LIMIT, Space
 from tests.integration.clusters.state import State, assert_settled
 
-from leaderworkerset.api import labels, meta
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
 
 
 def created_leaders(space: Space, name: str = "web") -> list[str]:

@@ -4,8 +4,9 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 
 TPU = "google.com/tpu"
 

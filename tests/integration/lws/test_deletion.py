@@ -5,9 +5,9 @@ from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_settled, pod_names
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.plan import Propagation
-from leaderworkerset.api.resources import STATEFULSETS
+from kuberuntime.objects import meta
+from kuberuntime.plan import Propagation
+from kuberuntime.objects.resources import STATEFULSETS
 
 
 def assert_nothing(state: State) -> None:

@@ -4,7 +4,7 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, revision_of
 
-from leaderworkerset.api import meta
+from kuberuntime.objects import meta
 
 
 async def test_the_events_of_a_creation(space: Space) -> None:

@@ -5,8 +5,8 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 
 GROUP = ("web-1", "web-1-1", "web-1-2")
 

@@ -16,8 +16,8 @@ from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
-from leaderworkerset.api import meta, ordinals
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects.meta import JSONObject
 
 LOST: Final = "node-60"
 OTHER: Final = "node-61"

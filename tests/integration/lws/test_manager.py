@@ -5,7 +5,7 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, pod_names, revision_of, revisions_of
 
-from leaderworkerset.api import meta
+from kuberuntime.objects import meta
 
 
 def creations(space: Space) -> list[str]:

@@ -6,9 +6,10 @@ from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import PODS
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
 
 GROUPS = 20
 

@@ -15,7 +15,7 @@ from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import Replica, until
 from tests.integration.manager.world import RENEWAL, World
 
-from leaderworkerset.kube.errors import ConnectionFault, KubeError
+from kuberuntime.errors import ConnectionFault, KubeError
 
 NAMES: Final = ("aaaaaaa", "bbbbbbb")
 """The commits that the two replicas report, which tells them apart in the audit log."""

@@ -7,20 +7,12 @@ from dataclasses import dataclass
 from tests.integration.clusters import objects
 from tests.integration.manager.replicas import until
 
-from leaderworkerset.api import labels, meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import (
-    CONTROLLER_REVISIONS,
-    LEADERWORKERSETS,
-    NAMESPACES,
-    PODS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    STATEFULSETS,
-    Resource,
-)
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.errors import NotFound
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound
 
 
 @dataclass(frozen=True)

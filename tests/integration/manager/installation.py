@@ -9,26 +9,16 @@ from typing import Final
 
 import msgspec
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import (
-    DEPLOYMENTS,
-    LEADERWORKERSETS,
-    LEASES,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, LEADERWORKERSETS, LEASES, MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, SERVICE_ACCOUNTS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
 from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.install.settings import NAMESPACE, Settings
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.errors import NotFound
-from leaderworkerset.kube.transport import Request
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound
+from kuberuntime.client.transport import Request
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from tests.controlplane.process import free_ports
 
-from leaderworkerset.api import configuration
+from leaderworkerset.manager import configuration
 
 T = TypeVar("T")
 

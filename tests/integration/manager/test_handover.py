@@ -10,7 +10,7 @@ from tests.integration.manager.replicas import LEASE_SECONDS, LIMIT, until
 from tests.integration.manager.stream import Stream
 from tests.integration.manager.world import World
 
-from leaderworkerset.api.resources import STATEFULSETS
+from kuberuntime.objects.resources import STATEFULSETS
 
 pytestmark = pytest.mark.slow
 

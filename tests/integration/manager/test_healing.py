@@ -8,7 +8,7 @@ from tests.integration.manager import installation
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 
-from leaderworkerset.api.resources import PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.install.metadata import MANAGER
 
 pytestmark = pytest.mark.slow

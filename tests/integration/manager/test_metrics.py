@@ -6,7 +6,7 @@ import pytest
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.installation import token_of
 
-from leaderworkerset.api.resources import SERVICE_ACCOUNTS
+from kuberuntime.objects.resources import SERVICE_ACCOUNTS
 from leaderworkerset.install.metadata import MANAGER
 from leaderworkerset.install.settings import NAMESPACE
 

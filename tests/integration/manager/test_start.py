@@ -9,7 +9,7 @@ from tests.integration.manager import installation
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 
-from leaderworkerset.api.resources import SECRETS
+from kuberuntime.objects.resources import SECRETS
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.integration.sandbox.harness import machine
 
-from leaderworkerset.embedded.kubelet.runner import Mount
+from localkube.kubelet.processes.runner import Mount
 
 STUBBORN_DAEMON = """
 import os, signal, time

@@ -9,16 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leaderworkerset.embedded.kubelet.runner import (
-    Capabilities,
-    ContainerSpec,
-    Exit,
-    Network,
-    ProcessRunner,
-    SandboxSpec,
-)
-from leaderworkerset.embedded.kubelet.sandbox import create_runner
-from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
+from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, ProcessRunner, SandboxSpec
+from localkube.kubelet.sandbox import create_runner
+from localkube.kubelet.sandbox.launch import Isolation
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 DEADLINE = 20.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.harness import machine
 
-from leaderworkerset.embedded.kubelet.runner import Mount, StartError
+from localkube.kubelet.processes.runner import Mount, StartError
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.harness import machine
 
-from leaderworkerset.embedded.kubelet.runner import StartError
+from localkube.kubelet.processes.runner import StartError
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

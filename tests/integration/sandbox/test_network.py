@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.harness import DEADLINE, Machine, machine
 
-from leaderworkerset.embedded.kubelet.runner import Exit, Network
+from localkube.kubelet.processes.runner import Exit, Network
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

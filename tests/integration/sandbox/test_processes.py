@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.integration.sandbox.harness import Program, eventually, is_alive, machine
 
-from leaderworkerset.embedded.kubelet.runner import Exit, Network, SandboxSpec, StartError
-from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
+from localkube.kubelet.processes.runner import Exit, Network, SandboxSpec, StartError
+from localkube.kubelet.sandbox.launch import Isolation
 
 pytestmark = pytest.mark.slow
 

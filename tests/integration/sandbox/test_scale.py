@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.harness import machine
 
-from leaderworkerset.embedded.kubelet.runner import Exit
-from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from localkube.kubelet.processes.runner import Exit
+from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from tests.integration.sandbox.harness import eventually, is_alive, machine
 
-from leaderworkerset.embedded.kubelet.runner import ContainerSpec, Exit, Network, StartError
-from leaderworkerset.embedded.kubelet.sandbox.channel import LauncherEnded
-from leaderworkerset.embedded.kubelet.sandbox.launch import Isolation
-from leaderworkerset.embedded.kubelet.sandbox.launcher import supervise
-from leaderworkerset.embedded.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from localkube.kubelet.processes.runner import ContainerSpec, Exit, Network, StartError
+from localkube.kubelet.sandbox.channel import LauncherEnded
+from localkube.kubelet.sandbox.launch import Isolation
+from localkube.kubelet.sandbox.launcher import supervise
+from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
 
 pytestmark = pytest.mark.slow
 
@@ -186,8 +186,8 @@ def test_an_end_is_reported_after_the_start_and_once(tmp_path: Path) -> None:
 
 STARTING = """
 import os, signal, socket
-from leaderworkerset.embedded.kubelet.sandbox.launcher import supervise
-from leaderworkerset.embedded.kubelet.sandbox.launcher.link import Link
+from localkube.kubelet.sandbox.launcher import supervise
+from localkube.kubelet.sandbox.launcher.link import Link
 
 ours, theirs = socket.socketpair()
 report = supervise.Report(Link(theirs), None)

@@ -12,9 +12,10 @@ from typing import Any, Final
 import msgspec
 from tests import builders
 
-from leaderworkerset.api import labels, leaderworkerset, meta
+from leaderworkerset.api import labels, leaderworkerset
+from kuberuntime.objects import meta
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.api.meta import JSON, JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, statefulsets
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed

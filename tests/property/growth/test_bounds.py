@@ -8,12 +8,13 @@ import pytest
 from tests import builders, virtualtime
 from tests.property.growth.recipes import RECIPES, or_denied
 from tests.property.growth.shapes import TPU, World
-from tests.unit.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
-from leaderworkerset.api import labels, meta
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import LEADERWORKERSETS, PODS, STATEFULSETS
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
 from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import rollout
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, State, Step

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from leaderworkerset.cli.errors import UsageFault
-from leaderworkerset.embedded.limits import MAX_PODS
+from localkube.limits import MAX_PODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -12,26 +12,26 @@ from typing import Final
 
 import leaderworkerset
 from leaderworkerset.cli import logging
-from leaderworkerset.cli.cluster import lwsmanager
+from leaderworkerset.manager import lwsmanager
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing.definition import full_definition
-from leaderworkerset.cli.target import OpenChannels
-from leaderworkerset.embedded import cluster as embedded
-from leaderworkerset.embedded.apiserver.front.http import ListenError
-from leaderworkerset.embedded.apiserver.storage import copies
-from leaderworkerset.embedded.apiserver.storage.errors import DamagedError, StoreError
-from leaderworkerset.embedded.cluster import ClusterSettings
-from leaderworkerset.embedded.controllers.labeltemplate import parse_label
-from leaderworkerset.embedded.controllers.nodes import GPU, NodeSettings
-from leaderworkerset.embedded.controllers.nodewords import parse_capacity, parse_taint
-from leaderworkerset.embedded.identity import IdentityError
-from leaderworkerset.embedded.statedirectory import StateDirectoryError
-from leaderworkerset.kube import kubeconfig
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.clock import SystemClock
-from leaderworkerset.kube.http import HTTPTransport
+from leaderworkerset.cli.cluster.target import OpenChannels
+from localkube import cluster as embedded
+from localkube.apiserver.front.http import ListenError
+from localkube.apiserver.storage import copies
+from localkube.apiserver.storage.errors import DamagedError, StoreError
+from localkube.cluster import ClusterSettings
+from localkube.controllers.nodes.labeltemplate import parse_label
+from localkube.controllers.nodes.nodes import GPU, NodeSettings
+from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
+from localkube.identity import IdentityError
+from localkube.statedirectory import StateDirectoryError
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.client.http import HTTPTransport
 
 CONNECTIONS: Final = 8
 """Connections for the controllers' requests. Both ends are in this process and take 300 KiB each."""

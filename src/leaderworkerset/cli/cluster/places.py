@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from leaderworkerset.cli.errors import CommandError, UsageFault
-from leaderworkerset.embedded.statedirectory import StateDirectoryError, append, make_private
+from localkube.statedirectory import StateDirectoryError, append, make_private
 
 DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 
 import click
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import ObjectKey
-from leaderworkerset.api.plan import Propagation
-from leaderworkerset.api.resources import LEADERWORKERSETS, Resource
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.plan import Propagation
+from kuberuntime.objects.resources import LEADERWORKERSETS, Resource
 from leaderworkerset.cli import manifests, selection
 from leaderworkerset.cli.discovery import Discovery
 from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
 from leaderworkerset.cli.following import following
-from leaderworkerset.cli.target import Session, Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.kube import timeouts
-from leaderworkerset.kube.errors import NotFound
-from leaderworkerset.kube.informer import Informer
-from leaderworkerset.kube.requests import only
+from kuberuntime import timeouts
+from kuberuntime.errors import NotFound
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import only
 
 CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 

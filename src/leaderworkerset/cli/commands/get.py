@@ -9,15 +9,16 @@ from typing import Any, Protocol
 
 import click
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.errors import UsageFault
 from leaderworkerset.cli.following import AllSets, following
 from leaderworkerset.cli.selection import Selection
-from leaderworkerset.cli.target import Session, Target
-from leaderworkerset.cli.views import changes, colors, live, output
-from leaderworkerset.cli.views.groups import Group, View
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.views import changes
+from leaderworkerset.cli.views import colors, live, output
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.cli.views.terminal import say
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])

@@ -13,15 +13,15 @@ from typing import Any, Final
 
 import click
 
-from leaderworkerset.api import names
-from leaderworkerset.api.configuration import ConfigurationError
-from leaderworkerset.api.field import aggregate
-from leaderworkerset.api.meta import JSONObject, ObjectKey
+from kuberuntime.objects import names
+from leaderworkerset.manager.configuration import ConfigurationError
+from kuberuntime.objects.field import aggregate
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.cli.commands import manager
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
-from leaderworkerset.cli.target import Target
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.views import output, terminal
 from leaderworkerset.install import metadata, rendering, settings
 from leaderworkerset.install.fit import misfits

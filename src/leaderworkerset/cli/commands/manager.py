@@ -13,14 +13,14 @@ from typing import Any, Final
 import click
 import structlog
 
-from leaderworkerset.api import configuration
-from leaderworkerset.api.configuration import Configuration, ConfigurationError
-from leaderworkerset.api.field import aggregate
+from leaderworkerset.manager import configuration
+from leaderworkerset.manager.configuration import Configuration, ConfigurationError
+from kuberuntime.objects.field import aggregate
 from leaderworkerset.cli import errors
-from leaderworkerset.cli.managing import buildinfo, goflags, managerflags, managerlog
-from leaderworkerset.cli.managing.goflags import HelpRequested
-from leaderworkerset.kube import incluster
-from leaderworkerset.kube.errors import KubeError
+from leaderworkerset.manager import buildinfo, goflags, managerflags, managerlog
+from leaderworkerset.manager.goflags import HelpRequested
+from kuberuntime.access import incluster
+from kuberuntime.errors import KubeError
 
 NAMESPACE: Final = "lws-system"
 ENABLE_WEBHOOKS: Final = "ENABLE_WEBHOOKS"
@@ -68,7 +68,7 @@ def run(given: Mapping[str, Any], kubeconfig: str) -> int:
     except (errors.CommandError, ConfigurationError) as error:
         log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
         return errors.FAILED
-    from leaderworkerset.cli.managing import managerprocess
+    from leaderworkerset.manager import managerprocess
 
     settings = managerprocess.Settings(
         configuration=chosen,
@@ -90,7 +90,7 @@ def load(path: str) -> Configuration:
     """Read the configuration file; without one, the defaults."""
     if not path:
         return Configuration()
-    from leaderworkerset.api import yamltext
+    from kuberuntime.objects import yamltext
 
     try:
         document = yamltext.load(Path(path).read_bytes(), unique_keys=True)

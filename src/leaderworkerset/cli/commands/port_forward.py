@@ -7,17 +7,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import click
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.resources import PODS
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.errors import CommandError, UsageFault
-from leaderworkerset.cli.signals import until_stopped
-from leaderworkerset.cli.target import Session, Target
+from kuberuntime.serving.signals import until_stopped
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.kube import channels
-from leaderworkerset.kube.channels import Channels
-from leaderworkerset.kube.errors import KubeError
+from kuberuntime.client import channels
+from kuberuntime.client.channels import Channels
+from kuberuntime.errors import KubeError
 
 PIECE = 64 * 1024
 DATA, FAULT = 0, 1

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from leaderworkerset.api.meta import ObjectKey
+from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.cli import manifests
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect
@@ -21,13 +21,13 @@ from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOut, Usag
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.selection import Selection
-from leaderworkerset.cli.target import Session, Target
-from leaderworkerset.cli.views.groups import View
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.views.groups import View
 from leaderworkerset.cli.views.live import Display, display
-from leaderworkerset.cli.views.outcome import Failures, all_done
+from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.kube.client import Client
+from kuberuntime.client.client import Client
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is torn down."""
@@ -89,7 +89,7 @@ class Run:
 async def run(plan: Run, documents: Sequence[Document]) -> int:
     """Start the cluster, apply, and follow the groups to the end."""
     from leaderworkerset.cli.cluster.localcluster import local_cluster
-    from leaderworkerset.cli.signals import until_stopped
+    from kuberuntime.serving.signals import until_stopped
 
     progress = Progress()
     hold = plan.options.until == "done"

@@ -4,12 +4,12 @@ import asyncio
 
 import click
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import ObjectKey
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.errors import CommandError, UsageFault
-from leaderworkerset.cli.target import Target
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.views.terminal import say
 
 

@@ -14,7 +14,7 @@ from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_o
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.errors import CommandError, describe, leaves
 from leaderworkerset.cli.views.progress import Progress
-from leaderworkerset.embedded.statedirectory import append
+from localkube.statedirectory import append
 
 READY_DESCRIPTOR = "LWS_READY_FD"
 """Names the pipe on which a detached cluster tells its progress; `READY` is its last word."""
@@ -43,7 +43,7 @@ def command(name: str, detach: bool, restore: bool, **options: Any) -> None:  # 
 async def serve(place: Place, options: ClusterOptions, *, restore: bool = False) -> None:
     """Run the cluster until it is asked to stop."""
     from leaderworkerset.cli.cluster import clusterlog, localcluster
-    from leaderworkerset.cli.signals import until_stopped
+    from kuberuntime.serving.signals import until_stopped
 
     report = Reporter()
     try:

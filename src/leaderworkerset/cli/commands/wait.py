@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import click
 
-from leaderworkerset.api import meta
+from kuberuntime.objects import meta
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.errors import TimedOut, UsageFault
 from leaderworkerset.cli.following import SetInformers, following
-from leaderworkerset.cli.target import Target
-from leaderworkerset.cli.views.groups import View
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.views.groups import View
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.kube import timeouts
+from kuberuntime import timeouts
 
 Check = Callable[[View | None], str | None]
 """Returns what is still missing, in words; None when there is nothing left to wait for."""

@@ -4,9 +4,9 @@ import msgspec
 
 from leaderworkerset.api import descriptions
 from leaderworkerset.api.crd import leaderworkerset_crd
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.transport import Request
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
 
 
 async def full_definition(client: Client) -> JSONObject:

@@ -7,26 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    DISAGGREGATED_SETS,
-    NAMESPACES,
-    Resource,
-)
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, DISAGGREGATED_SETS, NAMESPACES, Resource
 from leaderworkerset.cli import serverside
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing import definition
 from leaderworkerset.cli.serverside import Applied
-from leaderworkerset.cli.target import Target
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from leaderworkerset.kube.client import Client
-from leaderworkerset.kube.errors import APIError, Invalid, NotFound
-from leaderworkerset.kube.requests import Selection
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, Invalid, NotFound
+from kuberuntime.client.requests import Selection
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
@@ -45,7 +38,7 @@ def place(target: Target) -> str:
 def title(resource: Resource, name: str) -> str:
     """Return `kind/name` as messages have it.
 
-    >>> from leaderworkerset.api.resources import SERVICES
+    >>> from kuberuntime.objects.resources import SERVICES
     >>> title(SERVICES, "lws-webhook-service")
     'service/lws-webhook-service'
     """

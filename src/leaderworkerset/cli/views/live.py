@@ -8,11 +8,11 @@ from typing import Final, Protocol
 
 import click
 
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.commands.logs import prefixed
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.colors import Painter, wanted
-from leaderworkerset.cli.views.groups import Group, View
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.cli.views.terminal import say
 
 

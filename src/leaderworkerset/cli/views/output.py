@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.cli.views.groups import Group, Rank, View
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.cli.views.terminal import escaped
 
 VERSION = "lws/v1"

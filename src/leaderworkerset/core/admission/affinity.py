@@ -1,7 +1,7 @@
 """Exclusive placement: the affinity terms that give a group, or a subgroup, a topology domain of its own (R-ADM-14)."""
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission.edits import with_spec
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 
 
 def with_labels(pod: JSONObject, labels: Mapping[str, str]) -> JSONObject:

@@ -8,20 +8,12 @@ or all faults at once, in the order of the contract. What the Go controller answ
 
 from collections.abc import Iterator
 
-from leaderworkerset.api import intstr, labels, meta, names, objectmeta
-from leaderworkerset.api.field import FieldError, Kind, invalid, required
-from leaderworkerset.api.intstr import IntOrString
-from leaderworkerset.api.leaderworkerset import (
-    MAX_REPLICAS,
-    LeaderWorkerSet,
-    RestartPolicy,
-    RolloutStrategyType,
-    SubdomainPolicy,
-    SubGroupPolicy,
-    SubGroupPolicyType,
-    decode,
-)
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import intstr, meta, names, objectmeta
+from leaderworkerset.api import labels
+from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.intstr import IntOrString
+from leaderworkerset.api.leaderworkerset import MAX_REPLICAS, LeaderWorkerSet, RestartPolicy, RolloutStrategyType, SubdomainPolicy, SubGroupPolicy, SubGroupPolicyType, decode
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 
 MAX_PODS = 2**31 - 1

@@ -2,8 +2,8 @@
 
 import re
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission.denial import Denied
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSON, JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
 
 ABSENT: Final = object()
 

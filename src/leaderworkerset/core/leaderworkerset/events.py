@@ -5,9 +5,9 @@ Every event regards the LeaderWorkerSet; those about a group name its leader pod
 
 from typing import Final
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
-from leaderworkerset.api.plan import Event
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Event
 
 CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"

@@ -18,8 +18,8 @@ Where the API server kept `maxUnavailable`, its StatefulSet controller honours i
 
 from collections.abc import Iterable
 
-from leaderworkerset.api import meta
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import statefulsets
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.rollout import Budget

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from leaderworkerset.api import intstr
+from kuberuntime.objects import intstr
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.core.leaderworkerset.groups import Group
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from leaderworkerset.api import labels
-from leaderworkerset.api.gotypes import round_trip
+from kuberuntime.objects.gotypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate, SubGroupPolicyType
-from leaderworkerset.api.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject
 
 RETAIN: Final = "Retain"
 """What the API server makes of an unset retention policy."""

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from leaderworkerset.api import labels, meta, ordinals
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta, ordinals
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
-from leaderworkerset.api.meta import JSONObject, OwnerReference
+from kuberuntime.objects.meta import JSONObject, OwnerReference
 
 RECREATING: Final = {RestartPolicy.RECREATE_GROUP_ON_POD_RESTART, RestartPolicy.RECREATE_GROUP_AFTER_START}
 RESTARTING_PHASES: Final = {"Pending", "Running"}

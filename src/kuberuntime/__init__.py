@@ -1,0 +1,1 @@
+"""The runtime of Kubernetes programs: words, client, watch, cache, queue, controllers, serving. It knows no particular kind."""

@@ -1,0 +1,1 @@
+"""How to reach an API server: kubeconfig, service account, credentials, proxies, TLS."""

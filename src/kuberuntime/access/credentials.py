@@ -1,0 +1,278 @@
+"""Credentials: who we are to an API server, and where that is read again when it changes or expires.
+
+In: what a kubeconfig's user entry says (`kubeconfig.py`). Out: `Credentials`, asked for before every request by the
+transport; after a 401 it calls `renew` and tries once more if that found others.
+"""
+
+import asyncio
+import errno
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime import timeouts
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import ConfigError
+
+REREAD: Final = 60.0
+"""Seconds after which files are read again: the kubelet renews a pod's token, tools renew certificates."""
+
+LEEWAY: Final = timedelta(seconds=10)
+"""How long before its end a credential counts as expired, for the time a request is on its way."""
+
+EXEC_TIMEOUT: Final = 300.0
+"""Seconds an exec plugin may take; a person may have to log in meanwhile."""
+
+EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+LARGEST_FILE: Final = 16 * 2**20
+"""Bytes of a kubeconfig, or of a file that it names."""
+
+InteractiveMode: TypeAlias = Literal["Never", "IfAvailable", "Always"]
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request carries: a bearer token, a client certificate (PEM), both, or nothing."""
+
+    token: str = field(default="", repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a small file; raise `OSError` for one that cannot be read, or is larger."""
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "there is a null character in the name", str(path))
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"larger than {LARGEST_FILE >> 20} MiB", str(path))
+    return content
+
+
+def checked_token(token: str, entry: str) -> str:
+    """Return a bearer token; raise `ConfigError` for one that no HTTP header can carry."""
+    unfit = next((place for place, character in enumerate(token) if not "!" <= character <= "~"), None)
+    if unfit is None:
+        return token
+    raise ConfigError(
+        f"{entry}: Invalid value: character {unfit + 1} of the token is a space, a control character or not ASCII: "
+        "copy the token again"
+    )
+
+
+class CredentialSource(Protocol):
+    """Gives credentials, current ones each time."""
+
+    async def get(self) -> Credentials:
+        """Return the credentials for the next request; raise `ConfigError` if there are none."""
+        ...
+
+    async def renew(self, refused: Credentials) -> bool:
+        """Look for others than those the server refused; return whether `get` returns different ones now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One secret of a kubeconfig: given there, or in a file. `entry` names it in messages."""
+
+    entry: str
+    value: bytes = field(default=b"", repr=False)
+    file: Path | None = None
+
+    def read(self) -> bytes:
+        """Return the secret as it is now."""
+        if self.file is None:
+            return self.value
+        try:
+            return read_file(self.file)
+        except OSError as error:
+            raise ConfigError(f"{self.entry}: cannot read {self.file}: {error.strerror}") from error
+
+
+class StoredCredentials:
+    """Credentials that are written down; those in files are read again every minute and after a 401."""
+
+    def __init__(self, *, token: Material, certificate: Material, key: Material) -> None:
+        self._token = token
+        self._certificate = certificate
+        self._key = key
+        self._has_files = any(material.file is not None for material in (token, certificate, key))
+        self._current = self._read()
+        self._read_at: float | None = None
+
+    async def get(self) -> Credentials:
+        """Return the credentials, from files that were read in the last minute."""
+        if self._has_files:
+            now = asyncio.get_running_loop().time()
+            if self._read_at is None or now - self._read_at >= REREAD:
+                self._current, self._read_at = self._read(), now
+        return self._current
+
+    async def renew(self, refused: Credentials) -> bool:
+        """Read the files again."""
+        self._read_at = None
+        return await self.get() != refused
+
+    def _read(self) -> Credentials:
+        token = self._token.read().decode(errors="replace").strip()
+        if self._token.file is not None and not token:
+            raise ConfigError(f"{self._token.entry}: {self._token.file} is empty: it must hold a bearer token")
+        return Credentials(checked_token(token, self._token.entry), self._certificate.read(), self._key.read())
+
+
+class Concealed(msgspec.Struct, frozen=True):
+    """A struct whose values are secrets: it shows only which fields are set."""
+
+    def __repr__(self) -> str:
+        given = [name for name in self.__struct_fields__ if getattr(self, name)]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+class EnvironmentVariable(Concealed, frozen=True):
+    """One entry of `exec.env`."""
+
+    name: str
+    value: str
+
+
+class ExecConfig(Concealed, frozen=True, rename="camel"):
+    """`users[].user.exec` of a kubeconfig."""
+
+    command: str
+    api_version: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[EnvironmentVariable, ...] = ()
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: InteractiveMode = "IfAvailable"
+
+
+class _ExecStatus(Concealed, frozen=True, rename="camel"):
+    """`status` of what a plugin prints."""
+
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
+    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+
+class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
+    """What a plugin prints."""
+
+    api_version: str
+    kind: Literal["ExecCredential"]
+    status: _ExecStatus
+
+
+class ExecCredentials:
+    """Credentials that a program prints (`aws`, `gke-gcloud-auth-plugin`, ...), kept until they expire."""
+
+    def __init__(
+        self, config: ExecConfig, *, entry: str, directory: Path, cluster: JSONObject, clock: Clock | None = None
+    ) -> None:
+        if config.api_version not in EXEC_VERSIONS:
+            raise ConfigError(
+                f"{entry}.apiVersion: Unsupported value: {config.api_version!r}: "
+                f"update the plugin and its entry to {EXEC_VERSIONS[0]}"
+            )
+        self._config = config
+        self._entry = entry
+        self._directory = directory
+        self._cluster = cluster
+        self._clock = clock or SystemClock()
+        self._lock = asyncio.Lock()
+        self._current: Credentials | None = None
+        self._expires: datetime | None = None
+
+    async def get(self) -> Credentials:
+        """Return what the plugin printed last, or run it if that has expired."""
+        async with self._lock:
+            if self._current is None or (self._expires is not None and self._clock.now() >= self._expires - LEEWAY):
+                self._current = None
+                self._current = await self._run()
+            return self._current
+
+    async def renew(self, refused: Credentials) -> bool:
+        """Run the plugin again, unless someone else did meanwhile."""
+        if self._current == refused:
+            self._current = None
+        return await self.get() != refused
+
+    async def _run(self) -> Credentials:
+        interactive = self._is_interactive()
+        program = (
+            str(self._directory / self._config.command) if os.sep in self._config.command else self._config.command
+        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *self._config.args,
+                env=self._environment(os.environ, interactive=interactive),
+                stdin=None if interactive else asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            hint = f"; {self._config.install_hint.strip()}" if self._config.install_hint else ""
+            raise ConfigError(f"{self._entry}.command: cannot run {program}: {error.strerror}{hint}") from error
+        except ValueError as error:  # a null character, or = in the name of a variable
+            raise ConfigError(f"{self._entry}: cannot run {program!r}: {error}") from error
+        return self._parse(await self._output(process))
+
+    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
+        try:
+            async with timeouts.within(EXEC_TIMEOUT):
+                output, _ = await process.communicate()
+        except TimeoutError as error:
+            raise ConfigError(
+                f"{self._entry}: {self._config.command} printed nothing in {EXEC_TIMEOUT:.0f} s"
+            ) from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            raise ConfigError(f"{self._entry}: {self._config.command} failed with exit code {process.returncode}")
+        return output
+
+    def _parse(self, output: bytes) -> Credentials:
+        try:
+            printed = msgspec.json.decode(output, type=_ExecCredential)
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"{self._entry}: {self._config.command} printed no ExecCredential: {error}") from error
+        if printed.api_version != self._config.api_version:
+            raise ConfigError(
+                f"{self._entry}: {self._config.command} printed {printed.api_version}, "
+                f"but the entry asks for {self._config.api_version}"
+            )
+        status = printed.status
+        if not status.token and not (status.client_certificate_data and status.client_key_data):
+            raise ConfigError(f"{self._entry}: {self._config.command} printed neither a token nor a client certificate")
+        self._expires = status.expiration_timestamp
+        certificate, key = status.client_certificate_data or "", status.client_key_data or ""
+        token = checked_token((status.token or "").strip(), f"{self._entry}: {self._config.command}")
+        return Credentials(token, certificate.encode(), key.encode())
+
+    def _is_interactive(self) -> bool:
+        mode = self._config.interactive_mode
+        is_terminal = sys.stdin is not None and sys.stdin.isatty()
+        if mode == "Always" and not is_terminal:
+            raise ConfigError(f"{self._entry}: {self._config.command} needs a terminal to ask on, and there is none")
+        return mode != "Never" and is_terminal
+
+    def _environment(self, inherited: Mapping[str, str], *, interactive: bool) -> dict[str, str]:
+        spec: JSONObject = {"interactive": interactive}
+        if self._config.provide_cluster_info:
+            spec["cluster"] = self._cluster
+        info = {"apiVersion": self._config.api_version, "kind": "ExecCredential", "spec": spec}
+        given = {variable.name: variable.value for variable in self._config.env}
+        return {**inherited, **given, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}

@@ -1,0 +1,45 @@
+"""Access from within a pod: the API server's address from the environment, the service account from its files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.access import urls
+from kuberuntime.access.access import TLS, Access
+from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.errors import ConfigError
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+HOST: Final = "KUBERNETES_SERVICE_HOST"
+PORT: Final = "KUBERNETES_SERVICE_PORT"
+
+
+def is_available(environment: Mapping[str, str]) -> bool:
+    """Return whether we run in a pod."""
+    return bool(environment.get(HOST))
+
+
+def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access:
+    """Return the access a pod has; its token is renewed by the kubelet and read again."""
+    host, port = environment.get(HOST, ""), environment.get(PORT, "443")
+    token, authority = directory / "token", directory / "ca.crt"
+    if not token.exists():
+        raise ConfigError(
+            f"{token}: no such file, though {HOST} is set: set automountServiceAccountToken, or give --kubeconfig"
+        )
+    nothing = Material(str(directory))
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    urls.check_server(server, f"{HOST}, {PORT}")
+    return Access(
+        server=server,
+        credentials=StoredCredentials(token=Material("in-cluster", file=token), certificate=nothing, key=nothing),
+        tls=TLS(Material("in-cluster", file=authority).read(), entry=str(authority)),
+        namespace=_namespace(directory / "namespace"),
+        context="in-cluster",
+    )
+
+
+def _namespace(path: Path) -> str:
+    if not path.exists():
+        return "default"
+    return Material(str(path), file=path).read().decode(errors="replace").strip()

@@ -1,0 +1,335 @@
+"""Kubeconfig: find the files, merge them, choose a context, and come down to an `Access`.
+
+In: the environment, `--kubeconfig`, `--context`. Out: an `Access` or a `ConfigError` that names file, entry and what to
+do. The rules are kubectl's: a file given by name must exist; of the files in KUBECONFIG those that do not exist are
+skipped; the first file to name a thing wins; relative paths belong to the file that has them; without any file the
+service account of a pod is used (`incluster.py`).
+"""
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from kuberuntime.objects import yamltext
+from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.yamltext import YamlError
+from kuberuntime.access import incluster, urls
+from kuberuntime.access.access import TLS, Access
+from kuberuntime.access.credentials import Concealed, CredentialSource, ExecConfig, ExecCredentials, Material, StoredCredentials, read_file
+from kuberuntime.errors import ConfigError
+
+EXEC_CLUSTER_FIELDS: Final = (
+    "server",
+    "tls-server-name",
+    "insecure-skip-tls-verify",
+    "certificate-authority-data",
+    "proxy-url",
+)
+"""What an exec plugin that asks for cluster information gets."""
+
+
+class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+    """`clusters[].cluster`."""
+
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+
+class User(Concealed, frozen=True, rename="kebab"):
+    """`users[].user`."""
+
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    exec: ExecConfig | None = None
+    username: str = ""
+    password: str = ""
+    auth_provider: JSON = None
+    impersonated: str = msgspec.field(default="", name="as")
+
+    @property
+    def has_token(self) -> bool:
+        """Return whether requests of this user carry a bearer token."""
+        return bool(self.token or self.token_file or self.exec)
+
+
+class Context(msgspec.Struct, frozen=True):
+    """`contexts[].context`."""
+
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class _NamedCluster(msgspec.Struct, frozen=True):
+    name: str
+    cluster: Cluster
+
+
+class _NamedUser(msgspec.Struct, frozen=True):
+    name: str
+    user: User = User()
+
+
+class _NamedContext(msgspec.Struct, frozen=True):
+    name: str
+    context: Context
+
+
+class _File(msgspec.Struct, frozen=True, rename="kebab"):
+    """One kubeconfig file."""
+
+    clusters: tuple[_NamedCluster, ...] = ()
+    users: tuple[_NamedUser, ...] = ()
+    contexts: tuple[_NamedContext, ...] = ()
+    current_context: str = ""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """A value, and where it was written."""
+
+    value: T
+    file: Path
+    path: str
+
+    def field(self, name: str) -> str:
+        """Name one field of it for a message."""
+        return f"{self.file}: {self.path}.{name}"
+
+    def resolve(self, path: str) -> Path:
+        """Return a path that the file gave, relative to the file."""
+        return self.file.parent / path
+
+
+@dataclass(frozen=True, slots=True)
+class KubeConfig:
+    """All files merged."""
+
+    files: tuple[Path, ...]
+    clusters: Mapping[str, Entry[Cluster]]
+    users: Mapping[str, Entry[User]]
+    contexts: Mapping[str, Entry[Context]]
+    current_context: str
+
+
+def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str = "") -> Access:
+    """Return the access that the files, or the pod we run in, describe."""
+    config = read(find(environment, kubeconfig))
+    is_empty = not config.contexts and not context
+    if is_empty and not kubeconfig and incluster.is_available(environment):
+        return incluster.access(environment)
+    return resolve(config, context)
+
+
+def find(environment: Mapping[str, str], kubeconfig: str = "") -> tuple[Path, ...]:
+    """Return the files to read."""
+    if kubeconfig:
+        path = _expanded(kubeconfig)
+        if not _exists(path):
+            raise ConfigError(f"{path}: no such file: give the path of a kubeconfig")
+        return (path,)
+    listed = [part for part in environment.get("KUBECONFIG", "").split(":") if part]
+    candidates = [_expanded(part) for part in listed] or [_expanded(environment.get("HOME", "~")) / ".kube" / "config"]
+    return tuple(path for path in dict.fromkeys(candidates) if _exists(path))
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # ~user, and there is no such user
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a directory that may not be entered, a name that is too long
+        raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
+
+
+def read(files: Sequence[Path]) -> KubeConfig:
+    """Read and merge files; the first to name a thing wins."""
+    parsed = [(path.absolute(), parse(path)) for path in files]
+    return KubeConfig(
+        files=tuple(path for path, _ in parsed),
+        clusters=_merge(
+            (one.name, Entry(one.cluster, path, f"clusters[{one.name}].cluster"))
+            for path, file in parsed
+            for one in file.clusters
+        ),
+        users=_merge(
+            (one.name, Entry(one.user, path, f"users[{one.name}].user")) for path, file in parsed for one in file.users
+        ),
+        contexts=_merge(
+            (one.name, Entry(one.context, path, f"contexts[{one.name}].context"))
+            for path, file in parsed
+            for one in file.contexts
+        ),
+        current_context=next((file.current_context for _, file in parsed if file.current_context), ""),
+    )
+
+
+def parse(path: Path) -> _File:
+    """Read one file, strictly: a value of the wrong type is an error, an unknown field is not."""
+    try:
+        document = yamltext.load(read_file(path))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
+    except YamlError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from error
+    if document is None:
+        return _File()
+    try:
+        return msgspec.convert(_without_nulls(document), type=_File)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: not a kubeconfig: {error}") from error
+
+
+def resolve(config: KubeConfig, context: str = "") -> Access:
+    """Follow the context (empty: the current one) to its cluster and user."""
+    name = context or config.current_context
+    if not name:
+        raise ConfigError(_nothing_chosen(config))
+    chosen = _lookup(config.contexts, name, "context", _places(config))
+    cluster = _lookup(config.clusters, chosen.value.cluster, "cluster", chosen.field("cluster"))
+    user = _lookup(config.users, chosen.value.user, "user", chosen.field("user")) if chosen.value.user else None
+    _check_server(cluster, user)
+    tls = _tls(cluster)
+    return Access(
+        server=cluster.value.server.rstrip("/"),
+        credentials=_credentials(user, _exec_cluster(cluster, tls)) if user else _anonymous(),
+        tls=tls,
+        proxy=cluster.value.proxy_url,
+        namespace=chosen.value.namespace or "default",
+        context=name,
+    )
+
+
+def _merge(entries: Iterable[tuple[str, Entry[T]]]) -> dict[str, Entry[T]]:
+    merged: dict[str, Entry[T]] = {}
+    for name, entry in entries:
+        merged.setdefault(name, entry)
+    return merged
+
+
+def _lookup(entries: Mapping[str, Entry[T]], name: str, what: str, where: str) -> Entry[T]:
+    if name not in entries:
+        known = ", ".join(sorted(entries)) or "none"
+        raise ConfigError(f"{where}: there is no {what} {name!r}; there are: {known}")
+    return entries[name]
+
+
+def _nothing_chosen(config: KubeConfig) -> str:
+    if not config.files:
+        return "no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig"
+    known = ", ".join(sorted(config.contexts)) or "none"
+    return f"{_places(config)}: no current-context: choose one by --context; there are: {known}"
+
+
+def _places(config: KubeConfig) -> str:
+    return ", ".join(map(str, config.files)) or "no kubeconfig"
+
+
+def _check_server(cluster: Entry[Cluster], user: Entry[User] | None) -> None:
+    """Raise for a URL that cannot be used, and for one that would show a token to everybody on the way."""
+    value, entry = cluster.value, cluster.field("server")
+    parts = urls.check_server(value.server, entry)
+    stays_here = urls.is_loopback(parts.hostname or "") and not value.proxy_url
+    if parts.scheme == "http" and not stays_here and user is not None and user.value.has_token:
+        raise ConfigError(
+            f"{entry}: Invalid value: {value.server!r}: would send the token of {user.path} unencrypted: use https://"
+        )
+
+
+def _tls(cluster: Entry[Cluster]) -> TLS:
+    value = cluster.value
+    if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
+        raise ConfigError(
+            f"{cluster.field('insecure-skip-tls-verify')}: Invalid value: true: specifying a root certificates file "
+            "with the insecure flag is not allowed: leave out one of the two"
+        )
+    authority = _material(
+        cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data
+    )
+    return TLS(authority.read(), value.tls_server_name, value.insecure_skip_tls_verify, authority.entry)
+
+
+def _anonymous() -> CredentialSource:
+    nothing = Material("")
+    return StoredCredentials(token=nothing, certificate=nothing, key=nothing)
+
+
+def _credentials(user: Entry[User], cluster: JSONObject) -> CredentialSource:
+    for applies, field, refusal in REFUSED:
+        if applies(user.value):
+            raise ConfigError(f"{user.field(field)}: {refusal}")
+    value = user.value
+    if value.exec is not None:
+        return ExecCredentials(value.exec, entry=user.field("exec"), directory=user.file.parent, cluster=cluster)
+    certificate = _material(user, "client-certificate", value.client_certificate, value.client_certificate_data)
+    key = _material(user, "client-key", value.client_key, value.client_key_data)
+    source = StoredCredentials(token=_token(user), certificate=certificate, key=key)
+    if bool(certificate.read()) != bool(key.read()):
+        lacking = key if certificate.read() else certificate
+        raise ConfigError(f"{lacking.entry}: Required value: a client certificate and its key belong together")
+    return source
+
+
+REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
+    (
+        lambda user: bool(user.username or user.password),
+        "username",
+        "Kubernetes has no basic authentication since 1.19: use a token, a client certificate or an exec plugin",
+    ),
+    (
+        lambda user: user.auth_provider is not None,
+        "auth-provider",
+        "Kubernetes has no auth providers since 1.26: use an exec plugin",
+    ),
+    (lambda user: bool(user.impersonated), "as", "impersonation is not supported: use credentials of your own"),
+)
+"""What a user entry must not have, and what to do instead; ignoring it would mean to act as someone else."""
+
+
+def _token(user: Entry[User]) -> Material:
+    if user.value.token_file:
+        return Material(user.field("tokenFile"), file=user.resolve(user.value.token_file))
+    return Material(user.field("token"), user.value.token.encode())
+
+
+def _material(entry: Entry[T], field: str, path: str, data: str) -> Material:
+    """Return PEM given as data, or else in a file."""
+    if not data:
+        return Material(entry.field(field), file=entry.resolve(path) if path else None)
+    try:
+        return Material(entry.field(f"{field}-data"), base64.b64decode("".join(data.split()), validate=True))
+    except ValueError as error:
+        raise ConfigError(f"{entry.field(f'{field}-data')}: not base64: {error}") from error
+
+
+def _exec_cluster(cluster: Entry[Cluster], tls: TLS) -> JSONObject:
+    data = base64.b64encode(tls.authority).decode() if tls.authority else ""
+    value = msgspec.to_builtins(cluster.value) | {"certificate-authority-data": data}
+    return {name: value[name] for name in EXEC_CLUSTER_FIELDS if value[name]}
+
+
+def _without_nulls(value: JSON) -> JSON:
+    """Drop null members, which mean the same as absent ones."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+    return [_without_nulls(member) for member in value] if isinstance(value, list) else value

@@ -1,0 +1,51 @@
+"""TLS contexts from PEM in memory."""
+
+import os
+import ssl
+import tempfile
+from pathlib import Path
+
+from kuberuntime.access.access import TLS
+from kuberuntime.access.credentials import Credentials
+from kuberuntime.errors import ConfigError
+
+
+def build_context(tls: TLS, credentials: Credentials) -> ssl.SSLContext:
+    """Build the context that verifies the server and shows the client's certificate."""
+    context = _trusting(tls)
+    # Many cluster authorities lack the key identifiers that Python 3.13 began to insist on; Go does not ask for them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if tls.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if credentials.certificate:
+        _show(context, credentials)
+    return context
+
+
+def _trusting(tls: TLS) -> ssl.SSLContext:
+    if tls.insecure or not tls.authority:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cadata=tls.authority.decode())
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{tls.entry}: not a PEM certificate: {_reason(error)}") from error
+
+
+def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
+    """Load certificate and key; Python's ssl takes them from a file only, which lives for this call (mode 0600)."""
+    descriptor, path = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(credentials.certificate.rstrip() + b"\n" + credentials.key)
+        context.load_cert_chain(path, password=lambda: b"")
+    except ssl.SSLError as error:
+        raise ConfigError(
+            f"the client certificate and key do not fit together, or are no PEM without a passphrase: {_reason(error)}"
+        ) from error
+    finally:
+        Path(path).unlink()
+
+
+def _reason(error: Exception) -> str:
+    return error.reason if isinstance(error, ssl.SSLError) and error.reason else str(error)

@@ -1,0 +1,58 @@
+"""URLs of servers and proxies: which can be used, and how they are shown without the password in them."""
+
+import ipaddress
+import re
+from urllib.parse import SplitResult, urlsplit
+
+from kuberuntime.errors import ConfigError
+
+USER_INFORMATION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", re.DOTALL)
+
+
+def check_server(url: str, entry: str) -> SplitResult:
+    """Return the parts of an API server's URL; raise `ConfigError` for one that cannot be used."""
+    advice = "must be a URL like https://host:6443"
+    parts = split(url, entry, advice)
+    if parts.scheme not in {"https", "http"} or parts.query or parts.fragment:
+        raise ConfigError(f"{entry}: Invalid value: {redacted(url)!r}: {advice}")
+    if "@" in parts.netloc:
+        raise ConfigError(
+            f"{entry}: Invalid value: {redacted(url)!r}: a user and password in the URL are not supported: "
+            "use a token, a client certificate or an exec plugin"
+        )
+    return parts
+
+
+def split(url: str, entry: str, advice: str) -> SplitResult:
+    """Return the parts of a URL with a host, written in ASCII; raise `ConfigError` for another."""
+    try:
+        parts = urlsplit(url)
+        is_usable = bool(parts.hostname) and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
+    except ValueError:  # a bad port, half of an IPv6 address
+        is_usable, parts = False, SplitResult("", "", "", "", "")
+    if not is_usable:
+        raise ConfigError(f"{entry}: Invalid value: {redacted(url)!r}: {advice}")
+    return parts
+
+
+def redacted(url: str) -> str:
+    """Return a URL without the user and password in it, whether or not it is valid.
+
+    >>> redacted("http://me:secret@proxy:3128")
+    'http://xxxxx@proxy:3128'
+    """
+    return USER_INFORMATION.sub(lambda found: f"{found[1] or ''}xxxxx@", url)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address stands for this machine itself."""
+    parsed = address(host)
+    return host == "localhost" or (parsed is not None and parsed.is_loopback)
+
+
+def address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that a host is written as, None for a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

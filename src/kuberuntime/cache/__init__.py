@@ -1,0 +1,1 @@
+"""List, watch and keep: informers and their caches."""

@@ -1,0 +1,135 @@
+"""The cache of one kind: all objects of a selection in memory, with indexes; one writer, any number of readers.
+
+In: the outputs of the watch (`watch.py`). Out: `Change`s, each made after the store shows the new state. A new listing
+is collected apart and put in place in one move; objects that vanished while the watch was down come out as deletions,
+objects that did not change come out as nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.cache import watch
+
+Indexer: TypeAlias = Callable[[JSONObject], Iterable[str]]
+"""Returns the values under which an object is found in one index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object changed: `old` is None for an added one; `new` is None for a deleted one, `old` its last state."""
+
+    old: JSONObject | None
+    new: JSONObject | None
+
+    @property
+    def object(self) -> JSONObject:
+        """Return the newest state there is."""
+        found = self.new if self.new is not None else self.old
+        if found is None:
+            raise ValueError("a change has an old or a new object")
+        return found
+
+
+@dataclass(slots=True)
+class _Contents:
+    """Objects by key, and for each index the objects by value and key."""
+
+    indexers: Mapping[str, Indexer]
+    objects: dict[ObjectKey, JSONObject] = field(default_factory=dict)
+    indexes: dict[str, dict[str, dict[ObjectKey, JSONObject]]] = field(default_factory=dict)
+
+    def put(self, key: ObjectKey, obj: JSONObject) -> None:
+        self.objects[key] = obj
+        for index, indexer in self.indexers.items():
+            values = self.indexes.setdefault(index, {})
+            for value in indexer(obj):
+                values.setdefault(value, {})[key] = obj
+
+    def remove(self, key: ObjectKey) -> JSONObject | None:
+        obj = self.objects.pop(key, None)
+        if obj is None:
+            return None
+        for index, indexer in self.indexers.items():
+            values = self.indexes[index]
+            for value in indexer(obj):
+                values[value].pop(key, None)
+                if not values[value]:
+                    del values[value]
+        return obj
+
+
+class Store:
+    """The read side. What it returns is shared: never change it."""
+
+    def __init__(self, indexers: Mapping[str, Indexer]) -> None:
+        self._contents = _Contents(indexers)
+
+    def get(self, key: ObjectKey) -> JSONObject | None:
+        """Return the object with this key, if there is one."""
+        return self._contents.objects.get(key)
+
+    def list(self) -> Sequence[JSONObject]:
+        """Return all objects."""
+        return tuple(self._contents.objects.values())
+
+    def by_index(self, name: str, value: str) -> Sequence[JSONObject]:
+        """Return the objects that the index `name` files under `value`."""
+        if name not in self._contents.indexers:
+            raise KeyError(f"no index {name!r}; there are: {', '.join(self._contents.indexers) or 'none'}")
+        return tuple(self._contents.indexes.get(name, {}).get(value, {}).values())
+
+    def __len__(self) -> int:
+        return len(self._contents.objects)
+
+
+class Writer(Store):
+    """The write side, owned by one informer: takes what the watch put out and returns what changed."""
+
+    def __init__(self, indexers: Mapping[str, Indexer]) -> None:
+        super().__init__(indexers)
+        self._listing: dict[ObjectKey, JSONObject] | None = None
+
+    def take(self, output: watch.Output) -> list[Change]:
+        """Take one output of the watch."""
+        match output:
+            case watch.Started():
+                self._listing = {}
+            case watch.Found(objects) if self._listing is not None:
+                self._listing.update((meta.key(obj), obj) for obj in objects)
+            case watch.Dropped(obj) if self._listing is not None:
+                self._listing.pop(meta.key(obj), None)
+            case watch.Completed() if self._listing is not None:
+                listing, self._listing = self._listing, None
+                return self._replace(listing)
+            case watch.Applied(obj):
+                return self._apply(obj)
+            case watch.Deleted(obj):
+                return [] if self._contents.remove(meta.key(obj)) is None else [Change(obj, None)]
+        return []
+
+    def _apply(self, obj: JSONObject) -> list[Change]:
+        key = meta.key(obj)
+        old = self._contents.remove(key)
+        self._contents.put(key, obj)
+        return differences(old, obj)
+
+    def _replace(self, listing: dict[ObjectKey, JSONObject]) -> list[Change]:
+        before = self._contents.objects
+        after = _Contents(self._contents.indexers)
+        for key, obj in listing.items():
+            after.put(key, obj)
+        self._contents = after
+        gone = [Change(old, None) for key, old in before.items() if key not in listing]
+        return gone + [change for key, obj in listing.items() for change in differences(before.get(key), obj)]
+
+
+def differences(old: JSONObject | None, new: JSONObject) -> list[Change]:
+    """Return what happened between two states under one name: nothing, a change, or a deletion and an addition."""
+    if old is None:
+        return [Change(None, new)]
+    if meta.uid(old) != meta.uid(new):
+        return [Change(old, None), Change(None, new)]
+    return [] if meta.resource_version(old) == meta.resource_version(new) else [Change(old, new)]

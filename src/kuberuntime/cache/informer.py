@@ -1,0 +1,123 @@
+"""The informer: one shared, always current copy of the objects of a selection, and word of every change.
+
+It joins the watch (`watching.py`) to the cache (`cache.py`): what the watch puts out goes into the store first, then
+to the subscribers, then to those who wait for a version (`barrier.py`).
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Self, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ResourceVersion
+from kuberuntime.objects.resources import Resource
+from kuberuntime.cache import watch
+from kuberuntime.cache.cache import Change, Indexer, Store, Writer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.cache.watching import Watcher
+
+__all__ = ["Change", "Informer", "Store"]
+
+Subscriber: TypeAlias = Callable[[Change], None]
+
+NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
+
+
+class Informer:
+    """Keeps the objects of one kind, all of them or a selection, in `store`.
+
+    `metadata.managedFields` takes as much memory as the rest of a pod, so it is forgotten on arrival.
+    """
+
+    def __init__(
+        self, client: Client, what: Resource | Selection, *, indexes: Mapping[str, Indexer] = NO_INDEXES
+    ) -> None:
+        selection = what if isinstance(what, Selection) else Selection(what)
+        self.resource = selection.resource
+        self._keeps_managed_fields = False
+        self.version = ResourceVersion("")
+        self._writer = Writer(indexes)
+        self._watcher = Watcher(client, selection, self._take)
+        self._synced = asyncio.Event()
+        self._subscribers: list[Subscriber] = []
+        self._observers: list[Callable[[], None]] = []
+        self._on_listed: list[Callable[[], None]] = []
+
+    def with_managed_fields(self) -> Self:
+        """Keep `metadata.managedFields`, for a reader who decides by it; return this informer."""
+        self._keeps_managed_fields = True
+        return self
+
+    @property
+    def store(self) -> Store:
+        """Return the read side of the cache."""
+        return self._writer
+
+    @property
+    def has_synced(self) -> bool:
+        """Tell whether the store has been filled once."""
+        return self._synced.is_set()
+
+    @property
+    def is_relisting(self) -> bool:
+        """Tell whether a listing asked for by `relist` is still under way."""
+        return bool(self._on_listed)
+
+    def subscribe(self, callback: Subscriber) -> None:
+        """Call back on every change from now on; objects that are known already come as added at once."""
+        for obj in self.store.list():
+            callback(Change(None, obj))
+        self._subscribers.append(callback)
+
+    def on_progress(self, callback: Callable[[], None]) -> None:
+        """Call back whenever `version` moved, after the changes up to it were told."""
+        self._observers.append(callback)
+
+    def relist(self, then: Callable[[], None]) -> None:
+        """Read everything again and call back once a listing that began after this call is in the store."""
+        self._on_listed.append(then)
+        self._watcher.relist()
+
+    async def run(self) -> None:
+        """Follow the objects until cancelled."""
+        await self._watcher.run()
+
+    async def wait_synced(self) -> None:
+        """Wait until the store has been filled once."""
+        await self._synced.wait()
+
+    def _take(self, outputs: Sequence[watch.Output]) -> None:
+        for output in outputs:
+            if not self._keeps_managed_fields:
+                _forget_managed_fields(output)
+            for change in self._writer.take(output):
+                for callback in self._subscribers:
+                    callback(change)
+            self._note(output)
+        for observer in self._observers:
+            observer()
+
+    def _note(self, output: watch.Output) -> None:
+        match output:
+            case watch.Applied(obj) | watch.Deleted(obj):
+                self.version = meta.resource_version(obj)
+            case watch.Progressed(version):
+                self.version = version
+            case watch.Completed(version):
+                self.version = version
+                self._synced.set()
+                listed, self._on_listed = self._on_listed, []
+                for callback in listed:
+                    callback()
+
+
+def _forget_managed_fields(output: watch.Output) -> None:
+    """Drop the field from objects that nobody else has seen yet."""
+    match output:
+        case watch.Found(objects):
+            for obj in objects:
+                obj["metadata"].pop("managedFields", None)
+        case watch.Applied(obj) | watch.Deleted(obj):
+            obj["metadata"].pop("managedFields", None)

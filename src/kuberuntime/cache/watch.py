@@ -1,0 +1,267 @@
+"""List and watch as a state machine: what to ask next, and what an answer means.
+
+Everything that decides how objects of one kind are followed lives in `step`; nothing here does I/O. The driver
+(`watching.py`) looks at the state, sends the request the phase calls for, and feeds what came back:
+
+```
+            Page(token)                 Page                  Opened
+   EMPTY ───────────────► PAGING ──────────────► LISTED ─────────────► WATCHING
+     │ ▲                    │ ▲ Page(token)        ▲                      │
+     │ │ Refused 410        └─┘                    └──────────────────────┘ Ended, ERROR event
+     │ └── from anywhere: 410 (as an answer or as an ERROR event), Relist
+     └──────────────────► INITIAL ── bookmark "initial events end" ──► WATCHING
+        streaming lists, where the server serves them
+```
+
+Outputs tell a collector (`cache.py`) what happened, in kube-rs's shape: a complete listing arrives as `Started`,
+any number of `Found` and `Dropped`, `Completed`; only then may it replace what was known before. Single changes are
+`Applied` and `Deleted`; `Completed` and `Progressed` carry the version up to which everything has been seen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ResourceVersion
+from kuberuntime.backoff import Backoff
+from kuberuntime.client.client import PAGE
+from kuberuntime.errors import BadRequest, Expired, Invalid, KubeError, from_status
+
+BACKOFF: Final = Backoff(base=0.2, limit=30.0)
+"""0.2 s after the first failure: an API server on the same machine restarts in less than a second."""
+
+LASTED: Final = 5.0
+"""Seconds: a watch that lived this long was healthy, and its end is no failure."""
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+"""The annotation of the bookmark after which a streaming list is complete."""
+
+
+NO_VERSION: Final = ResourceVersion("")
+
+
+class Phase(StrEnum):
+    """What the driver does next."""
+
+    EMPTY = "empty"
+    """Ask for the first page, or open a streaming list."""
+    PAGING = "paging"
+    """Ask for the page after `token`."""
+    INITIAL = "initial"
+    """Read the objects of a streaming list."""
+    LISTED = "listed"
+    """Open a watch from `version`."""
+    WATCHING = "watching"
+    """Read changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that is remembered between two inputs.
+
+    `failures` in a row determine the wait before the next request; `streaming` tells whether streaming lists are
+    worth asking for; `limit` is the page size, 0 once pages expired faster than they could be read.
+    """
+
+    phase: Phase = Phase.EMPTY
+    version: ResourceVersion = NO_VERSION
+    token: str = ""
+    streaming: bool = True
+    limit: int = PAGE
+    failures: int = 0
+
+    def wait(self, jitter: float) -> float:
+        """Return the seconds to wait before the request of this phase; `jitter` is in 0..1."""
+        return BACKOFF.delay(self.failures, jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Input: one page of a list; `token` is empty on the last."""
+
+    items: Sequence[JSONObject]
+    version: ResourceVersion
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Input: the request of this phase got no answer, or an error for an answer."""
+
+    error: KubeError
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Input: the stream that this phase asked for is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Input: one line of a stream: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+
+    type: str
+    object: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Input: the stream ended after `lasted` seconds, by the server, a time-out or a fault of the line."""
+
+    lasted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Relist:
+    """Input: someone wants all objects read again."""
+
+
+Input: TypeAlias = Page | Refused | Opened | Event | Ended | Relist
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Output: a complete listing begins; forget an unfinished one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Output: these objects belong to the listing."""
+
+    objects: Sequence[JSONObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Output: this object does not belong to the unfinished listing any more."""
+
+    object: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Output: the listing is complete as of `version`."""
+
+    version: ResourceVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Output: an object was added or changed."""
+
+    object: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Output: an object is gone; this was its last state."""
+
+    object: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """Output: nothing changed up to `version`."""
+
+    version: ResourceVersion
+
+
+Output: TypeAlias = Started | Found | Dropped | Completed | Applied | Deleted | Progressed
+Result: TypeAlias = tuple[State, tuple[Output, ...]]
+
+
+def step(state: State, happened: Input) -> Result:
+    """Return the next state and what a collector must know."""
+    match happened:
+        case Relist():
+            return _restart(state, failures=state.failures), ()
+        case Page():
+            return _page(state, happened)
+        case Opened():
+            return _opened(state)
+        case Event():
+            return _event(state, happened)
+        case Ended():
+            return _ended(state, happened), ()
+        case Refused():
+            return _refused(state, happened.error), ()
+
+
+def _restart(state: State, *, failures: int) -> State:
+    return replace(state, phase=Phase.EMPTY, version=NO_VERSION, token="", failures=failures)
+
+
+def _page(state: State, page: Page) -> Result:
+    first: tuple[Output, ...] = (Started(),) if state.phase is Phase.EMPTY else ()
+    # One failure is kept until events flow, so that a server whose versions expire at once is not asked in a hot loop.
+    listing = replace(state, token=page.token, failures=min(state.failures, 1))
+    if page.token:
+        return replace(listing, phase=Phase.PAGING), (*first, Found(page.items))
+    listed = replace(listing, phase=Phase.LISTED, version=page.version)
+    return listed, (*first, Found(page.items), Completed(page.version))
+
+
+def _opened(state: State) -> Result:
+    if state.phase is Phase.EMPTY:
+        return replace(state, phase=Phase.INITIAL), (Started(),)
+    return replace(state, phase=Phase.WATCHING), ()
+
+
+def _event(state: State, event: Event) -> Result:
+    if event.type == "ERROR":
+        return _refused(state, from_status(event.object)), ()
+    if state.phase is Phase.INITIAL:
+        return _initial_event(state, event)
+    return _change(state, event)
+
+
+def _initial_event(state: State, event: Event) -> Result:
+    match event.type:
+        case "ADDED" | "MODIFIED":
+            return state, (Found((event.object,)),)
+        case "DELETED":
+            return state, (Dropped(event.object),)
+        case "BOOKMARK" if meta.annotations(event.object).get(INITIAL_EVENTS_END) == "true":
+            version = meta.resource_version(event.object)
+            return replace(state, phase=Phase.WATCHING, version=version, failures=0), (Completed(version),)
+        case _:
+            return state, ()
+
+
+def _change(state: State, event: Event) -> Result:
+    version = meta.resource_version(event.object)
+    seen = replace(state, version=version, failures=0)
+    match event.type:
+        case "ADDED" | "MODIFIED":
+            return seen, (Applied(event.object),)
+        case "DELETED":
+            return seen, (Deleted(event.object),)
+        case "BOOKMARK":
+            return seen, (Progressed(version),)
+        case _:
+            return state, ()  # a type of a later Kubernetes
+
+
+def _ended(state: State, end: Ended) -> State:
+    failures = 0 if end.lasted >= LASTED else state.failures + 1
+    if state.phase is Phase.WATCHING:
+        return replace(state, phase=Phase.LISTED, failures=failures)
+    return _restart(state, failures=failures)
+
+
+def _refused(state: State, error: KubeError) -> State:
+    failures = state.failures + 1
+    match error, state.phase:
+        case ((BadRequest() | Invalid()), Phase.EMPTY) if state.streaming:
+            return replace(state, streaming=False)
+        case Expired(), (Phase.PAGING | Phase.INITIAL | Phase.LISTED | Phase.WATCHING) as phase:
+            limit = 0 if phase is Phase.PAGING else state.limit
+            return replace(_restart(state, failures=1), limit=limit)  # the server is there: no need to wait long
+        case _, Phase.INITIAL:
+            return _restart(state, failures=failures)
+        case _, Phase.WATCHING:
+            return replace(state, phase=Phase.LISTED, failures=failures)
+        case _:
+            return replace(state, failures=failures)

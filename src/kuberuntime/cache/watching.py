@@ -1,0 +1,131 @@
+"""The driver of the watch: performs what the state machine in `watch.py` asks for.
+
+In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, for ever; connection
+faults and refusals are logged, waited out and tried again. A stream that says nothing is left when the server should
+have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for longer than that.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import structlog
+
+from kuberuntime.client import lines, requests
+from kuberuntime import timeouts
+from kuberuntime.cache import watch
+from kuberuntime.client.client import Client
+from kuberuntime.errors import EXCERPT, BadRequest, ConnectionFault, Expired, Invalid, KubeError
+from kuberuntime.client.requests import Selection
+from kuberuntime.cache.watch import Phase
+
+TIMEOUT: Final = 290
+"""Seconds after which the server is asked to end a stream."""
+
+GRACE: Final = 15
+"""Seconds: how much later the stream, or an answer to a list, is given up."""
+
+STREAMING: Final = (Phase.INITIAL, Phase.WATCHING)
+"""The phases in which a stream is read."""
+
+Sink: TypeAlias = Callable[[Sequence[watch.Output]], None]
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class _Line(msgspec.Struct):
+    """One line of a watch stream."""
+
+    type: str
+    object: dict[str, Any]
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+class Watcher:
+    """Follows the objects of one selection."""
+
+    def __init__(
+        self, client: Client, selection: Selection, sink: Sink, *, jitter: Callable[[], float] = random.random
+    ) -> None:
+        self._client = client
+        self._selection = selection
+        self._sink = sink
+        self._jitter = jitter
+        self._state = watch.State()
+        self._scope: asyncio.Timeout | None = None
+        self._interrupted = False
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        while True:
+            try:
+                async with timeouts.within(TIMEOUT + GRACE) as self._scope:
+                    await self._round()
+            except TimeoutError:
+                self._feed(watch.Ended(TIMEOUT))
+            except KubeError as error:
+                self._warn(error)
+                self._feed(watch.Refused(error))
+            self._scope = None
+            self._interrupted = False
+
+    def relist(self) -> None:
+        """Read all objects again; nothing that was asked before this call counts any more."""
+        if self._scope is None or self._interrupted:
+            return
+        self._feed(watch.Relist())
+        self._interrupted = True
+        self._scope.reschedule(asyncio.get_running_loop().time())
+
+    async def _round(self) -> None:
+        """Perform what the phase asks for: one page, or one stream to its end."""
+        state = self._state
+        await asyncio.sleep(state.wait(self._jitter()))
+        if state.phase is Phase.LISTED or (state.phase is Phase.EMPTY and state.streaming):
+            await self._stream(state)
+        else:
+            page = await self._client.list_page(self._selection, limit=state.limit, token=state.token)
+            self._feed(watch.Page(page.items, page.resource_version, page.token))
+
+    async def _stream(self, state: watch.State) -> None:
+        initial = state.phase is Phase.EMPTY
+        request = requests.watch(self._selection, version=state.version, timeout=TIMEOUT, initial=initial)
+        async with self._client.open(request) as response:
+            opened = asyncio.get_running_loop().time()
+            self._feed(watch.Opened())
+            async with aclosing(lines.split(response.chunks)) as batches:
+                async for batch in batches:
+                    self._feed(*map(_event, batch))
+                    if self._state.phase not in STREAMING:
+                        return
+        self._feed(watch.Ended(asyncio.get_running_loop().time() - opened))
+
+    def _feed(self, *inputs: watch.Input) -> None:
+        if self._interrupted:
+            return
+        outputs: list[watch.Output] = []
+        for happened in inputs:
+            self._state, more = watch.step(self._state, happened)
+            outputs += more
+        if outputs:
+            self._sink(outputs)
+
+    def _warn(self, error: KubeError) -> None:
+        fallback = (
+            self._state.phase is Phase.EMPTY and self._state.streaming and isinstance(error, BadRequest | Invalid)
+        )
+        report = log.debug if fallback or isinstance(error, Expired) else log.warning
+        report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))
+
+
+def _event(line: bytes) -> watch.Event:
+    try:
+        decoded = _decode(line)
+    except msgspec.DecodeError as error:
+        raise ConnectionFault(f"the watch sent a line that is no event: {line[:EXCERPT]!r}: {error}") from error
+    return watch.Event(decoded.type, decoded.object)

@@ -1,0 +1,1 @@
+"""The client: the verbs of the Kubernetes API over a transport."""

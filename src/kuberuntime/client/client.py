@@ -1,0 +1,196 @@
+"""The client: the verbs of the Kubernetes API over any `Transport`, with typed errors.
+
+In: resources and plain objects. Out: plain objects as the server answered, or an `errors.APIError`. What is sent is
+built by `requests.py`; when the server asks to wait (429 or 5xx with Retry-After) the client waits, within bounds, and
+sends again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.plan import Propagation
+from kuberuntime.objects.resources import Resource
+from kuberuntime.client import requests
+from kuberuntime.errors import from_response
+from kuberuntime.client.requests import PatchKind, Query, Selection
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+
+FieldValidation: TypeAlias = Literal["", "Ignore", "Warn", "Strict"]
+
+PAGE: Final = 500
+"""Objects per page of a list, as kubectl and client-go ask for."""
+
+RETRIES: Final = 8
+"""How often one request is sent again because the server asked to wait."""
+
+LONGEST_WAIT: Final = 10.0
+"""Seconds: a longer Retry-After is shortened to this, so that one request waits at most RETRIES * 10 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The objects of a list at one moment, and the version a watch continues from."""
+
+    items: list[JSONObject]
+    resource_version: ResourceVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list; `token` is empty on the last."""
+
+    items: list[JSONObject]
+    resource_version: ResourceVersion
+    token: str
+
+
+class Client:
+    """Speaks to one API server. `field_validation` is asked for with every write that takes objects."""
+
+    def __init__(self, transport: Transport, *, field_validation: FieldValidation = "") -> None:
+        self._transport = transport
+        self._validation: Query = (("fieldValidation", field_validation),) if field_validation else ()
+
+    async def get(self, resource: Resource, key: ObjectKey, *, subresource: str = "") -> JSONObject:
+        """Read one object."""
+        return await self._object(requests.get(resource, key, subresource))
+
+    async def list(
+        self,
+        resource: Resource,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = PAGE,
+    ) -> Listing:
+        """Read all objects that match, `limit` per request."""
+        selection = Selection(resource, namespace, label_selector, field_selector)
+        page = await self.list_page(selection, limit=limit)
+        items = page.items
+        while page.token:
+            page = await self.list_page(selection, limit=limit, token=page.token)
+            items += page.items
+        return Listing(items, page.resource_version)
+
+    async def list_page(self, selection: Selection, *, limit: int = PAGE, token: str = "") -> Page:
+        """Read one page. The items of a list come without kind and apiVersion; they get them back here."""
+        answer = await self._object(requests.list_page(selection, limit=limit, token=token))
+        head = answer.get("metadata") or {}
+        identity = {"apiVersion": selection.resource.api_version, "kind": selection.resource.kind}
+        items = [item if "kind" in item else identity | item for item in answer.get("items") or []]
+        return Page(items, ResourceVersion(str(head.get("resourceVersion") or "")), str(head.get("continue") or ""))
+
+    async def create(
+        self, resource: Resource, obj: JSONObject, *, body: bytes | None = None, dry_run: bool = False
+    ) -> JSONObject:
+        """Create an object; `body`, where given, is sent verbatim instead of an encoding of it."""
+        return await self._write(requests.create(resource, obj, body=body), dry_run=dry_run)
+
+    async def update(
+        self, resource: Resource, obj: JSONObject, *, subresource: str = "", dry_run: bool = False
+    ) -> JSONObject:
+        """Replace an object, or one of its subresources, at the resourceVersion it carries."""
+        return await self._write(requests.update(resource, obj, subresource=subresource), dry_run=dry_run)
+
+    async def apply(
+        self,
+        resource: Resource,
+        obj: JSONObject,
+        *,
+        manager: str,
+        force: bool = True,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> JSONObject:
+        """Apply an object server-side as `manager`."""
+        request = requests.apply(resource, obj, manager=manager, force=force, subresource=subresource)
+        return await self._write(request, dry_run=dry_run)
+
+    async def patch(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        patch: JSON,
+        *,
+        kind: PatchKind,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> JSONObject:
+        """Patch one object."""
+        request = requests.patch(resource, key, patch, kind=kind, subresource=subresource)
+        return await self._write(request, dry_run=dry_run)
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        *,
+        propagation: Propagation | None = None,
+        uid: str | None = None,
+        grace_period: int | None = None,
+    ) -> JSONObject:
+        """Delete one object; return it as it is now, or a Status where it is gone already."""
+        options = requests.delete(resource, key, propagation=propagation, uid=uid, grace_period=grace_period)
+        return await self._object(options)
+
+    async def send(self, request: Request) -> Response:
+        """Send any request (discovery, logs, ...) and return the answer, or raise the error it carries."""
+        response = await self._transport.request(request)
+        for _ in range(RETRIES):
+            wait = retry_after(response)
+            if wait is None:
+                break
+            await asyncio.sleep(wait)
+            response = await self._transport.request(request)
+        if response.status >= 400:
+            raise from_response(response.status, response.body)
+        return response
+
+    @asynccontextmanager
+    async def stream(self, method: str, path: str, query: Query = ()) -> AsyncIterator[StreamResponse]:
+        """Open a stream (logs, watches); raise the error if the server refuses it."""
+        async with self.open(Request(method, path, query)) as response:
+            yield response
+
+    @asynccontextmanager
+    async def open(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Send any request whose answer is a stream."""
+        async with self._transport.stream(request) as response:
+            if response.status >= 400:
+                body = b"".join([chunk async for chunk in response.chunks])
+                raise from_response(response.status, body)
+            yield response
+
+    async def close(self) -> None:
+        """Release the connections of the transport."""
+        await self._transport.close()
+
+    async def _write(self, request: Request, *, dry_run: bool) -> JSONObject:
+        query = request.query + self._validation + ((("dryRun", "All"),) if dry_run else ())
+        return await self._object(replace(request, query=query))
+
+    async def _object(self, request: Request) -> JSONObject:
+        response = await self.send(request)
+        try:
+            return msgspec.json.decode(response.body, type=JSONObject)
+        except msgspec.DecodeError as error:
+            raise from_response(response.status, response.body) from error
+
+
+def retry_after(response: Response) -> float | None:
+    """Return the seconds the server asks to wait before the same request, None if it does not ask.
+
+    >>> retry_after(Response(429, {"retry-after": "2"}, b"")), retry_after(Response(429, {}, b""))
+    (2.0, None)
+    """
+    value = response.headers.get("retry-after", "")
+    if (response.status == 429 or response.status >= 500) and value.isdecimal():
+        return min(float(value), LONGEST_WAIT)
+    return None

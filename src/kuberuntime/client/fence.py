@@ -1,0 +1,105 @@
+"""The fence before a leader's writes: none leaves after the time for which the lease allows it, and none takes longer.
+
+In: who may act and for how long (`LeaderElection`). Out: a transport, and sockets. A process can stand still anywhere:
+while it waits for the rate limiter, for a connection, for the handshake of one. So the time is checked
+
+```
+FencedTransport      behind the rate limiter; asks the server to give up (`timeout=`) when the time is over, and does so too
+FencedSocket         directly before each system call that sends bytes, after all waits
+```
+
+What remains is a process that stands still between that check and the system call, some hundred nanoseconds.
+"""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from kuberuntime import timeouts
+from kuberuntime.errors import ConnectionFault, KubeError
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+
+READS: Final = frozenset({"GET", "HEAD"})
+
+
+class NotLeadingError(KubeError):
+    """A write was refused, or given up, because this process may not act any more."""
+
+
+class Fence(Protocol):
+    """Says for how long this process may act."""
+
+    def remaining(self) -> float:
+        """Return the seconds for which this process may still act; 0 or less where it may not."""
+        ...
+
+
+class FencedSocket(socket.socket):
+    """A socket that sends only while the fence is open; afterwards sending fails as on a broken connection."""
+
+    def __init__(self, fence: Fence, family: int, kind: int, protocol: int) -> None:
+        super().__init__(family, kind, protocol)
+        self._fence = fence
+
+    def send(self, *arguments: Any) -> int:
+        """Send bytes, if that is allowed."""
+        self._check()
+        return super().send(*arguments)
+
+    def sendmsg(self, *arguments: Any) -> int:
+        """Send pieces of bytes, if that is allowed."""
+        self._check()
+        return super().sendmsg(*arguments)
+
+    def _check(self) -> None:
+        if self._fence.remaining() <= 0:
+            raise ConnectionAbortedError("this process does not lead any more")
+
+
+class FencedTransport:
+    """A transport that writes only while the fence is open, and gives up when it closes."""
+
+    def __init__(self, inner: Transport, fence: Fence) -> None:
+        self._inner = inner
+        self._fence = fence
+
+    async def request(self, request: Request) -> Response:
+        """Send the request; where it writes, only if we may, and for as long as we may."""
+        if request.method in READS:
+            return await self._inner.request(request)
+        seconds = self._fence.remaining()
+        if seconds <= 0:
+            raise NotLeadingError(f"{request.method} {request.path} was not sent: this process does not lead any more")
+        try:
+            async with timeouts.within(seconds):
+                return await self._inner.request(bounded(request, seconds))
+        except (ConnectionFault, TimeoutError) as error:
+            what = f"{request.method} {request.path}"
+            if self._fence.remaining() <= 0:
+                raise NotLeadingError(f"{what} was given up: this process does not lead any more") from error
+            if isinstance(error, TimeoutError):
+                raise ConnectionFault(
+                    f"{what} was not answered within {seconds:.1f} s, as the lease asks for"
+                ) from error
+            raise
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Open a stream; streams only read."""
+        async with self._inner.stream(request) as response:
+            yield response
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._inner.close()
+
+
+def bounded(request: Request, seconds: float) -> Request:
+    """Return the request with the time that the server may take for it.
+
+    >>> bounded(Request("DELETE", "/api/v1/pods"), 1.5).query
+    (('timeout', '1500ms'),)
+    """
+    return replace(request, query=(*request.query, ("timeout", f"{max(int(seconds * 1000), 1)}ms")))

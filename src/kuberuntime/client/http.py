@@ -1,0 +1,279 @@
+"""The transport over HTTP: an aiohttp session behind the seam of `transport.py`. Only this module and `channels.py` import aiohttp.
+
+In: an `Access`. Out: answers; a `ConnectionFault` with the server's address when none came. Connections are kept and
+shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
+others are left to the caller, who alone knows whether they may happen twice. After a 401 the credentials are renewed,
+once. Redirects are not followed, so a token never reaches another host. Streams have a pool of their own, so that
+watches do not take the places of requests; so have writes behind a fence, whose sockets send only while it is open.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Final, TypedDict
+from weakref import WeakSet
+
+import aiohttp
+from yarl import URL
+
+from kuberuntime.access import proxy, tls, urls
+from kuberuntime import timeouts
+from kuberuntime.access.access import Access
+from kuberuntime.client.channels import Channels
+from kuberuntime.access.credentials import Credentials
+from kuberuntime.errors import ConnectionFault, from_response
+from kuberuntime.client.fence import READS, Fence, FencedSocket
+from kuberuntime.client.requests import Query
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+CONNECTIONS: Final = 64
+"""Connections for requests; more requests at once wait for one of them."""
+
+CONNECT_SECONDS: Final = 10.0
+REQUEST_SECONDS: Final = 65.0
+"""The API server itself gives up after 60 s."""
+
+KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""A peer that vanished without a word is noticed after a minute, also by a stream that has nothing to say."""
+
+CLOSED: Final = -1
+"""What a closed socket has for a file number."""
+
+CLOSING_STEPS: Final = 20
+"""Turns of the event loop in which a connection that was cut is closed; it takes two or three."""
+
+UPGRADE: Final[Mapping[str, str]] = {
+    "connection": "Upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+"""Asks for a WebSocket, for the sake of the refusal."""
+
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class _Options(TypedDict):
+    """Options of aiohttp's requests."""
+
+    headers: dict[str, str]
+    ssl: ssl.SSLContext | bool
+    server_hostname: str | None
+    proxy: str | None
+
+
+class HTTPTransport:
+    """Speaks to one API server over HTTP, with so many connections for requests and one per stream."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        user_agent: str,
+        seconds: float = REQUEST_SECONDS,
+        connections: int = CONNECTIONS,
+        fence: Fence | None = None,
+    ) -> None:
+        self._access = access
+        self._fence = fence
+        self._connections = connections
+        self._seconds = seconds
+        self._base = URL(access.server)
+        self._proxy = proxy.choose(access.server, access.proxy, os.environ) or None
+        self._headers = {"accept": "application/json", "user-agent": user_agent}
+        self._shown: Credentials | None = None
+        self._context: ssl.SSLContext | bool = True
+        self._requests: aiohttp.ClientSession | None = None
+        self._writes: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
+        self._sockets = WeakSet[socket.socket]()
+
+    async def request(self, request: Request) -> Response:
+        """Send one request and return its whole answer."""
+        async with self._answer(self._request_session(request), request) as answer:
+            with self._faults():
+                return Response(answer.status, _lower(answer), await answer.read())
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Send one request and yield its answer as a stream; leaving the context closes the connection."""
+        async with self._answer(self._stream_session(), request) as answer, aclosing(self._chunks(answer)) as chunks:
+            try:
+                yield StreamResponse(answer.status, _lower(answer), chunks)
+            finally:
+                answer.close()
+
+    @asynccontextmanager
+    async def channels(self, path: str, query: Query, protocol: str) -> AsyncIterator[Channels]:
+        """Open a WebSocket of several byte streams, as `/exec` and `/portforward` speak it."""
+        credentials = await self._access.credentials.get()
+        try:
+            with self._faults():
+                socket = await self._stream_session().ws_connect(
+                    self._url(Request("GET", path, query)), protocols=(protocol,), **self._options(credentials)
+                )
+        except ConnectionFault as fault:
+            if isinstance(fault.__cause__, aiohttp.WSServerHandshakeError):
+                await self._explain_refusal(path, query, protocol)
+            raise
+        async with socket:
+            yield Channels(socket)
+
+    async def close(self) -> None:
+        """Close all connections, so that the event loop may end.
+
+        Of a TLS connection that was left earlier (a watch, say), aiohttp waits for the server's farewell in the
+        background, and forgets it. What is still open is cut here: then its transport ends by itself, very soon.
+        """
+        for session in (self._requests, self._writes, self._streams):
+            if session is not None:
+                await session.close()
+        self._requests = self._writes = self._streams = None
+        for left in [one for one in self._sockets if one.fileno() != CLOSED]:
+            with suppress(OSError):  # not connected, or cut by the server
+                left.shutdown(socket.SHUT_RDWR)
+        for _ in range(CLOSING_STEPS):
+            if all(one.fileno() == CLOSED for one in self._sockets):
+                break
+            await asyncio.sleep(0)
+
+    @asynccontextmanager
+    async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Yield the answer as its headers come in; if the credentials are refused, once more with others."""
+        credentials = await self._access.credentials.get()
+        answer = await self._send(session, request, credentials)
+        try:
+            if answer.status == HTTPStatus.UNAUTHORIZED and await self._access.credentials.renew(credentials):
+                answer.release()
+                answer = await self._send(session, request, await self._access.credentials.get())
+            yield answer
+        finally:
+            answer.release()
+
+    async def _send(
+        self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
+    ) -> aiohttp.ClientResponse:
+        with self._faults():
+            async with timeouts.within(self._seconds):
+                return await session.request(
+                    request.method,
+                    self._url(request),
+                    data=request.body or None,
+                    allow_redirects=False,
+                    **self._options(credentials, request.headers),
+                )
+
+    def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
+        """Return what every request to this server has in common."""
+        authorization = {"authorization": f"Bearer {credentials.token}"} if credentials.token else {}
+        return {
+            "headers": {**self._headers, **headers, **authorization},
+            "ssl": self._tls(credentials),
+            "server_hostname": self._access.tls.server_name or None,
+            "proxy": self._proxy,
+        }
+
+    async def _explain_refusal(self, path: str, query: Query, protocol: str) -> None:
+        """Raise what the server says of a request that it would not upgrade: the handshake does not keep the text."""
+        headers = {**UPGRADE, "sec-websocket-protocol": protocol}
+        async with self.stream(Request("GET", path, query, headers)) as answer:
+            if answer.status >= HTTPStatus.BAD_REQUEST:
+                raise from_response(answer.status, b"".join([chunk async for chunk in answer.chunks]))
+
+    def _session(self, *, connections: int, seconds: float | None, fence: Fence | None = None) -> aiohttp.ClientSession:
+        make = partial(self._socket, fence=fence)
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections, socket_factory=make),
+            timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("accept-encoding", "content-type"),
+        )
+
+    def _socket(self, address: aiohttp.AddrInfoType, *, fence: Fence | None) -> socket.socket:
+        made = _make_socket(address, fence)
+        self._sockets.add(made)
+        return made
+
+    def _request_session(self, request: Request) -> aiohttp.ClientSession:
+        """Return the pool of a request; writes have their own where they are fenced."""
+        if self._fence is not None and request.method not in READS:
+            if self._writes is None:
+                self._writes = self._session(connections=self._connections, seconds=self._seconds, fence=self._fence)
+            return self._writes
+        if self._requests is None:
+            self._requests = self._session(connections=self._connections, seconds=self._seconds)
+        return self._requests
+
+    def _stream_session(self) -> aiohttp.ClientSession:
+        if self._streams is None:
+            self._streams = self._session(connections=0, seconds=None)
+        return self._streams
+
+    def _url(self, request: Request) -> URL:
+        path = self._base.path.rstrip("/") + request.path
+        url = self._base.with_path(path)
+        return url.with_query(request.query) if request.query else url
+
+    def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
+        """Return the context for these credentials; a new one, and so new connections, when the certificate changed."""
+        if self._base.scheme == "https":
+            shown = replace(credentials, token="")
+            if shown != self._shown:
+                self._context, self._shown = tls.build_context(self._access.tls, shown), shown
+        return self._context
+
+    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+        with self._faults():
+            async for chunk in answer.content.iter_any():
+                yield chunk
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn whatever keeps an answer from coming into a fault that names the server."""
+        try:
+            yield
+        except TimeoutError as error:
+            raise ConnectionFault(f"{self._access.server} did not answer in time") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise ConnectionFault(f"cannot reach {self._access.server}: {explain(error)}") from error
+
+
+def explain(error: Exception) -> str:
+    """Say in plain words why a connection failed."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return f"its certificate is not trusted: {error.certificate_error}"
+        case aiohttp.ClientConnectorDNSError():
+            return f"unknown host {error.host!r}"
+        case aiohttp.ClientConnectorError(os_error=os_error):
+            return os.strerror(os_error.errno) if os_error.errno else str(os_error)
+        case aiohttp.ClientResponseError():  # its text has the URL: of a proxy, with the password
+            who = "its proxy" if isinstance(error, aiohttp.ClientHttpProxyError) else "it"
+            return f"{who} answered {error.status} {error.message}"
+        case aiohttp.ServerDisconnectedError():
+            return "it closed the connection without an answer"
+        case _:
+            return urls.redacted(str(error)) or type(error).__name__
+
+
+def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.socket:
+    """Make a socket that notices when its peer is gone, and where there is a fence, sends only while that is open."""
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol) if fence is None else FencedSocket(fence, family, kind, protocol)
+    made.setblocking(False)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEPALIVE.items():
+        if hasattr(socket, option):  # macOS has other names for some
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made
+
+
+def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
+    return {name.lower(): value for name, value in answer.headers.items()}

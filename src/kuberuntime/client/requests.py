@@ -1,0 +1,144 @@
+"""Requests as values: every verb of the Kubernetes API as a `Request`, built without a connection.
+
+In: a resource, a key, an object, options. Out: a `transport.Request`. The client (`client.py`) sends them and the watch
+(`watch.py`) streams them; nothing else spells a verb, a query or a content type.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.plan import Propagation
+from kuberuntime.objects.resources import Resource
+from kuberuntime.errors import UnusableName
+from kuberuntime.client.transport import Request
+
+PatchKind: TypeAlias = Literal["merge", "json", "strategic"]
+Query: TypeAlias = tuple[tuple[str, str], ...]
+
+JSON_TYPE: Final = "application/json"
+APPLY_TYPE: Final = "application/apply-patch+yaml"
+PATCH_TYPES: Final[dict[PatchKind, str]] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind: those of one namespace (empty: all), with these labels and fields."""
+
+    resource: Resource
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+    @property
+    def path(self) -> str:
+        """Return the path of the collection."""
+        return self.resource.path(_segment(self.resource, "namespace", self.namespace) if self.namespace else "")
+
+    @property
+    def query(self) -> Query:
+        """Return the selectors as query pairs."""
+        return _present(labelSelector=self.label_selector, fieldSelector=self.field_selector)
+
+
+def only(resource: Resource, key: ObjectKey) -> Selection:
+    """Select one object by its name."""
+    return Selection(resource, key.namespace, field_selector=f"metadata.name={key.name}")
+
+
+def get(resource: Resource, key: ObjectKey, subresource: str = "") -> Request:
+    """Build the request that reads one object."""
+    return Request("GET", object_path(resource, key, subresource))
+
+
+def list_page(selection: Selection, *, limit: int = 0, token: str = "") -> Request:
+    """Build the request for a page of at most `limit` objects (0: all); `token` continues an earlier page."""
+    paging = _present(limit=str(limit) if limit else "", **{"continue": token})
+    return Request("GET", selection.path, selection.query + paging)
+
+
+def watch(selection: Selection, *, version: str, timeout: int, initial: bool = False) -> Request:
+    """Build the request for changes after `version`; with `initial` the stream begins with the objects themselves."""
+    streaming: Query = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")) if initial else ()
+    always: Query = (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(timeout)))
+    return Request("GET", selection.path, selection.query + always + _present(resourceVersion=version) + streaming)
+
+
+def create(resource: Resource, obj: JSONObject, *, body: bytes | None = None, query: Query = ()) -> Request:
+    """Build the request that creates `obj`; `body`, where given, is sent verbatim in its place."""
+    namespace = _segment(resource, "namespace", meta.namespace(obj)) if resource.namespaced else ""
+    content = msgspec.json.encode(obj) if body is None else body
+    return Request("POST", resource.path(namespace), query, {"content-type": JSON_TYPE}, content)
+
+
+def update(resource: Resource, obj: JSONObject, *, subresource: str = "", query: Query = ()) -> Request:
+    """Build the request that replaces `obj`, or one of its subresources, at its resourceVersion."""
+    path = object_path(resource, meta.key(obj), subresource)
+    return Request("PUT", path, query, {"content-type": JSON_TYPE}, msgspec.json.encode(obj))
+
+
+def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool, subresource: str = "") -> Request:
+    """Build the server-side apply of `obj` as `manager`; JSON is YAML, so the body is JSON."""
+    path = object_path(resource, meta.key(obj), subresource)
+    query = (("fieldManager", manager), ("force", "true" if force else "false"))
+    return Request("PATCH", path, query, {"content-type": APPLY_TYPE}, msgspec.json.encode(obj))
+
+
+def patch(resource: Resource, key: ObjectKey, content: JSON, *, kind: PatchKind, subresource: str = "") -> Request:
+    """Build a merge, JSON or strategic merge patch of one object."""
+    path = object_path(resource, key, subresource)
+    return Request("PATCH", path, (), {"content-type": PATCH_TYPES[kind]}, msgspec.json.encode(content))
+
+
+def delete(
+    resource: Resource,
+    key: ObjectKey,
+    *,
+    propagation: Propagation | None = None,
+    uid: str | None = None,
+    grace_period: int | None = None,
+) -> Request:
+    """Build the deletion of one object; with `uid` only of the object that has it."""
+    options: JSONObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    if uid is not None:
+        options["preconditions"] = {"uid": uid}
+    if grace_period is not None:
+        options["gracePeriodSeconds"] = grace_period
+    path = object_path(resource, key)
+    return Request("DELETE", path, (), {"content-type": JSON_TYPE}, msgspec.json.encode(options))
+
+
+def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> str:
+    """Return the path of one object, refusing names that would address something else.
+
+    >>> from kuberuntime.objects.resources import PODS
+    >>> object_path(PODS, ObjectKey("default", "web-0"), "status")
+    '/api/v1/namespaces/default/pods/web-0/status'
+    """
+    namespace = _segment(resource, "namespace", key.namespace) if resource.namespaced else ""
+    return resource.path(namespace, _segment(resource, "name", key.name), subresource)
+
+
+def _segment(resource: Resource, what: str, value: str) -> str:
+    """Return `value` if it can be one segment of a path, as the API server itself requires of names."""
+    if not value:
+        raise UnusableName(f"{resource.kind}: {what}: Required value: give the {what} of the object")
+    if value in {".", ".."} or "/" in value or "%" in value:
+        raise UnusableName(
+            f"{resource.kind}: {what}: Invalid value: {value!r}: may not be '.' or '..' or contain '/' or '%'"
+        )
+    return value
+
+
+def _present(**pairs: str) -> Query:
+    """Return the pairs that have a value."""
+    return tuple((name, value) for name, value in pairs.items() if value)

@@ -1,0 +1,55 @@
+"""The seam between the client and an API server: one request, one stream.
+
+Two implementations stand behind it: HTTP (`kuberuntime/client/http.py`) and a call into the embedded API server in the same process
+(`localkube/apiserver/inprocess.py`), so that a whole cluster can run in one thread under simulated time.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request: `path` without query, decoded `query` pairs in order, body bytes."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer. Header names are lower-case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResponse:
+    """An answer whose body comes in chunks, cut anywhere, until the server or the reader ends it."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+
+class Transport(Protocol):
+    """Carries requests to one API server. Connection faults raise `kube.errors.ConnectionFault`."""
+
+    async def request(self, request: Request) -> Response:
+        """Send one request and return its whole answer."""
+        ...
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        """Send one request and yield its answer as a stream; leaving the context closes the connection."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...

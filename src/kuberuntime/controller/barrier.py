@@ -1,0 +1,157 @@
+"""Read your own writes: hold a key back until the caches show what its last plan wrote.
+
+In: the writes of a plan (`executor.py`), the informers its next plan will read from. Out: `holds(key)`, and a call of
+`release` when the hold ends. Without this a plan made from a cache that lags creates, restarts or numbers twice.
+
+When is a write seen?
+
+- an object was written at version N: the informer has seen version N of that kind or a later one. A no-op apply answers
+  with a version that was seen long ago, so nothing is waited for.
+- an object was deleted: the store does not have its UID any more, or shows it as terminating.
+- a kind without informer: at once, as no cache can be behind.
+
+Versions of one kind compare as integers (guaranteed since Kubernetes 1.35, true of etcd's before). Where they are no
+integers, or the object is outside of the informer's selection, `PATIENCE` ends the wait: the informer lists again, and
+a listing that began after the write shows it by definition. So a hold always ends once the API server answers.
+"""
+
+import asyncio
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Final
+
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey, ResourceVersion
+from kuberuntime.controller.executor import Removed, Write, Written
+from kuberuntime.cache.informer import Informer
+
+PATIENCE: Final = 10.0
+"""Seconds a key is held before its informers are asked to list again."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Hold:
+    """One key that is held; `open` counts the unseen writes by informer."""
+
+    key: ObjectKey
+    open: Counter[Informer]
+    timer: asyncio.TimerHandle | None = None
+
+
+@dataclass(slots=True)
+class _Gate:
+    """The unseen writes of one informer: by version, cheapest first, and those no version can tell of."""
+
+    by_version: list[tuple[int, int, _Hold]] = field(default_factory=list)
+    others: list[tuple[Write, _Hold]] = field(default_factory=list)
+
+
+class Barrier:
+    """Holds keys whose writes the informers have not seen; `release` is called with each key let go."""
+
+    def __init__(
+        self, informers: Iterable[Informer], release: Callable[[ObjectKey], None], *, patience: float = PATIENCE
+    ) -> None:
+        self._release = release
+        self._patience = patience
+        self._holds: dict[ObjectKey, _Hold] = {}
+        self._order = count()
+        self._gates = {informer: _Gate() for informer in informers}
+        for informer, gate in self._gates.items():
+            informer.on_progress(partial(self._check, informer, gate))
+
+    def holds(self, key: ObjectKey) -> bool:
+        """Tell whether the key waits for a cache."""
+        return key in self._holds
+
+    def expect(self, key: ObjectKey, writes: Sequence[Write]) -> None:
+        """Hold `key` until all these writes are seen; not at all if they are already."""
+        hold = self._holds.get(key) or _Hold(key, Counter())
+        for write in writes:
+            for informer, gate in self._gates.items():
+                if informer.resource == write.resource and not is_seen(informer, write):
+                    self._await(hold, informer, gate, write)
+        if hold.open:
+            self._holds[key] = hold
+            self._arm(hold)
+
+    def close(self) -> None:
+        """Cancel the timers."""
+        for hold in self._holds.values():
+            if hold.timer is not None:
+                hold.timer.cancel()
+        self._holds.clear()
+
+    def _await(self, hold: _Hold, informer: Informer, gate: _Gate, write: Write) -> None:
+        hold.open[informer] += 1
+        version = _number(write.version) if isinstance(write, Written) else None
+        if version is None:
+            gate.others.append((write, hold))
+        else:
+            heapq.heappush(gate.by_version, (version, next(self._order), hold))
+
+    def _check(self, informer: Informer, gate: _Gate) -> None:
+        """Let go what the informer has seen by now."""
+        seen = _number(informer.version)
+        while seen is not None and gate.by_version and gate.by_version[0][0] <= seen:
+            self._seen(heapq.heappop(gate.by_version)[2], informer)
+        if gate.others:
+            others, gate.others = gate.others, []
+            for write, hold in others:
+                if is_seen(informer, write):
+                    self._seen(hold, informer)
+                elif informer in hold.open:
+                    gate.others.append((write, hold))
+
+    def _seen(self, hold: _Hold, informer: Informer) -> None:
+        if informer in hold.open:  # else a listing has settled it before
+            hold.open[informer] -= 1
+            if not hold.open[informer]:
+                self._settle(hold, informer)
+
+    def _settle(self, hold: _Hold, informer: Informer) -> None:
+        """End the wait of a hold for one informer, and the hold with the last."""
+        hold.open.pop(informer, None)
+        if not hold.open and self._holds.get(hold.key) is hold:
+            del self._holds[hold.key]
+            if hold.timer is not None:
+                hold.timer.cancel()
+            self._release(hold.key)
+
+    def _arm(self, hold: _Hold) -> None:
+        if hold.timer is not None:
+            hold.timer.cancel()
+        hold.timer = asyncio.get_running_loop().call_later(self._patience, self._overdue, hold)
+
+    def _overdue(self, hold: _Hold) -> None:
+        """Ask the informers that lag to list again; one that is listing gets another while."""
+        behind = [informer for informer in hold.open if not informer.is_relisting]
+        log.warning("cache lags behind a write", key=str(hold.key), kinds=[one.resource.kind for one in hold.open])
+        self._arm(hold)
+        for informer in behind:
+            informer.relist(partial(self._settle, hold, informer))
+
+
+def is_seen(informer: Informer, write: Write) -> bool:
+    """Tell whether the informer's store reflects a write."""
+    cached = informer.store.get(write.key)
+    match write:
+        case Removed(uid=uid):
+            return cached is None or (uid is not None and meta.uid(cached) != uid) or meta.is_deleting(cached)
+        case Written(version=version):
+            wanted, seen = _number(version), _number(informer.version)
+            if wanted is not None and seen is not None:
+                return seen >= wanted
+            return cached is not None and meta.resource_version(cached) == version
+
+
+def _number(version: ResourceVersion) -> int | None:
+    return int(version) if version.isdecimal() else None

@@ -1,0 +1,206 @@
+"""The event recorder: tells people what happened, without ever holding up or failing what happens (contract 8.3).
+
+In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`.
+Repetitions of the same event about the same object fold into one object with a `series`, which is patched at most
+every `FOLD` seconds. Unlike upstream's recorder the note is part of what makes two events the same, so that no text is
+lost, and the resourceVersion of the regarding object is not, so that a status write between them does not split a
+series. What cannot be written is logged and dropped; what is remembered is bounded.
+"""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import Final, TypeAlias
+
+import msgspec
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Event
+from kuberuntime.objects.resources import EVENTS
+from kuberuntime.backoff import Backoff
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import ConnectionFault, InternalError, KubeError, NotFound, ServerTimeout, ServiceUnavailable, TooManyRequests
+
+NOTE_BYTES: Final = 1024
+"""The API server's limit of a note."""
+
+QUEUE: Final = 1000
+"""Events that may wait to be written; more are dropped, with one line in the log."""
+
+SERIES: Final = 1024
+"""Series remembered, about half a KiB each; the one not seen for longest is forgotten first."""
+
+SERIES_SECONDS: Final = 360.0
+"""Seconds without repetition after which the next one is a new event, as in client-go."""
+
+FOLD: Final = 5.0
+"""Seconds: how long repetitions are collected before their series is patched."""
+
+ATTEMPTS: Final = 6
+RETRY: Final = Backoff(base=0.5, limit=10.0)
+PASSING: Final = (ConnectionFault, InternalError, ServerTimeout, ServiceUnavailable, TooManyRequests)
+"""Faults that an API server has while it restarts or has no time: worth six attempts, with 15.5 seconds between them."""
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+SeriesKey: TypeAlias = bytes
+"""A digest: the texts themselves would take most of the memory of a series."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Series:
+    """One event object: whether the server has it, and what it should have.
+
+    The `event` is kept only while it waits to be written: the next one of the series says the same.
+    """
+
+    event: Event | None
+    name: str
+    first: datetime
+    last: datetime
+    count: int = 1
+    seen_at: float = 0.0
+    created: bool = False
+    queued: bool = False
+
+
+class EventRecorder:
+    """Writes events as `reporter`, from this process (`instance`)."""
+
+    def __init__(self, client: Client, reporter: str, instance: str, clock: Clock) -> None:
+        self._client = client
+        self._reporter = reporter
+        self._instance = instance
+        self._clock = clock
+        self._queue: asyncio.Queue[_Series] = asyncio.Queue(QUEUE)
+        self._series: OrderedDict[SeriesKey, _Series] = OrderedDict()
+        self._last_nanos = 0
+
+    def record(self, event: Event) -> None:
+        """Take one event; returns at once."""
+        key = series_key(event)
+        now, at = self._clock.now(), self._clock.monotonic()
+        self._forget_ended(at)
+        series = self._series.get(key)
+        if series is None:
+            if len(self._series) >= SERIES:
+                self._series.popitem(last=False)
+            series = _Series(event, self._unique_name(event.regarding, now), first=now, last=now)
+            self._series[key] = series
+            self._enqueue(series)
+        else:
+            series.event = event
+            series.count += 1
+            series.last = now
+            if not series.queued:
+                series.queued = True
+                asyncio.get_running_loop().call_later(FOLD, self._enqueue, series)
+        series.seen_at = at
+        self._series.move_to_end(key)
+
+    async def run(self) -> None:
+        """Write events until cancelled."""
+        while True:
+            series = await self._queue.get()
+            event, series.event, series.queued = series.event, None, False
+            try:
+                if event is not None:
+                    await self._write_patiently(series, event)
+            except KubeError as error:
+                log.warning("event lost", name=series.name, reason=event and event.reason, error=str(error))
+            finally:
+                self._queue.task_done()
+
+    async def flush(self) -> None:
+        """Wait until what is queued has been written or dropped."""
+        await self._queue.join()
+
+    def _forget_ended(self, at: float) -> None:
+        """Forget the series that were not seen for too long to be continued."""
+        while self._series and at - next(iter(self._series.values())).seen_at > SERIES_SECONDS:
+            self._series.popitem(last=False)
+
+    def _enqueue(self, series: _Series) -> None:
+        series.queued = True
+        try:
+            self._queue.put_nowait(series)
+        except asyncio.QueueFull:
+            log.warning("event dropped: too many wait to be written", name=series.name, limit=QUEUE)
+            series.event, series.queued = None, False
+
+    async def _write_patiently(self, series: _Series, event: Event) -> None:
+        """Write one event, waiting out an API server that restarts or has no time."""
+        for failures in range(1, ATTEMPTS):
+            try:
+                await self._write(series, event)
+            except PASSING as error:
+                log.debug("event delayed", name=series.name, error=str(error))
+                await asyncio.sleep(RETRY.delay(failures))
+            else:
+                return
+        await self._write(series, event)
+
+    async def _write(self, series: _Series, event: Event) -> None:
+        obj = build_event(event, series, self._reporter, self._instance)
+        if series.created:
+            try:
+                await self._client.patch(EVENTS, meta.key(obj), {"series": obj["series"]}, kind="merge")
+            except NotFound:  # events expire
+                series.created = False
+        if not series.created:
+            await self._client.create(EVENTS, obj)
+            series.created = True
+
+    def _unique_name(self, regarding: JSONObject, now: datetime) -> str:
+        nanos = (now - EPOCH) // timedelta(microseconds=1) * 1000
+        self._last_nanos = max(nanos, self._last_nanos + 1)
+        return f"{regarding.get('name', '')}.{self._last_nanos:x}"
+
+
+def series_key(event: Event) -> SeriesKey:
+    """Return what makes two events the same."""
+    parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
+    return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).digest()
+
+
+def build_event(event: Event, series: _Series, reporter: str, instance: str) -> JSONObject:
+    """Build the events.k8s.io/v1 object of a series; events of cluster-scoped objects live in `default`."""
+    obj: JSONObject = {
+        "apiVersion": EVENTS.api_version,
+        "kind": EVENTS.kind,
+        "metadata": {"name": series.name, "namespace": event.regarding.get("namespace") or "default"},
+        "eventTime": microtime(series.first),
+        "type": event.type,
+        "reason": event.reason,
+        "action": event.action,
+        "note": event.note.encode()[:NOTE_BYTES].decode(errors="ignore"),
+        "regarding": event.regarding,
+        "reportingController": reporter,
+        "reportingInstance": instance,
+    }
+    if event.related is not None:
+        obj["related"] = event.related
+    if series.count > 1:
+        obj["series"] = {"count": series.count, "lastObservedTime": microtime(series.last)}
+    return obj
+
+
+def microtime(moment: datetime) -> str:
+    """Format a moment as Kubernetes' MicroTime.
+
+    >>> microtime(datetime(2026, 1, 2, 3, 4, 5, 6, UTC))
+    '2026-01-02T03:04:05.000006Z'
+    """
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _stable(reference: JSONObject) -> JSONObject:
+    """Return a reference without its resourceVersion."""
+    return {name: value for name, value in reference.items() if name != "resourceVersion"}

@@ -1,0 +1,38 @@
+"""The manager: runs informers, controllers and whatever else belongs to one process, together.
+
+If one of them ends with an error, all end: a half-working process is worse than one that is started again.
+Controllers wait for their informers by themselves, so the order does not matter.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from kuberuntime.cache.informer import Informer
+
+
+class Runnable(Protocol):
+    """Something that runs until it is cancelled: an informer, a controller, an event recorder, a server."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        ...
+
+
+class Manager:
+    """Runs `informers` and `runnables` until cancelled."""
+
+    def __init__(self, *, informers: Sequence[Informer], runnables: Sequence[Runnable]) -> None:
+        self._informers = informers
+        self._runnables = runnables
+
+    async def run(self) -> None:
+        """Run all of them until cancelled, or until one fails."""
+        async with asyncio.TaskGroup() as group:
+            for runnable in (*self._informers, *self._runnables):
+                group.create_task(runnable.run(), name=type(runnable).__name__)
+
+    async def wait_synced(self) -> None:
+        """Wait until every informer has filled its store."""
+        for informer in self._informers:
+            await informer.wait_synced()

@@ -1,0 +1,164 @@
+"""What can go wrong between this program and an API server.
+
+```
+KubeError                      anything below; its text is one sentence for people
+├── ConfigError                a kubeconfig (or the service account of a pod) that cannot be used
+├── UnusableName               an object name or namespace that no URL can carry
+├── ConnectionFault            no answer: refused, reset, timed out, TLS
+├── ExecutionError             a plan that was not performed to its end (kuberuntime/controller/executor.py)
+└── APIError                   the server answered with a Status
+    ├── BadRequest             400
+    ├── Unauthorized           401
+    ├── Forbidden              403
+    ├── NotFound               404
+    ├── AlreadyExists          409, reason AlreadyExists
+    ├── Conflict               409, any other reason
+    ├── Expired                410: a resourceVersion or continue token is too old
+    ├── Invalid                422
+    ├── TooManyRequests        429
+    ├── InternalError          500
+    ├── ServiceUnavailable     503
+    └── ServerTimeout          504, or reason ServerTimeout
+```
+
+The reason of the Status decides, then its code; an unknown pair is a plain `APIError`.
+"""
+
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects.meta import JSONObject
+
+EXCERPT: Final = 200
+"""How much of an answer that is not a Status is shown: a proxy's error page can be long."""
+
+
+class KubeError(Exception):
+    """The root of this package's errors."""
+
+
+class ConfigError(KubeError):
+    """A configuration that cannot be used; the text names the file, the entry and what to do."""
+
+
+class UnusableName(KubeError):
+    """An object name or namespace that no URL can carry."""
+
+
+class ConnectionFault(KubeError):
+    """No answer came; the text names the server's address."""
+
+
+class APIError(KubeError):
+    """The server refused; `status` is the whole Status object it answered with."""
+
+    def __init__(self, status: JSONObject) -> None:
+        self.status = status
+        self.code = int(status.get("code") or 0)
+        self.reason = str(status.get("reason") or "")
+        self.message = str(status.get("message") or "") or f"the server answered {self.code} {self.reason}".rstrip()
+        self.details: JSONObject = status.get("details") or {}
+        super().__init__(self.message)
+
+
+class BadRequest(APIError):
+    """400: the request itself is malformed."""
+
+
+class Unauthorized(APIError):
+    """401: the credentials are missing, wrong or expired."""
+
+
+class Forbidden(APIError):
+    """403: the credentials do not allow this, or admission denied it."""
+
+
+class NotFound(APIError):
+    """404: no such object or kind."""
+
+
+class AlreadyExists(APIError):
+    """409: an object of this name exists."""
+
+
+class Conflict(APIError):
+    """409: the object changed in the meantime, a precondition failed, or another manager owns a field."""
+
+
+class Expired(APIError):
+    """410: the resourceVersion or continue token is too old."""
+
+
+class Invalid(APIError):
+    """422: a field has a value that the kind does not allow."""
+
+
+class TooManyRequests(APIError):
+    """429: the server asks to slow down."""
+
+
+class InternalError(APIError):
+    """500: the server failed, or a webhook did."""
+
+
+class ServiceUnavailable(APIError):
+    """503: the server is starting, stopping or overloaded."""
+
+
+class ServerTimeout(APIError):
+    """504: the server could not finish in time."""
+
+
+BY_REASON: Final[dict[str, type[APIError]]] = {
+    "BadRequest": BadRequest,
+    "Unauthorized": Unauthorized,
+    "Forbidden": Forbidden,
+    "NotFound": NotFound,
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+    "Gone": Expired,
+    "Expired": Expired,
+    "Invalid": Invalid,
+    "TooManyRequests": TooManyRequests,
+    "InternalError": InternalError,
+    "ServiceUnavailable": ServiceUnavailable,
+    "Timeout": ServerTimeout,
+    "ServerTimeout": ServerTimeout,
+}
+
+BY_CODE: Final[dict[int, type[APIError]]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Expired,
+    422: Invalid,
+    429: TooManyRequests,
+    500: InternalError,
+    503: ServiceUnavailable,
+    504: ServerTimeout,
+}
+
+
+def from_status(status: JSONObject) -> APIError:
+    """Build the error that fits a Status object.
+
+    >>> type(from_status({"kind": "Status", "code": 409, "reason": "AlreadyExists"})).__name__
+    'AlreadyExists'
+    """
+    code = int(status.get("code") or 0)
+    return BY_REASON.get(str(status.get("reason") or ""), BY_CODE.get(code, APIError))(status)
+
+
+def from_response(code: int, body: bytes) -> APIError:
+    """Build the error of an answer, also where a proxy answered with something that is no Status."""
+    try:
+        status = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        status = None
+    if not isinstance(status, dict) or status.get("kind") != "Status":
+        text = body[:EXCERPT].decode(errors="replace").strip()
+        status = {"kind": "Status", "message": f"the server answered {code}: {text}" if text else ""}
+    return from_status({"code": code} | status)

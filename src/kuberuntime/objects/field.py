@@ -1,0 +1,96 @@
+"""Field errors: what is wrong with which field of an object, in the words of the Kubernetes API server.
+
+Rendering follows contract 10.2: `<path>: Invalid value: <value>: <detail>`; numbers bare, strings quoted, everything
+else as JSON.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from kuberuntime.objects.meta import JSON, JSONObject
+
+
+class Kind(StrEnum):
+    """What sort of fault it is: the `reason` of a status cause, and through `TEXTS` the words of the message."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    DUPLICATE = "FieldValueDuplicate"
+    FORBIDDEN = "FieldValueForbidden"
+    NOT_FOUND = "FieldValueNotFound"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+
+
+TEXTS = {
+    Kind.REQUIRED: "Required value",
+    Kind.INVALID: "Invalid value",
+    Kind.DUPLICATE: "Duplicate value",
+    Kind.FORBIDDEN: "Forbidden",
+    Kind.NOT_FOUND: "Not found",
+    Kind.NOT_SUPPORTED: "Unsupported value",
+    Kind.TOO_LONG: "Too long",
+    Kind.TOO_MANY: "Too many",
+    Kind.TYPE_INVALID: "Invalid value",
+}
+
+WITHOUT_VALUE = {Kind.REQUIRED, Kind.FORBIDDEN, Kind.TOO_LONG, Kind.TOO_MANY}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One fault: the path of the field, the value found there, and what to do about it."""
+
+    kind: Kind
+    path: str
+    value: JSON = None
+    detail: str = ""
+
+    def body(self) -> str:
+        """Render the message without the path, as a status cause carries it."""
+        text = TEXTS[self.kind]
+        if self.kind not in WITHOUT_VALUE:
+            text += f": {render(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.body()}"
+
+    def cause(self) -> JSONObject:
+        """Build the entry of `status.details.causes`."""
+        return {"reason": self.kind.value, "message": self.body(), "field": self.path}
+
+
+def invalid(path: str, value: JSON, detail: str) -> FieldError:
+    """Build the most common error: a value that is there and wrong."""
+    return FieldError(Kind.INVALID, path, value, detail)
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """Build the error of a value that is missing."""
+    return FieldError(Kind.REQUIRED, path, detail=detail)
+
+
+def not_supported(path: str, value: JSON, allowed: Iterable[str]) -> FieldError:
+    """Build the error of a value outside a closed set."""
+    return FieldError(Kind.NOT_SUPPORTED, path, value, "supported values: " + ", ".join(map(render, allowed)))
+
+
+def render(value: JSON) -> str:
+    """Render a value as an error message shows it: JSON, compact.
+
+    >>> render("a"), render(3), render({"a": [1]})
+    ('"a"', '3', '{"a":[1]}')
+    """
+    return msgspec.json.encode(value).decode()
+
+
+def aggregate(errors: Iterable[FieldError]) -> str:
+    """Join errors as the API server does: one bare, several as `[a, b]`, duplicates once."""
+    texts = list(dict.fromkeys(map(str, errors)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

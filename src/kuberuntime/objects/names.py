@@ -1,0 +1,110 @@
+"""Rules for names, label keys and label values, in the words of Kubernetes.
+
+Each function takes the text and returns what is wrong with it, one sentence per fault; no sentences: valid.
+"""
+
+import re
+
+from kuberuntime.objects.field import FieldError, invalid
+
+LABEL_MAX = 63
+SUBDOMAIN_MAX = 253
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_NAME_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = f"({_NAME_PART})?"
+
+_LABEL_TEXT = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
+    f" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_NO_DOTS = "must not contain dots"
+_SUBDOMAIN_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
+    f" end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_DNS_1035_TEXT = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character,"
+    " and end with an alphanumeric character"
+    f" (e.g. 'my-name',  or 'abc-123', regex used for validation is '{_DNS_1035}')"
+)
+_NAME_PART_TEXT = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+    f" (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME_PART}')"
+)
+_LABEL_VALUE_TEXT = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and"
+    " end with an alphanumeric character"
+    f" (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_LABEL_VALUE}')"
+)
+
+
+def dns_1123_label(text: str) -> list[str]:
+    """Check a name such as a namespace's.
+
+    >>> dns_1123_label("web-0")
+    []
+    """
+    faults = _length_faults(text, LABEL_MAX)
+    if re.fullmatch(_LABEL, text):
+        return faults
+    return [*faults, _NO_DOTS if re.fullmatch(_SUBDOMAIN, text) else _LABEL_TEXT]
+
+
+def dns_1123_subdomain(text: str) -> list[str]:
+    """Check a name such as a pod's: labels joined by dots."""
+    faults = _length_faults(text, SUBDOMAIN_MAX)
+    return faults if re.fullmatch(_SUBDOMAIN, text) else [*faults, _SUBDOMAIN_TEXT]
+
+
+def dns_1035_label(text: str) -> list[str]:
+    """Check a name such as a service's: a label that starts with a letter."""
+    return _check(text, LABEL_MAX, _DNS_1035, _DNS_1035_TEXT)
+
+
+def label_key(text: str) -> list[str]:
+    """Check a label key: `name` or `domain/name`."""
+    return qualified_name(text, "a valid label key")
+
+
+def qualified_name(text: str, what: str = "a qualified name") -> list[str]:
+    """Check an annotation key or the name of a resource: `name` or `domain/name`."""
+    *prefixes, name = text.split("/")
+    if len(prefixes) > 1:
+        return [f"{what} {_NAME_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    faults = [f"prefix part {fault}" for prefix in prefixes for fault in _prefix(prefix)]
+    if not name:
+        return [*faults, "name part must be non-empty", f"name part {_NAME_PART_TEXT}"]
+    return faults + [f"name part {fault}" for fault in _check(name, LABEL_MAX, _NAME_PART, _NAME_PART_TEXT)]
+
+
+def label_value(text: str) -> list[str]:
+    """Check the value of a label."""
+    return _check(text, LABEL_MAX, _LABEL_VALUE, _LABEL_VALUE_TEXT)
+
+
+def label_errors(labels: dict[str, str], path: str) -> list[FieldError]:
+    """Check all keys and values of a label map."""
+    keys = [invalid(path, key, fault) for key in labels for fault in label_key(key)]
+    values = [invalid(path, value, fault) for value in labels.values() for fault in label_value(value)]
+    return keys + values
+
+
+def too_long(limit: int) -> str:
+    """Return the sentence for a text of more than `limit` bytes."""
+    return f"must be no more than {limit} bytes"
+
+
+def _length_faults(text: str, limit: int) -> list[str]:
+    return [] if len(text) <= limit else [f"must be no more than {limit} characters"]
+
+
+def _prefix(text: str) -> list[str]:
+    return dns_1123_subdomain(text) if text else ["must be non-empty"]
+
+
+def _check(text: str, limit: int, pattern: str, sentence: str) -> list[str]:
+    faults = [] if len(text.encode()) <= limit else [too_long(limit)]
+    return faults if re.fullmatch(pattern, text) else [*faults, sentence]

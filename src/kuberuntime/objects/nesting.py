@@ -1,0 +1,50 @@
+"""Depth of JSON values: how many objects and lists may stand in one another, so that recursion over them is safe.
+
+In: JSON text, or a decoded value. Out: the value, or a refusal of one that is too deep. Every function that descends into what a user sent relies on this
+bound: with `MAX_DEPTH` levels, and several frames for each, it stays far below Python's recursion limit (1000 frames).
+"""
+
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects.meta import JSON
+
+MAX_DEPTH: Final = 100
+"""Levels of objects and lists. Definitions of large custom resources, the deepest objects in use, have about 60."""
+
+TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
+
+
+class DepthError(msgspec.DecodeError):
+    """JSON text with more than `MAX_DEPTH` objects and lists in one another."""
+
+
+def decode(content: bytes | str) -> JSON:
+    """Decode JSON text; raise `msgspec.DecodeError` where it is not JSON, `DepthError` where it is too deep."""
+    try:
+        value = msgspec.json.decode(content)
+    except RecursionError as error:
+        raise DepthError(TOO_DEEP) from error
+    if is_too_deep(value):
+        raise DepthError(TOO_DEEP)
+    return value
+
+
+def is_too_deep(value: JSON, limit: int = MAX_DEPTH) -> bool:
+    """Return whether more than `limit` objects and lists stand in one another; no recursion.
+
+    >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[]]}, 2)
+    (False, True)
+    """
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        if not level:
+            return False
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+    return bool(level)

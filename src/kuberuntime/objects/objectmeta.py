@@ -1,0 +1,92 @@
+"""The standard checks of an object's metadata (R-VAL-1, R-VAL-2), in the words of Kubernetes.
+
+In: `metadata` of a namespaced object, its types already checked. Out: all faults, in the order of the API server.
+"""
+
+from collections.abc import Callable, Iterator
+
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.meta import JSONObject
+
+ANNOTATIONS_MAX = 256 * 1024
+MANAGER_MAX = 128
+
+CONTROLLERS_REPORTED = 8
+"""How many surplus controllers are named; each error repeats all owners, so all of them would be the square."""
+
+NameRule = Callable[[str], list[str]]
+
+
+def validate(metadata: JSONObject, name_rule: NameRule) -> list[FieldError]:
+    """Return the faults of the metadata; `name_rule` says what is wrong with a name of the kind."""
+    return [
+        *_name(metadata, name_rule),
+        *_namespace(metadata.get("namespace") or ""),
+        *_generation(metadata.get("generation") or 0),
+        *names.label_errors(metadata.get("labels") or {}, "metadata.labels"),
+        *_annotations(metadata.get("annotations") or {}),
+        *_owners(metadata.get("ownerReferences") or []),
+        *_finalizers(metadata.get("finalizers") or []),
+        *_managed_fields(metadata.get("managedFields") or []),
+    ]
+
+
+def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
+    """Check name and name prefix; a prefix may end in a dash, since characters follow it."""
+    prefix = metadata.get("generateName") or ""
+    masked = f"{prefix[:-1]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+    if prefix:
+        yield from (invalid("metadata.generateName", prefix, fault) for fault in name_rule(masked))
+    name = metadata.get("name") or ""
+    if not name:
+        yield required("metadata.name", "name or generateName is required")
+    else:
+        yield from (invalid("metadata.name", name, fault) for fault in name_rule(name))
+
+
+def _namespace(namespace: str) -> Iterator[FieldError]:
+    if not namespace:
+        yield required("metadata.namespace")
+    else:
+        yield from (invalid("metadata.namespace", namespace, fault) for fault in names.dns_1123_label(namespace))
+
+
+def _generation(generation: int) -> Iterator[FieldError]:
+    if generation < 0:
+        yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
+
+
+def _annotations(annotations: dict[str, str]) -> Iterator[FieldError]:
+    for key in annotations:
+        yield from (invalid("metadata.annotations", key, fault) for fault in names.qualified_name(key.lower()))
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_MAX:
+        yield FieldError(Kind.TOO_LONG, "metadata.annotations", detail=f"may not be more than {ANNOTATIONS_MAX} bytes")
+
+
+def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
+    path = "metadata.ownerReferences"
+    for owner in owners:
+        for field, word in (("apiVersion", "version"), ("kind", "kind"), ("name", "name"), ("uid", "uid")):
+            if not owner.get(field):
+                yield invalid(f"{path}.{field}", "", f"{word} must not be empty")
+    first, *others = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")] or [""]
+    for other in others[:CONTROLLERS_REPORTED]:
+        found = f'Found "true" in references for {first} and {other}'
+        yield invalid(path, owners, f"Only one reference can have Controller set to true. {found}")
+
+
+def _finalizers(finalizers: list[str]) -> Iterator[FieldError]:
+    for name in finalizers:
+        yield from (invalid("metadata.finalizers", name, fault) for fault in names.qualified_name(name))
+
+
+def _managed_fields(entries: list[JSONObject]) -> Iterator[FieldError]:
+    for i, entry in enumerate(entries):
+        path = f"metadata.managedFields[{i}]"
+        if entry.get("operation") not in {"Apply", "Update"}:
+            yield invalid(f"{path}.operation", entry.get("operation") or "", "must be `Apply` or `Update`")
+        if entry.get("fieldsType") not in {None, "", "FieldsV1"}:
+            yield invalid(f"{path}.fieldsType", entry["fieldsType"], "must be `FieldsV1`")
+        if len((entry.get("manager") or "").encode()) > MANAGER_MAX:
+            yield FieldError(Kind.TOO_LONG, f"{path}.manager", detail=f"may not be more than {MANAGER_MAX} bytes")

@@ -1,0 +1,149 @@
+"""The one word for what a pod is doing, and the one sentence for why: what kubectl shows as STATUS, and its reason.
+
+In: a pod. Out: words. Used wherever a pod is shown: tables of the API server, `lws get`, live views.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+
+NODE_LOST = "NodeLost"
+
+
+def state(pod: JSONObject) -> str:
+    """Return the STATUS column of kubectl: the most telling reason among the pod's and its containers' states.
+
+    >>> state({"status": {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}})
+    'Running'
+    """
+    status = meta.status(pod)
+    word = str(status.get("reason") or status.get("phase") or "Unknown")
+    word = "SchedulingGated" if _is_gated(pod) else word
+    initializing = _initialization(pod)
+    if initializing is not None:
+        word = initializing.word
+    elif status.get("containerStatuses"):
+        word = _containers(pod, word)
+    if not meta.is_deleting(pod):
+        return word
+    return "Unknown" if status.get("reason") == NODE_LOST else "Terminating"
+
+
+def why(pod: JSONObject) -> str:
+    """Return one sentence on what the pod waits for or died of; empty for a pod that is ready."""
+    if meta.is_condition_true(pod, "Ready"):
+        return ""
+    scheduled = meta.find_condition(pod, "PodScheduled")
+    if scheduled is not None and scheduled.get("status") == "False":
+        return str(scheduled.get("message") or scheduled.get("reason") or "")
+    return next(_reasons(pod), str(meta.status(pod).get("message") or ""))
+
+
+def restarts(pod: JSONObject) -> int:
+    """Count the restarts as kubectl does: of the containers that run beside each other, before that of the initial ones."""
+    status = meta.status(pod)
+    initializing = _initialization(pod)
+    if initializing is not None and not meta.is_condition_true(pod, "Initialized"):
+        statuses = (status.get("initContainerStatuses") or [])[: initializing.index + 1]
+    else:
+        statuses = [*(status.get("containerStatuses") or []), *_sidecar_statuses(pod)]
+    return sum(status.get("restartCount") or 0 for status in statuses)
+
+
+def ready_containers(pod: JSONObject) -> tuple[int, int]:
+    """Return how many containers are ready, and how many there are."""
+    statuses = [*(meta.status(pod).get("containerStatuses") or []), *_sidecar_statuses(pod)]
+    total = len(meta.spec(pod).get("containers") or []) + len(_sidecars(pod))
+    return sum(bool(status.get("ready")) for status in statuses), total
+
+
+def _is_gated(pod: JSONObject) -> bool:
+    condition = meta.find_condition(pod, "PodScheduled")
+    return condition is not None and condition.get("reason") == "SchedulingGated"
+
+
+def _sidecars(pod: JSONObject) -> set[str]:
+    containers = meta.spec(pod).get("initContainers") or []
+    return {container["name"] for container in containers if container.get("restartPolicy") == "Always"}
+
+
+def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
+    names = _sidecars(pod)
+    return [status for status in meta.status(pod).get("initContainerStatuses") or [] if status.get("name") in names]
+
+
+@dataclass(frozen=True, slots=True)
+class _Initialization:
+    """The init container that is not through yet: its number, and the word for it."""
+
+    index: int
+    word: str
+
+
+def _initialization(pod: JSONObject) -> _Initialization | None:
+    """Return `Init:…` while an init container is not through, else nothing."""
+    statuses = meta.status(pod).get("initContainerStatuses") or []
+    sidecars = _sidecars(pod)
+    for index, status in enumerate(statuses):
+        current = status.get("state") or {}
+        ended = current.get("terminated")
+        if (ended and ended.get("exitCode") == 0) or (status.get("name") in sidecars and status.get("started")):
+            continue
+        if ended:
+            return _Initialization(index, f"Init:{_termination(ended)}")
+        waiting = (current.get("waiting") or {}).get("reason")
+        if waiting and waiting != "PodInitializing":
+            return _Initialization(index, f"Init:{waiting}")
+        return _Initialization(index, f"Init:{index}/{len(meta.spec(pod).get('initContainers') or [])}")
+    return None
+
+
+def _containers(pod: JSONObject, word: str) -> str:
+    """Let the containers speak, the last one first heard: waiting reasons, then ends, then running."""
+    running = False
+    for status in reversed(meta.status(pod)["containerStatuses"]):
+        current = status.get("state") or {}
+        waiting, ended = current.get("waiting") or {}, current.get("terminated")
+        if waiting.get("reason"):
+            word = waiting["reason"]
+        elif ended:
+            word = _termination(ended)
+        elif status.get("ready") and "running" in current:
+            running = True
+    if word == "Completed" and running:
+        return "Running" if meta.is_condition_true(pod, "Ready") else "NotReady"
+    return word
+
+
+def _termination(ended: JSONObject) -> str:
+    if ended.get("reason"):
+        return str(ended["reason"])
+    return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
+
+
+def _reasons(pod: JSONObject) -> Iterator[str]:
+    """Yield what containers wait for or died of, the most pressing first."""
+    status = meta.status(pod)
+    statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    for container in statuses:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        died = (container.get("lastState") or {}).get("terminated") or {}
+        if waiting.get("reason") == "CrashLoopBackOff" and died:
+            yield f"{container['name']}: {_death(died)}; waits before it is started again"
+        elif waiting.get("message"):
+            yield f"{container['name']}: {waiting['message']}"
+    for container in statuses:
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if ended.get("exitCode"):
+            yield f"{container['name']}: {_death(ended)}"
+    unready = meta.find_condition(pod, "Ready") or {}
+    if unready.get("message"):
+        yield str(unready["message"])
+
+
+def _death(ended: JSONObject) -> str:
+    """Say how a container ended: what it said itself, else the reason, and the exit code."""
+    detail = str(ended.get("message") or ended.get("reason") or "ended").strip()
+    return f"{detail} (exit code {ended.get('exitCode')})"

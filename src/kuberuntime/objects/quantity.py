@@ -1,0 +1,174 @@
+"""Resource quantities (`500m`, `1.5Gi`, `129e6`): reading, canonical form, sums and comparison.
+
+Values are exact: a quantity is a whole number of nano-units and the notation it was written in. The canonical form
+(R-REV-6.6) has no fraction, the largest suffix that keeps it whole, and keeps the notation: binary stays binary
+(`1024Mi` becomes `1Gi`), decimal stays decimal (`1000m` becomes `1`), exponents stay exponents (`129e6`).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache, total_ordering
+
+from kuberuntime.objects.meta import JSON
+
+NANOS = 10**9
+"""Nano-units in one unit; nothing smaller exists, smaller amounts are rounded up in magnitude."""
+
+CAP = (2**63 - 1) * NANOS
+"""The largest amount, where the digits written do not fit the short form of 18 digits."""
+
+SHORT_DIGITS = 18
+LONGEST_TEXT = 100
+LARGEST_EXPONENT = 99
+
+PATTERN = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
+    r"(?:(?P<suffix>n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)|[eE](?P<exponent>[+-]?[0-9]+))?"
+)
+
+DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+DECIMAL_SUFFIXES = {power: suffix for suffix, power in DECIMAL.items()}
+BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+BINARY_SUFFIXES = ("", *BINARY)
+
+
+class Notation(Enum):
+    """How a quantity was written, and is written again."""
+
+    DECIMAL = "decimal"
+    BINARY = "binary"
+    EXPONENT = "exponent"
+
+
+class QuantityError(ValueError):
+    """The text is not a quantity."""
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """An exact amount. Equality and order look at the amount only; sums keep the notation of the left side.
+
+    >>> str(parse("0.5Gi") + parse("512Mi"))
+    '1Gi'
+    >>> parse("1000m") == parse("1")
+    True
+    """
+
+    nanos: int
+    notation: Notation = field(default=Notation.DECIMAL)
+
+    def __str__(self) -> str:
+        if self.nanos == 0:
+            return "0"
+        if self.notation is Notation.BINARY and abs(self.nanos) >= 1024 * NANOS and self.nanos % NANOS == 0:
+            return _binary_text(self.nanos // NANOS)
+        return _decimal_text(self.nanos, exponent=self.notation is Notation.EXPONENT)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.nanos == other.nanos
+
+    def __hash__(self) -> int:
+        return hash(self.nanos)
+
+    def __lt__(self, other: "Quantity") -> bool:
+        return self.nanos < other.nanos
+
+    def __bool__(self) -> bool:
+        return self.nanos != 0
+
+    def __add__(self, other: "Quantity") -> "Quantity":
+        notation = self.notation if self.nanos else other.notation
+        return Quantity(self.nanos + other.nanos, notation)
+
+    def __neg__(self) -> "Quantity":
+        return replace(self, nanos=-self.nanos)
+
+    def __sub__(self, other: "Quantity") -> "Quantity":
+        return self + -other
+
+    def __mul__(self, times: int) -> "Quantity":
+        return replace(self, nanos=self.nanos * times)
+
+    def fraction(self) -> Fraction:
+        """Return the amount in units as an exact fraction."""
+        return Fraction(self.nanos, NANOS)
+
+    def ceil(self) -> int:
+        """Return the amount in whole units, rounded up."""
+        return -(-self.nanos // NANOS)
+
+
+ZERO = Quantity(0)
+
+
+def parse(value: JSON) -> Quantity:
+    """Read a quantity from JSON: a string, or a number as YAML writers leave it."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise QuantityError("must be a quantity: a number, or a string like 500m, 2 or 1.5Gi")
+    return _parse_text(str(value).strip())
+
+
+def canonical(value: JSON) -> str:
+    """Return the canonical form.
+
+    >>> canonical("1.5Gi"), canonical(0.5), canonical("1000Ki")
+    ('1536Mi', '500m', '1000Ki')
+    """
+    return str(parse(value))
+
+
+def total(quantities: Iterable[Quantity]) -> Quantity:
+    """Add up, starting from zero."""
+    return sum(quantities, ZERO)
+
+
+def parse_list(resources: Mapping[str, JSON] | None) -> dict[str, Quantity]:
+    """Read a resource list (`limits`, `requests`, `capacity`); absent or null is empty."""
+    return {name: parse(value) for name, value in (resources or {}).items()}
+
+
+@lru_cache(maxsize=4096)
+def _parse_text(text: str) -> Quantity:
+    match = PATTERN.fullmatch(text) if len(text) <= LONGEST_TEXT else None
+    if match is None or not (match["whole"] or match["fraction"]):
+        raise QuantityError("must be a quantity like 500m, 2, 1.5Gi or 1e3")
+    notation, factor = _scale(match["suffix"] or "", match["exponent"])
+    fraction = match["fraction"] or ""
+    amount = Fraction(int(match["whole"] + fraction), 10 ** len(fraction)) * factor * NANOS
+    nanos = -(-amount.numerator // amount.denominator)
+    digits = len(match["whole"].lstrip("0")) + len(fraction)
+    if notation is Notation.BINARY or digits > SHORT_DIGITS:
+        nanos = min(nanos, CAP)
+    return Quantity(-nanos if match["sign"] == "-" else nanos, notation)
+
+
+def _scale(suffix: str, exponent: str | None) -> tuple[Notation, Fraction]:
+    if exponent is not None:
+        if abs(int(exponent)) > LARGEST_EXPONENT:
+            raise QuantityError(f"must have an exponent between -{LARGEST_EXPONENT} and {LARGEST_EXPONENT}")
+        return Notation.EXPONENT, Fraction(10) ** int(exponent)
+    if suffix in BINARY:
+        return Notation.BINARY, Fraction(1024) ** BINARY[suffix]
+    return Notation.DECIMAL, Fraction(10) ** DECIMAL[suffix]
+
+
+def _binary_text(units: int) -> str:
+    power = 0
+    while units % 1024 == 0 and power < len(BINARY):
+        units //= 1024
+        power += 1
+    return f"{units}{BINARY_SUFFIXES[power]}"
+
+
+def _decimal_text(nanos: int, *, exponent: bool) -> str:
+    power = -9
+    while nanos % 1000 == 0 and (exponent or power < DECIMAL["E"]):
+        nanos //= 1000
+        power += 3
+    if exponent:
+        return f"{nanos}e{power}" if power else str(nanos)
+    return f"{nanos}{DECIMAL_SUFFIXES[power]}"

@@ -1,0 +1,243 @@
+"""Label selectors and field selectors: reading both forms, matching, writing.
+
+The string form (`app=web,tier in (a,b),!old`) comes from queries, the object form (`matchLabels`, `matchExpressions`)
+from specs. A selector without requirements matches everything; a null object form matches nothing.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kuberuntime.objects import names
+from kuberuntime.objects.meta import JSON, JSONObject
+
+
+class SelectorError(ValueError):
+    """The text or object is not a selector; the message says where it goes wrong."""
+
+
+class Operator(StrEnum):
+    """How a label is compared; `GT` and `LT` compare as integers."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+LABEL_OPERATORS = frozenset({Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST})
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether the labels fulfil the condition; `NotIn` holds where the label is absent."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.IN:
+                return value is not None and value in self.values
+            case Operator.NOT_IN:
+                return value is None or value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+            case Operator.GT:
+                return _is_integer(value) and int(value or "") > int(self.values[0])
+            case _:
+                return _is_integer(value) and int(value or "") < int(self.values[0])
+
+    def __str__(self) -> str:
+        listed = ",".join(sorted(self.values))
+        return {
+            Operator.IN: f"{self.key}={listed}" if len(self.values) == 1 else f"{self.key} in ({listed})",
+            Operator.NOT_IN: f"{self.key}!={listed}" if len(self.values) == 1 else f"{self.key} notin ({listed})",
+            Operator.EXISTS: self.key,
+            Operator.DOES_NOT_EXIST: f"!{self.key}",
+            Operator.GT: f"{self.key}>{listed}",
+            Operator.LT: f"{self.key}<{listed}",
+        }[self.operator]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """Requirements that must all hold; with `nothing`, none ever does."""
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether the labels fulfil every requirement."""
+        return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING = LabelSelector()
+NOTHING = LabelSelector(nothing=True)
+
+
+def format_labels(labels: Mapping[str, str]) -> str:
+    """Write the selector that wants exactly these labels, keys sorted.
+
+    >>> format_labels({"b": "2", "a": "1"})
+    'a=1,b=2'
+    """
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+
+
+_KEY = r"(?P<{0}>[^\s,=!<>()]+)"
+_TERM = re.compile(
+    r"\s*(?:"
+    rf"!\s*{_KEY.format('absent')}"
+    rf"|{_KEY.format('set')}\s+(?P<set_operator>in|notin)\s*\((?P<set_values>[^()]*)\)"
+    rf"|{_KEY.format('single')}\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s,=!<>()]*)"
+    rf"|{_KEY.format('present')}"
+    r")\s*(?:,|$)"
+)
+
+
+def parse_labels(text: str) -> LabelSelector:
+    """Read the string form; the empty text selects everything.
+
+    >>> parse_labels("app=web, tier notin (a, b)").matches({"app": "web"})
+    True
+    """
+    requirements = []
+    position = 0
+    while position < len(text) and text[position:].strip():
+        match = _TERM.match(text, position)
+        if match is None:
+            raise SelectorError(
+                f"unable to parse label selector {text!r} at {text[position:].strip()!r}: "
+                "want terms like a=b, a!=b, a in (b,c), a notin (b,c), a, !a, a>1 or a<1, separated by commas"
+            )
+        requirements.append(_requirement(*_read_term(match)))
+        position = match.end()
+    if text.rstrip().endswith(","):
+        raise SelectorError(f"unable to parse label selector {text!r}: a term is missing after the last comma")
+    return LabelSelector(tuple(requirements))
+
+
+_SINGLE_OPERATORS = {"=": Operator.IN, "==": Operator.IN, "!=": Operator.NOT_IN, ">": Operator.GT, "<": Operator.LT}
+_SET_OPERATORS = {"in": Operator.IN, "notin": Operator.NOT_IN}
+
+
+def _read_term(match: re.Match[str]) -> tuple[str, Operator, tuple[str, ...]]:
+    if match["absent"]:
+        return match["absent"], Operator.DOES_NOT_EXIST, ()
+    if match["present"]:
+        return match["present"], Operator.EXISTS, ()
+    if match["single"]:
+        return match["single"], _SINGLE_OPERATORS[match["operator"]], (match["value"],)
+    values = tuple(value.strip() for value in match["set_values"].split(","))
+    return match["set"], _SET_OPERATORS[match["set_operator"]], values
+
+
+def from_object(selector: JSONObject | None) -> LabelSelector:
+    """Read the object form of a label selector; null selects nothing, `{}` everything."""
+    if selector is None:
+        return NOTHING
+    equal = [_requirement(key, Operator.IN, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    expressions = selector.get("matchExpressions") or []
+    return LabelSelector((*equal, *(parse_expression(item, LABEL_OPERATORS) for item in expressions)))
+
+
+def parse_expression(expression: JSONObject, operators: Iterable[Operator] = Operator) -> Requirement:
+    """Read one `{key, operator, values}`; node selectors allow all operators, label selectors the first four."""
+    key, operator, values = (expression.get(name) for name in ("key", "operator", "values"))
+    allowed = sorted(operators)
+    if operator not in allowed:
+        raise SelectorError(f"operator {operator!r} of label {key!r} must be one of {', '.join(allowed)}")
+    return _requirement(str(key), Operator(operator), tuple(values or ()))
+
+
+def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
+    faults = names.qualified_name(key)
+    match operator:
+        case Operator.IN | Operator.NOT_IN:
+            faults += [] if values else [f"operator {operator} needs at least one value"]
+            faults += [f"value {value!r}: {fault}" for value in values for fault in _value_faults(value)]
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+            faults += [f"operator {operator} takes no values"] if values else []
+        case _:
+            faults += [] if len(values) == 1 and _is_integer(values[0]) else [f"operator {operator} needs one integer"]
+    if faults:
+        raise SelectorError(f"label {key!r}: {'; '.join(faults)}")
+    return Requirement(key, operator, values)
+
+
+def _value_faults(value: JSON) -> list[str]:
+    return names.label_value(value) if isinstance(value, str) else ["must be a string"]
+
+
+def _is_integer(value: JSON) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTerm:
+    """One condition on one field: equal to `value`, or not."""
+
+    path: str
+    equal: bool
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """Terms that must all hold."""
+
+    terms: tuple[FieldTerm, ...] = ()
+
+    def matches(self, obj: JSONObject) -> bool:
+        """Tell whether the fields of the object fulfil every term; an absent field is the empty text."""
+        return all((field_text(obj, term.path) == term.value) is term.equal for term in self.terms)
+
+
+_ESCAPED = re.compile(r"\\(.)")
+_FIELD_TERM = re.compile(r"(?P<path>[^=!,\\]+)(?P<operator>==|=|!=)(?P<value>(?:\\[\\,=]|[^\\,=])*)(?:,|$)")
+
+
+def parse_fields(text: str) -> FieldSelector:
+    r"""Read `a=b,c!=d`; `\\`, `\,` and `\=` stand for the character in a value; the empty text selects everything.
+
+    >>> parse_fields("status.phase!=Running").matches({"status": {"phase": "Failed"}})
+    True
+    """
+    terms = []
+    position = 0
+    while position < len(text):
+        match = _FIELD_TERM.match(text, position)
+        if match is None:
+            raise SelectorError(
+                f"unable to parse field selector {text!r} at {text[position:]!r}: "
+                "want terms like metadata.name=a or status.phase!=Running, separated by commas"
+            )
+        terms.append(FieldTerm(match["path"], match["operator"] != "!=", _ESCAPED.sub(r"\1", match["value"])))
+        position = match.end()
+    return FieldSelector(tuple(terms))
+
+
+def field_text(obj: JSONObject, path: str) -> str:
+    """Return the text of the field at a dotted path; empty where absent.
+
+    >>> field_text({"spec": {"unschedulable": True}}, "spec.unschedulable")
+    'true'
+    """
+    value: JSON = obj
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

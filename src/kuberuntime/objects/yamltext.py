@@ -1,0 +1,338 @@
+"""YAML as Kubernetes reads it: text becomes JSON values, within bounds. The only place that reads YAML.
+
+In: text, or bytes in UTF-8. Out: documents with the line they begin in, or a `YamlError` with the line and the problem.
+
+Values are built from libyaml's events, one at a time and without recursion, so that a bound is met before anything
+grows: `MAX_DEPTH` levels, and `MAX_ALIASED` characters and nodes that aliases repeat. Scalars are those of YAML 1.1 as
+Go programs read them: dates, `12:30` and `=` are strings, `1e3` is a number; what JSON cannot hold is an error, and a
+key that is a number or a boolean becomes the string that JSON has for it (sigs.k8s.io/yaml, `convertToJSONableObject`).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Final, TypeAlias
+
+import yaml
+
+from kuberuntime.objects.meta import JSON
+from kuberuntime.objects.nesting import MAX_DEPTH
+
+MAX_ALIASED: Final = 3 * 2**20
+"""What the aliases of one document may add, in characters and nodes: the size of the largest request (3 MiB)."""
+
+MAX_TAG_DIRECTIVES: Final = 64
+"""libyaml compares each `%TAG` with all before it."""
+
+TAG_DIRECTIVE: Final = re.compile(r"(?:^|[\ufeff\n\r\x85\u2028\u2029])%TAG")
+
+MERGE: Final = "<<"
+CORE: Final = "tag:yaml.org,2002:"
+STRINGS: Final = (CORE + "str", CORE + "timestamp")
+TYPES: Final = {CORE + "int": int, CORE + "float": float, CORE + "bool": bool, CORE + "null": type(None)}
+
+WORDS: Final[dict[str, bool | None]] = {
+    **{form: True for word in ("true", "yes", "on") for form in (word, word.title(), word.upper())},
+    **{form: False for word in ("false", "no", "off") for form in (word, word.title(), word.upper())},
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+}
+INTEGER: Final = re.compile(r"[-+]?(0b[01]+|0x[0-9a-fA-F]+|0o?[0-7]+|0|[1-9][0-9]*)")
+FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+NUMERIC: Final = frozenset("-+.0123456789")
+LONGEST_INTEGER: Final = 70
+"""Characters; 64 bits in binary have fewer."""
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+
+class YamlError(ValueError):
+    """Text that is not YAML, or more than may be read; `line` counts from 1."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(f"line {line}: {problem}")
+        self.line = line
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: its value, and the line where it begins."""
+
+    value: JSON
+    line: int
+
+
+def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
+    """Return the value of the only document, None where there is none.
+
+    >>> load("{a: 1, on: [yes, 1e3, 12:30]}")
+    {'a': 1, 'true': [True, 1000.0, '12:30']}
+    """
+    first: Document | None = None
+    for document in documents(text, unique_keys=unique_keys):
+        if first is not None:
+            raise YamlError(document.line, "expected one document, found another")
+        first = document
+    return first.value if first else None
+
+
+def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Document]:
+    r"""Yield the documents of a text. A key given twice is an error with `unique_keys`; else its last value counts.
+
+    >>> [document.line for document in documents("a: 1\n---\nb: 2\n")]
+    [1, 3]
+    """
+    decoded = _decode(text) if isinstance(text, bytes) else text
+    _check_directives(decoded)
+    builder = _Builder(unique_keys)
+    try:
+        for event in yaml.parse(decoded, Loader=yaml.CSafeLoader):
+            if builder.take(event):
+                yield Document(builder.value, builder.line)
+                builder = _Builder(unique_keys)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise YamlError(mark.line + 1 if mark else 1, error.problem or error.context or "invalid") from error
+    except yaml.reader.ReaderError as error:  # a character that YAML does not allow
+        line = decoded[: error.position].count("\n") + 1
+        raise YamlError(line, f"{error.reason} at position {error.position}") from error
+    except UnicodeEncodeError as error:  # half of a surrogate pair
+        raise YamlError(1, f"not text: {error.reason}") from error
+
+
+def resolve(text: str) -> Scalar:
+    """Return what a plain scalar means; raise `ValueError` for a number that JSON cannot hold.
+
+    >>> resolve("0x1f"), resolve("017"), resolve("1.5"), resolve("~"), resolve("1Gi")
+    (31, 15, 1.5, None, '1Gi')
+    """
+    if text in WORDS:
+        return WORDS[text]
+    if text[0] not in NUMERIC:
+        return text
+    if INTEGER.fullmatch(text) and (number := _integer(text)) is not None:
+        return number
+    if FLOAT.fullmatch(text):
+        value = float(text)
+        return value if isfinite(value) else text
+    if NOT_FINITE.fullmatch(text):
+        raise ValueError(f"{text} is a number that JSON cannot hold")
+    return text
+
+
+def _integer(text: str) -> int | None:
+    """Return an integer of 64 bits, None for a larger one."""
+    if len(text) > LONGEST_INTEGER:
+        return None
+    digits = text.lstrip("+-")
+    bases = {"0b": 2, "0x": 16, "0o": 8}
+    base = bases.get(digits[:2]) or (8 if len(digits) > 1 and digits[0] == "0" else 10)
+    number = int(text, base)
+    return number if -(2**63) <= number < 2**64 else None
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise YamlError(line, f"not UTF-8 text at byte {error.start}") from error
+
+
+def _check_directives(text: str) -> None:
+    found = len(TAG_DIRECTIVE.findall(text))
+    if found > MAX_TAG_DIRECTIVES:
+        raise YamlError(1, f"{found} %TAG directives, more than {MAX_TAG_DIRECTIVES}")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end has not come: what it has so far."""
+
+    value: JSON
+    anchor: str | None
+    size_before: int
+    key: str | None = None
+    is_merge: bool = False
+    merges: list[JSON] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def awaits_key(self) -> bool:
+        return isinstance(self.value, dict) and self.key is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """A value that aliases may repeat, and its size in characters and nodes."""
+
+    value: JSON
+    size: int
+
+
+class _Builder:
+    """Builds the value of one document from events."""
+
+    def __init__(self, unique_keys: bool) -> None:  # noqa: FBT001 - private
+        self.value: JSON = None
+        self.line = 1
+        self._unique_keys = unique_keys
+        self._open: list[_Open] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._size = 0
+        self._aliased = 0
+        self._is_started = False
+
+    def take(self, event: yaml.Event) -> bool:
+        """Take the next event; return whether the document is complete."""
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        match event:
+            case yaml.ScalarEvent():
+                self._size += 1 + len(event.value)
+                self._put(_meaning(event, line), line, is_merge=_is_merge(event))
+                if event.anchor:
+                    self._anchors[event.anchor] = _Anchored(_meaning(event, line), 1 + len(event.value))
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                self._begin(event, line)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                self._end(line)
+            case yaml.AliasEvent():
+                self._repeat(event.anchor or "", line)
+            case _:
+                return isinstance(event, yaml.DocumentEndEvent)
+        return False
+
+    def _begin(self, event: yaml.CollectionStartEvent, line: int) -> None:
+        kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
+        if event.tag not in {None, "!", CORE + kind}:
+            raise YamlError(line, _unknown_tag(event.tag))
+        if len(self._open) >= MAX_DEPTH:
+            raise YamlError(line, f"nested more than {MAX_DEPTH} levels deep")
+        if self._open and self._open[-1].awaits_key:
+            raise YamlError(line, f"a {'mapping' if kind == 'map' else 'list'} cannot be a key: JSON has strings only")
+        if event.anchor:
+            self._anchors.pop(event.anchor, None)
+        self._note_start(line)
+        self._open.append(_Open({} if kind == "map" else [], event.anchor, self._size))
+        self._size += 1
+
+    def _end(self, line: int) -> None:
+        done = self._open.pop()
+        value = _merged(done) if done.merges else done.value
+        if done.anchor:
+            self._anchors[done.anchor] = _Anchored(value, self._size - done.size_before)
+        self._put(value, line)
+
+    def _repeat(self, name: str, line: int) -> None:
+        anchored = self._anchors.get(name)
+        if anchored is None:
+            is_open = any(one.anchor == name for one in self._open)
+            why = "stands in the value that it repeats" if is_open else "has no anchor before it"
+            raise YamlError(line, f"alias *{name} {why}")
+        self._size += anchored.size
+        self._aliased += anchored.size
+        if self._aliased > MAX_ALIASED:
+            raise YamlError(line, f"alias *{name}: aliases repeat more than {MAX_ALIASED} characters and nodes")
+        self._put(anchored.value, line)
+
+    def _put(self, value: JSON, line: int, *, is_merge: bool = False) -> None:
+        """Put a complete value where it belongs: into what is open, or as the value of the document."""
+        self._note_start(line)
+        if not self._open:
+            self.value = value
+            return
+        parent = self._open[-1]
+        if isinstance(parent.value, list):
+            parent.value.append(value)
+        elif parent.key is None:
+            self._put_key(parent, value, line, is_merge=is_merge)
+        elif parent.is_merge:
+            parent.merges += _sources(value, line)
+            parent.key, parent.is_merge = None, False
+        else:
+            parent.value[parent.key] = value
+            parent.key = None
+
+    def _put_key(self, parent: _Open, value: JSON, line: int, *, is_merge: bool) -> None:
+        parent.key, parent.is_merge = _key(value, line), is_merge
+        if is_merge:
+            return
+        if self._unique_keys and parent.key in parent.lines:
+            raise YamlError(line, f"key {parent.key!r} is given twice, first in line {parent.lines[parent.key]}")
+        parent.lines[parent.key] = line
+
+    def _note_start(self, line: int) -> None:
+        if not self._is_started:
+            self.line, self._is_started = line, True
+
+
+def _meaning(event: yaml.ScalarEvent, line: int) -> Scalar:
+    try:
+        if event.tag not in {None, "!"}:
+            return _tagged(event.value, event.tag)
+        return resolve(event.value) if _is_plain(event) else event.value
+    except ValueError as error:
+        raise YamlError(line, str(error)) from error
+
+
+def _tagged(text: str, tag: str) -> Scalar:
+    if tag in STRINGS:
+        return text
+    if tag not in TYPES:
+        raise ValueError(_unknown_tag(tag))
+    value = resolve(text)
+    if tag == CORE + "float" and type(value) is int:
+        return float(value)
+    if type(value) is not TYPES[tag]:
+        raise ValueError(f"{text!r} is not a value of its tag {_short(tag)}")
+    return value
+
+
+def _is_merge(event: yaml.ScalarEvent) -> bool:
+    return bool(event.value == MERGE and _is_plain(event))
+
+
+def _is_plain(event: yaml.ScalarEvent) -> bool:
+    """Return whether a scalar has neither quotes nor a tag."""
+    return bool(event.implicit[0] and not event.style)
+
+
+def _key(value: JSON, line: int) -> str:
+    """Return a key as JSON has it."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return short if float(short := f"{value:g}") == value else repr(value)
+        case _:
+            what = "null" if value is None else "a mapping or a list"
+            raise YamlError(line, f"{what} cannot be a key: JSON has strings only; put it in quotes")
+
+
+def _sources(value: JSON, line: int) -> list[JSON]:
+    """Return the mappings that a merge key names, the weakest first."""
+    sources = value[::-1] if isinstance(value, list) else [value]
+    if not all(isinstance(source, dict) for source in sources):
+        raise YamlError(line, f"{MERGE} merges mappings: give one, or a list of them")
+    return sources
+
+
+def _merged(mapping: _Open) -> JSON:
+    merged: JSON = {}
+    for source in (*mapping.merges, mapping.value):
+        merged.update(source)
+    return merged
+
+
+def _unknown_tag(tag: str) -> str:
+    return f"tag {_short(tag)} has no meaning in JSON: remove it"
+
+
+def _short(tag: str) -> str:
+    return f"!!{tag.removeprefix(CORE)}" if tag.startswith(CORE) else tag

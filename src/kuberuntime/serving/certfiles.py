@@ -1,0 +1,74 @@
+"""A certificate in files (`tls.crt`, `tls.key` of one directory) that somebody else renews: read again without restart.
+
+The files are compared every few seconds. Half a renewal (a certificate whose key is not there yet) is reported and
+tried again; meanwhile the old pair serves.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from kuberuntime.errors import ConfigError
+from kuberuntime.serving.serving import server_context
+
+CERTIFICATE: Final = "tls.crt"
+KEY: Final = "tls.key"
+INTERVAL: Final = 5.0
+"""Seconds between two looks."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Observer(Protocol):
+    """Hears of every reading."""
+
+    def read_certificate(self, *, failed: bool) -> None:
+        """Note one reading."""
+        ...
+
+
+class CertificateFiles:
+    """Watches one directory; `use` gets every new pair, certificate and key as one PEM."""
+
+    def __init__(self, directory: Path, observer: Observer) -> None:
+        self._directory = directory
+        self._observer = observer
+        self._chain = b""
+
+    @property
+    def exist(self) -> bool:
+        """Tell whether both files are there."""
+        return (self._directory / CERTIFICATE).exists() and (self._directory / KEY).exists()
+
+    def read(self) -> bytes:
+        """Read the pair; check it where it differs from the last; raise `ConfigError` naming the file."""
+        try:
+            chain = b"".join((self._directory / name).read_bytes().rstrip() + b"\n" for name in (CERTIFICATE, KEY))
+            if chain != self._chain:
+                server_context(chain)
+        except OSError as error:
+            self._observer.read_certificate(failed=True)
+            raise ConfigError(f"{error.filename}: cannot read: {error.strerror}") from error
+        except ConfigError as error:
+            self._observer.read_certificate(failed=True)
+            raise ConfigError(f"{self._directory}: {error}") from error
+        self._observer.read_certificate(failed=False)
+        return chain
+
+    async def follow(self, use: Callable[[bytes], Awaitable[None]]) -> None:
+        """Give every pair that differs from the last, beginning with the first, until cancelled."""
+        complaint = ""
+        while True:
+            try:
+                chain = self.read()
+                if chain != self._chain:
+                    await use(chain)
+                self._chain, complaint = chain, ""
+            except ConfigError as error:
+                if str(error) != complaint:
+                    complaint = str(error)
+                    log.warning("the certificate cannot be used; trying again", error=complaint)
+            await asyncio.sleep(INTERVAL)

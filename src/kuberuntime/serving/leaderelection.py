@@ -1,0 +1,247 @@
+"""Leader election on a Lease: at most one process acts, others take over when it ends or goes silent.
+
+`decide` is the whole of the rules, a function of what the Lease says and when this process last saw it change; the
+driver performs them. Nobody's wall clock is compared with another's: a holder is believed for the length of its lease
+after the last change that *we* saw, by our monotonic clock, as client-go does.
+
+A leader is fenced by time: it may act until `renew_deadline` after it *began* its last successful renewal. `fence.py`
+holds its writes to that, also when the process was stopped meanwhile and does not know yet. As the deadline is shorter
+than the lease, nobody else has begun by then.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol, TypeAlias
+
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEASES
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError, NotFound
+from kuberuntime.controller.events import microtime
+
+JITTER: Final = 1.2
+"""How much longer than the retry period a wait may be, so that candidates do not ask in step."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionSettings:
+    """Which lease, under which name, and the three times in seconds."""
+
+    lease: ObjectKey
+    identity: str
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a Lease said when we last saw it change, and when that was on our monotonic clock."""
+
+    spec: JSONObject
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Decision: write this spec; None as the Lease it replaces means to create it."""
+
+    spec: JSONObject
+    replaces: JSONObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Decision: somebody else holds the lease."""
+
+    holder: str
+
+
+Decision: TypeAlias = Claim | Wait
+
+
+class Observer(Protocol):
+    """Hears when leadership begins and ends."""
+
+    def leading(self, *, is_leader: bool) -> None:
+        """Note the change."""
+        ...
+
+
+def decide(settings: ElectionSettings, lease: JSONObject | None, seen: Sighting | None, clock: Clock) -> Decision:
+    """Decide whether to claim the lease now."""
+    spec = {} if lease is None else meta.spec(lease)
+    holder = str(spec.get("holderIdentity") or "")
+    if holder and holder != settings.identity and not _is_over(spec, seen, clock.monotonic()):
+        return Wait(holder)
+    now = microtime(clock.now())
+    is_ours = holder == settings.identity
+    transitions = int(spec.get("leaseTransitions") or 0)
+    return Claim(
+        {
+            "holderIdentity": settings.identity,
+            "leaseDurationSeconds": round(settings.lease_duration),
+            "acquireTime": spec.get("acquireTime") or now if is_ours else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if is_ours or lease is None else transitions + 1,
+        },
+        replaces=lease,
+    )
+
+
+def see(seen: Sighting | None, lease: JSONObject, now: float) -> Sighting:
+    """Return what we know of the lease after this look: its age begins anew only where it changed."""
+    spec = meta.spec(lease)
+    return seen if seen is not None and seen.spec == spec else Sighting(spec, now)
+
+
+def released(lease: JSONObject, now: datetime) -> JSONObject:
+    """Return the spec of a lease that is free at once."""
+    moment = microtime(now)
+    return meta.spec(lease) | {
+        "holderIdentity": "",
+        "leaseDurationSeconds": 1,
+        "acquireTime": moment,
+        "renewTime": moment,
+    }
+
+
+def _is_over(spec: JSONObject, seen: Sighting | None, now: float) -> bool:
+    if seen is None or seen.spec != spec:
+        return False
+    return now >= seen.at + float(spec.get("leaseDurationSeconds") or 0)
+
+
+class LeaderElection:
+    """Campaigns, leads, and campaigns again when leadership is lost."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ElectionSettings,
+        clock: Clock,
+        observer: Observer,
+        *,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._clock = clock
+        self._observer = observer
+        self._jitter = jitter
+        self._seen: Sighting | None = None
+        self._held: JSONObject | None = None
+        self._deadline = float("-inf")
+        self._log = log.bind(lease=str(settings.lease), identity=settings.identity)
+
+    @property
+    def is_leader(self) -> bool:
+        """Return whether this process may act now."""
+        return self.remaining() > 0
+
+    def remaining(self) -> float:
+        """Return the seconds for which this process may still act; 0 or less where it may not."""
+        return self._deadline - self._clock.monotonic()
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Run `lead` whenever this process is the leader, until `lead` returns; free the lease at the end.
+
+        `lead` is cancelled when leadership is lost, and run again when it is won again.
+        """
+        self._observer.leading(is_leader=False)
+        while not await self._lead(lead):
+            self._log.warning("leadership lost")
+
+    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
+        """Campaign and lead once; tell whether `lead` came to its end by itself."""
+        await self._acquire()
+        self._log.info("leading")
+        self._observer.leading(is_leader=True)
+        finished = False
+        try:
+            async with asyncio.TaskGroup() as group:
+                work = group.create_task(_run(lead), name="lead")
+                renewing = group.create_task(self._renew(), name="renew-lease")
+                await asyncio.wait((work, renewing), return_when=asyncio.FIRST_COMPLETED)
+                finished = work.done()
+                work.cancel()
+                renewing.cancel()
+        finally:
+            await self._release()
+            self._observer.leading(is_leader=False)
+        return finished
+
+    async def _acquire(self) -> None:
+        while not await self._try():  # noqa: ASYNC110 - what is waited for happens in other processes
+            await asyncio.sleep(self._settings.retry_period * (1 + self._jitter() * (JITTER - 1)))
+
+    async def _renew(self) -> None:
+        """Renew until that fails for as long as the deadline, or somebody else holds the lease."""
+        while self.is_leader:
+            await asyncio.sleep(min(self._settings.retry_period, max(self.remaining(), 0.0)))
+            try:
+                async with timeouts.within(max(self.remaining(), 0.0)):
+                    await self._try()
+            except TimeoutError:
+                self._log.warning("the lease was not renewed in time")
+
+    async def _try(self) -> bool:
+        """Look at the lease and claim it where that is allowed; tell whether we hold it now."""
+        started = self._clock.monotonic()
+        try:
+            lease = await self._get()
+            if lease is not None:
+                self._seen = see(self._seen, lease, self._clock.monotonic())
+            decision = decide(self._settings, lease, self._seen, self._clock)
+            if isinstance(decision, Wait):
+                self._deadline = float("-inf")
+                self._log.debug("waiting for the lease", holder=decision.holder)
+                return False
+            self._held = await self._write(decision.spec, decision.replaces)
+        except KubeError as error:
+            self._log.warning("the lease could not be claimed", error=str(error))
+            return False
+        self._deadline = started + self._settings.renew_deadline
+        return True
+
+    async def _release(self) -> None:
+        """Free the lease where we hold it, so that another can begin at once."""
+        held, self._held = self._held, None
+        may_act, self._deadline = self.is_leader, float("-inf")
+        if held is None or not may_act:
+            return
+        try:
+            async with timeouts.within(self._settings.retry_period):
+                await self._write(released(held, self._clock.now()), held)
+        except (KubeError, TimeoutError) as error:
+            self._log.warning("the lease was not released; it ends by itself", error=str(error))
+        else:
+            self._log.info("lease released")
+
+    async def _get(self) -> JSONObject | None:
+        try:
+            return await self._client.get(LEASES, self._settings.lease)
+        except NotFound:
+            return None
+
+    async def _write(self, spec: JSONObject, replaces: JSONObject | None) -> JSONObject:
+        key = self._settings.lease
+        if replaces is not None:
+            return await self._client.update(LEASES, replaces | {"spec": spec})
+        metadata = {"namespace": key.namespace, "name": key.name}
+        lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
+        return await self._client.create(LEASES, lease)
+
+
+async def _run(lead: Callable[[], Awaitable[None]]) -> None:
+    await lead()

@@ -1,0 +1,353 @@
+"""Accepting connections within bounds: so many at once, each so long, whoever connects.
+
+In: where to listen, what makes a protocol for a connection, bounds. Out: connections that are served, until `close`.
+A connection waits or is served. It waits from its acceptance until the headers of its first request are read (this has
+the TLS handshake in it), and between requests; a time for each ends it. While as many are open as may be, the one that
+has waited longest is closed for the next one; if all are served, the next ones stay in the system's queue. So nobody
+keeps others out by connecting and saying nothing, and descriptors stay for everything else in this process.
+
+asyncio's own loop of `accept` has no such bounds, and logs each failure: at the limit of descriptors, thousands of
+lines a second.
+"""
+
+import asyncio
+import logging
+import resource
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import structlog
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
+
+from kuberuntime import timeouts
+
+HANDSHAKE_SECONDS: Final = 10.0
+HEADER_SECONDS: Final = 20.0
+"""From the acceptance of a connection to the headers of its first request."""
+
+IDLE_SECONDS: Final = 120.0
+"""Between two requests; longer than the 90 s after which API servers close connections they do not use."""
+
+CONNECTIONS: Final = 256
+BACKLOG: Final = 512
+AT_ONCE: Final = 16
+"""Connections accepted before the loop does other work."""
+
+PAUSE_SECONDS: Final = 1.0
+"""How long nothing is accepted after the system refused to."""
+
+LOG_SECONDS: Final = 60.0
+"""Failures to accept are logged once in this time at most."""
+
+CLOSING_SECONDS: Final = 1.0
+
+GRACE_SECONDS: Final = 1.0
+"""After a request was served its connection is not closed for another one so soon: the answer is on its way."""
+
+Factory: TypeAlias = Callable[[], asyncio.BaseProtocol]
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many connections may be open, and how many seconds one may wait for its first headers, and between requests."""
+
+    connections: int = CONNECTIONS
+    headers: float = HEADER_SECONDS
+    idle: float = IDLE_SECONDS
+
+
+def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
+    """Return bounds of at most so many connections, and at most this share of the descriptors of this process."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Bounds(most if soft == resource.RLIM_INFINITY else max(min(most, int(soft * share)), 1))
+
+
+class OnceAWhile(logging.Filter):
+    """Drops what aiohttp answers with 400 by itself, and lets one other line pass in `LOG_SECONDS`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+            return False
+        if record.created < self._logged_at + LOG_SECONDS:
+            return False
+        self._logged_at = record.created
+        return True
+
+
+def protocol_logger(name: str) -> logging.Logger:
+    """Return the log for what aiohttp says of requests that are not HTTP, or end too early: anyone can send these."""
+    logger = logging.getLogger(f"aiohttp.server.{name.replace(' ', '-')}")
+    if not logger.filters:
+        logger.addFilter(OnceAWhile())
+    return logger
+
+
+class Accepted(socket.socket):
+    """The socket of a connection, counted until its descriptor is closed."""
+
+    def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
+        self._note_closed = closed
+
+    def close(self) -> None:
+        """Close the descriptor, and give its place to another connection."""
+        was_open = self.fileno() >= 0
+        super().close()
+        if was_open:
+            self._note_closed()
+
+
+def abort(transport: asyncio.Transport) -> None:
+    """Drop a connection without waiting for its peer; one that was closed is left to its own end.
+
+    Before Python 3.11.3, aborting a TLS transport that was closed twice raises AttributeError.
+    """
+    with suppress(AttributeError):
+        transport.abort()
+
+
+class Acceptor:
+    """Accepts the connections to one port; their protocols have to say when they serve (`serving`, `middleware`)."""
+
+    def __init__(self, limits: Bounds, *, name: str, context: ssl.SSLContext | None = None) -> None:
+        self._limits = limits
+        self._name = name
+        self._context = context
+        self._listening: list[socket.socket] = []
+        self._open: dict[int, _Connection] = {}
+        self._openings: set[asyncio.Task[None]] = set()
+        self._factory: Factory = asyncio.Protocol
+        self._is_accepting = False
+        self._resuming: asyncio.TimerHandle | None = None
+        self._asking: asyncio.TimerHandle | None = None
+        self._logged_at = float("-inf")
+        self._unlogged = 0
+        self._all_closed = asyncio.Event()
+        self.port = 0
+
+    async def listen(self, factory: Factory, host: str | None, port: int) -> None:
+        """Serve each connection with a protocol of the factory; raise `OSError` where the port cannot be had."""
+        loop = asyncio.get_running_loop()
+        # asyncio knows how to bind all addresses of a host; it does not get to accept.
+        bound = await loop.create_server(asyncio.Protocol, host or None, port, start_serving=False)
+        try:
+            self._listening = [one.dup() for one in bound.sockets]
+        finally:
+            bound.close()
+        for one in self._listening:
+            one.setblocking(False)
+            one.listen(BACKLOG)
+        self._factory = factory
+        self.port = int(self._listening[0].getsockname()[1])
+        self._accept_again()
+
+    async def serve(self, runner: web.BaseRunner, host: str | None, port: int) -> None:
+        """Serve a runner that is set up; raise `OSError` where the port cannot be had."""
+        if runner.server is None:
+            raise RuntimeError("the runner has to be set up before its port is listened on")
+        await self.listen(runner.server, host, port)
+
+    def stop(self) -> None:
+        """Stop listening; connections stay."""
+        self._accept_no_more()
+        for timer in (self._resuming, self._asking):
+            if timer is not None:
+                timer.cancel()
+        for one in self._listening:
+            one.close()
+        self._listening = []
+
+    async def close(self) -> None:
+        """Stop listening and cut what is still open."""
+        self.stop()
+        for opening in self._openings:
+            opening.cancel()
+        for connection in list(self._open.values()):
+            connection.cut()
+        if self._open:
+            with suppress(TimeoutError):
+                async with timeouts.within(2 * CLOSING_SECONDS):
+                    await self._all_closed.wait()
+
+    @contextmanager
+    def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
+        """Note that a request of this connection is being served: it does not wait meanwhile."""
+        found = transport.get_extra_info("socket") if transport is not None else None
+        connection = self._open.get(found.fileno()) if found is not None else None
+        if connection is None:
+            yield
+            return
+        connection.serve()
+        try:
+            yield
+        finally:
+            if self._open.get(connection.number) is connection and not connection.is_cut:
+                self._open[connection.number] = self._open.pop(connection.number)  # the last of those that wait
+                connection.wait(self._limits.idle, grace=GRACE_SECONDS)
+
+    @property
+    def middleware(self) -> Middleware:
+        """Return what notes the requests of an application."""
+
+        @web.middleware
+        async def noted(request: web.Request, handler: Handler) -> web.StreamResponse:
+            with self.serving(request.transport):
+                return await handler(request)
+
+        return noted
+
+    def _accept(self, listening: socket.socket) -> None:
+        for turn in range(AT_ONCE):
+            if len(self._open) >= self._limits.connections:
+                if turn == 0:  # so there is one to accept
+                    self._make_room()
+                return
+            try:
+                accepted, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._pause(error)
+                return
+            self._open_connection(accepted)
+
+    def _make_room(self) -> None:
+        """Accept no more until a connection is closed, and close the one that has waited longest, now or soon."""
+        self._accept_no_more()
+        loop = asyncio.get_running_loop()
+        if not any(connection.is_cut for connection in self._open.values()):
+            waiting = next((one for one in self._open.values() if one.is_idle(loop.time())), None)
+            if waiting is not None:
+                waiting.cut()
+                return
+        if self._asking is None:
+            self._asking = loop.call_later(GRACE_SECONDS, self._ask_again)
+
+    def _ask_again(self) -> None:
+        self._asking = None
+        if len(self._open) >= self._limits.connections:
+            self._make_room()
+
+    def _open_connection(self, accepted: socket.socket) -> None:
+        accepted.setblocking(False)
+        number = accepted.fileno()
+        peer = Accepted(accepted, lambda: self._closed(number))
+        connection = self._open[number] = _Connection(peer, number)
+        self._all_closed.clear()
+        connection.wait(self._limits.headers)
+        opening = asyncio.get_running_loop().create_task(self._serve(peer, connection), name=f"accept {self._name}")
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
+
+    async def _serve(self, peer: socket.socket, connection: "_Connection") -> None:
+        """Do the handshake and hand the connection to a protocol."""
+        handshake = min(HANDSHAKE_SECONDS, self._limits.headers) if self._context is not None else None
+        try:
+            connection.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
+                self._factory, peer, ssl=self._context, ssl_handshake_timeout=handshake
+            )
+        except (OSError, ValueError) as error:  # a handshake that failed is the client's affair
+            log.debug("connection ended", server=self._name, error=str(error))
+            connection.cut()
+
+    def _closed(self, number: int) -> None:
+        connection = self._open.pop(number, None)
+        if connection is not None:
+            connection.end()
+        if not self._open:
+            self._all_closed.set()
+        if self._resuming is None:
+            self._accept_again()
+
+    def _pause(self, error: OSError) -> None:
+        """Accept nothing for a moment: the system has no descriptor or no memory for it."""
+        self._accept_no_more()
+        loop = asyncio.get_running_loop()
+        self._resuming = loop.call_later(PAUSE_SECONDS, self._resume)
+        self._unlogged += 1
+        if loop.time() >= self._logged_at + LOG_SECONDS:
+            log.warning(
+                "connections cannot be accepted: raise the limit of open files (ulimit -n)",
+                server=self._name,
+                error=error.strerror,
+                times=self._unlogged,
+                connections=len(self._open),
+            )
+            self._logged_at, self._unlogged = loop.time(), 0
+
+    def _resume(self) -> None:
+        self._resuming = None
+        self._accept_again()
+
+    def _accept_again(self) -> None:
+        if not self._is_accepting and self._listening:
+            self._is_accepting = True
+            for one in self._listening:
+                asyncio.get_running_loop().add_reader(one, self._accept, one)
+
+    def _accept_no_more(self) -> None:
+        if self._is_accepting:
+            self._is_accepting = False
+            for one in self._listening:
+                asyncio.get_running_loop().remove_reader(one)
+
+
+class _Connection:
+    """What is known of one connection: whether it waits, and until when it may."""
+
+    def __init__(self, peer: socket.socket, number: int) -> None:
+        self._peer = peer
+        self._timer: asyncio.TimerHandle | None = None
+        self.transport: asyncio.Transport | None = None
+        self.number = number
+        self.is_waiting = True
+        self.is_cut = False
+        self._idle_at = 0.0
+
+    def is_idle(self, now: float) -> bool:
+        """Return whether it waits, and has sent its last answer."""
+        return self.is_waiting and now >= self._idle_at
+
+    def wait(self, seconds: float, *, grace: float = 0.0) -> None:
+        """Wait for a request, no longer than so."""
+        loop = asyncio.get_running_loop()
+        self.is_waiting = True
+        self._idle_at = loop.time() + grace
+        self._timer = loop.call_later(seconds, self.cut)
+
+    def serve(self) -> None:
+        """Wait no more."""
+        self.is_waiting = False
+        self.end()
+
+    def end(self) -> None:
+        """Forget the time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def cut(self) -> None:
+        """End the connection in the kernel: whoever reads or writes it, in a handshake or after it, sees its end."""
+        self.is_cut = True
+        self.end()
+        self._timer = asyncio.get_running_loop().call_later(CLOSING_SECONDS, self._abort)
+        with suppress(OSError):  # the client was faster
+            self._peer.shutdown(socket.SHUT_RDWR)
+
+    def _abort(self) -> None:
+        """Close what nobody has read or written since it was cut."""
+        if self.transport is not None and self._peer.fileno() >= 0:
+            abort(self.transport)

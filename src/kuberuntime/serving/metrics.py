@@ -1,0 +1,281 @@
+"""Metrics under the names of controller-runtime and client-go, so that dashboards and alerts for those fit.
+
+One `Metrics` per process owns a registry. Its parts are observers: of a controller's queue and workers, of a transport,
+of webhooks, of leader election and of certificate files. They count; nothing waits for them. `render` gives the text
+that Prometheus reads.
+"""
+
+import time
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.registry import Collector
+
+from kuberuntime.errors import KubeError
+from kuberuntime.controller.observer import Result
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+RECONCILE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+QUEUE_SECONDS: Final = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000)
+WEBHOOK_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+UNREACHABLE: Final = "<error>"
+"""The code that client-go counts a request under that got no answer."""
+
+
+class Metrics:
+    """The registry of a process, and all that is counted in it."""
+
+    def __init__(self) -> None:
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._controllers = _ControllerMetrics(self._registry)
+        self._requests = Counter(
+            "rest_client_requests_total",
+            "Requests to the API server by status code, method and host.",
+            ("code", "method", "host"),
+            registry=self._registry,
+        )
+        self._calls = Counter(
+            "lws_api_requests_total",
+            "Requests to the API server by verb and resource.",
+            ("verb", "resource"),
+            registry=self._registry,
+        )
+        self._webhook_requests = Counter(
+            "controller_runtime_webhook_requests_total",
+            "Admission requests by HTTP status code.",
+            ("webhook", "code"),
+            registry=self._registry,
+        )
+        self._webhook_seconds = Histogram(
+            "controller_runtime_webhook_latency_seconds",
+            "How long admission requests took.",
+            ("webhook",),
+            buckets=WEBHOOK_SECONDS,
+            registry=self._registry,
+        )
+        self._master = Gauge(
+            "leader_election_master_status",
+            "1 while this process leads, else 0.",
+            ("name",),
+            registry=self._registry,
+        )
+        self._certificates = Counter(
+            "certwatcher_read_certificate_total", "Readings of certificate files.", registry=self._registry
+        )
+        self._certificate_errors = Counter(
+            "certwatcher_read_certificate_errors_total", "Readings that failed.", registry=self._registry
+        )
+
+    def controller(self, name: str) -> "ControllerObserver":
+        """Return the observer of one controller."""
+        return ControllerObserver(self._controllers, name)
+
+    def register(self, collector: Collector) -> None:
+        """Add metrics that are made when they are asked for."""
+        self._registry.register(collector)
+
+    def unregister(self, collector: Collector) -> None:
+        """Remove such metrics."""
+        self._registry.unregister(collector)
+
+    def prepare_webhook(self, path: str) -> None:
+        """Show a webhook with no requests yet."""
+        self._webhook_requests.labels(path, "200")
+        self._webhook_seconds.labels(path)
+
+    def webhook_answered(self, path: str, code: int, seconds: float) -> None:
+        """Count one admission request; safe from any thread."""
+        self._webhook_requests.labels(path, str(code)).inc()
+        self._webhook_seconds.labels(path).observe(seconds)
+
+    def request_answered(self, host: str, request: Request, code: str) -> None:
+        """Count one request to the API server."""
+        self._requests.labels(code, request.method, host).inc()
+        self._calls.labels(*verb_and_resource(request)).inc()
+
+    def leadership(self, name: str) -> "LeadershipObserver":
+        """Return the observer of one lease."""
+        return LeadershipObserver(self._master.labels(name))
+
+    def read_certificate(self, *, failed: bool) -> None:
+        """Count one reading of certificate files."""
+        self._certificates.inc()
+        if failed:
+            self._certificate_errors.inc()
+
+    def render(self) -> bytes:
+        """Return all metrics as text."""
+        return prometheus_client.generate_latest(self._registry)
+
+
+class LeadershipObserver:
+    """Shows whether this process leads."""
+
+    def __init__(self, gauge: Gauge) -> None:
+        self._gauge = gauge
+
+    def leading(self, *, is_leader: bool) -> None:
+        """Note the change."""
+        self._gauge.set(1 if is_leader else 0)
+
+
+class _ControllerMetrics:
+    """What is counted of all controllers."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        one, both = ("controller",), ("controller", "name")
+        self.reconciles = Counter(
+            "controller_runtime_reconcile_total", "Reconciliations by result.", (*one, "result"), registry=registry
+        )
+        self.errors = Counter(
+            "controller_runtime_reconcile_errors_total", "Reconciliations that failed.", one, registry=registry
+        )
+        self.seconds = Histogram(
+            "controller_runtime_reconcile_time_seconds",
+            "How long reconciliations took.",
+            one,
+            buckets=RECONCILE_SECONDS,
+            registry=registry,
+        )
+        self.active = Gauge("controller_runtime_active_workers", "Workers at work.", one, registry=registry)
+        self.depth = Gauge("workqueue_depth", "Keys that wait.", both, registry=registry)
+        self.adds = Counter("workqueue_adds_total", "Keys added.", both, registry=registry)
+        self.retries = Counter(
+            "workqueue_retries_total", "Keys that came again after a failure.", both, registry=registry
+        )
+        self.waited = Histogram(
+            "workqueue_queue_duration_seconds", "How long keys waited.", both, buckets=QUEUE_SECONDS, registry=registry
+        )
+        self.worked = Histogram(
+            "workqueue_work_duration_seconds",
+            "How long the work on keys took.",
+            both,
+            buckets=QUEUE_SECONDS,
+            registry=registry,
+        )
+
+
+class ControllerObserver:
+    """Counts the steps of keys through one controller's queue."""
+
+    def __init__(self, metrics: _ControllerMetrics, name: str) -> None:
+        self._waiting: dict[Hashable, float] = {}
+        self._working: dict[Hashable, float] = {}
+        self._reconciles = {result: metrics.reconciles.labels(name, result.value) for result in Result}
+        self._errors = metrics.errors.labels(name)
+        self._seconds = metrics.seconds.labels(name)
+        self._active = metrics.active.labels(name)
+        self._depth = metrics.depth.labels(name, name)
+        self._adds = metrics.adds.labels(name, name)
+        self._retries = metrics.retries.labels(name, name)
+        self._waited = metrics.waited.labels(name, name)
+        self._worked = metrics.worked.labels(name, name)
+        self._depth.set(0)
+        self._active.set(0)
+
+    def queued(self, key: Hashable) -> None:
+        """Count an addition; the wait begins."""
+        self._waiting[key] = time.monotonic()
+        self._adds.inc()
+        self._depth.set(len(self._waiting))
+
+    def retried(self, key: Hashable) -> None:  # noqa: ARG002 - the seam passes it
+        """Count a retry."""
+        self._retries.inc()
+
+    def taken(self, key: Hashable) -> None:
+        """Note the end of the wait; the work begins."""
+        now = time.monotonic()
+        self._waited.observe(now - self._waiting.pop(key, now))
+        self._working[key] = now
+        self._depth.set(len(self._waiting))
+        self._active.set(len(self._working))
+
+    def finished(self, key: Hashable, result: Result) -> None:
+        """Count a result and the time it took."""
+        now = time.monotonic()
+        seconds = now - self._working.pop(key, now)
+        self._worked.observe(seconds)
+        self._seconds.observe(seconds)
+        self._active.set(len(self._working))
+        self._reconciles[result].inc()
+        if result is Result.ERROR:
+            self._errors.inc()
+
+
+class ObservedTransport:
+    """A transport whose requests are counted."""
+
+    def __init__(self, inner: Transport, host: str, metrics: Metrics) -> None:
+        self._inner = inner
+        self._host = host
+        self._metrics = metrics
+
+    async def request(self, request: Request) -> Response:
+        """Send and count."""
+        try:
+            response = await self._inner.request(request)
+        except KubeError:
+            self._metrics.request_answered(self._host, request, UNREACHABLE)
+            raise
+        self._metrics.request_answered(self._host, request, str(response.status))
+        return response
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Open a stream and count its opening."""
+        opened = False
+        try:
+            async with self._inner.stream(request) as response:
+                opened = True
+                self._metrics.request_answered(self._host, request, str(response.status))
+                yield response
+        except KubeError:
+            if not opened:
+                self._metrics.request_answered(self._host, request, UNREACHABLE)
+            raise
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._inner.close()
+
+
+def verb_and_resource(request: Request) -> tuple[str, str]:
+    """Return what a request does, as the API server's audit log has it: verb, and resource with subresource.
+
+    >>> verb_and_resource(Request("PATCH", "/apis/apps/v1/namespaces/default/statefulsets/web"))
+    ('patch', 'statefulsets')
+    >>> verb_and_resource(Request("GET", "/api/v1/pods", (("watch", "true"),)))
+    ('watch', 'pods')
+    """
+    parts = request.path.strip("/").split("/")
+    rest = parts[3:] if parts[0] == "apis" else parts[2:]
+    if len(rest) > 2 and rest[0] == "namespaces":
+        rest = rest[2:]
+    if parts[0] not in {"api", "apis"} or not rest:
+        return request.method.lower(), request.path
+    resource = "/".join((rest[0], *rest[2:3]))
+    return _verb(request, is_named=len(rest) > 1), resource
+
+
+def _verb(request: Request, *, is_named: bool) -> str:
+    match request.method:
+        case "GET" if ("watch", "true") in request.query or ("watch", "1") in request.query:
+            return "watch"
+        case "GET":
+            return "get" if is_named else "list"
+        case "POST":
+            return "create"
+        case "PUT":
+            return "update"
+        case "DELETE":
+            return "delete" if is_named else "deletecollection"
+        case other:
+            return other.lower()

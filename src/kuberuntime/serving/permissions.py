@@ -1,0 +1,13 @@
+"""What electing a leader and guarding the metrics ask of the API server; the leases are those of one namespace."""
+
+from typing import Final
+
+from kuberuntime.permissions import Permission
+from kuberuntime.objects.resources import LEASES, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
+
+METRICS: Final = (Permission(TOKEN_REVIEWS, ("create",)), Permission(SUBJECT_ACCESS_REVIEWS, ("create",)))
+
+
+def leader_election(lease: str) -> tuple[Permission, ...]:
+    """Return what electing a leader on one lease asks for; no role can name what is created."""
+    return (Permission(LEASES, ("create",)), Permission(LEASES, ("get", "update"), names=(lease,)))

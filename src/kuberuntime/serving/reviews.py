@@ -1,0 +1,124 @@
+"""Who may read metrics: TokenReview tells who asks, SubjectAccessReview whether they may GET the path (R-MGR-6).
+
+Both answers are kept for a short while, so that a scraper costs the API server one pair of requests a minute. Tokens
+are kept as hashes only. Anyone can invent tokens: reviews of those that were not allowed lately are limited in rate, and
+their answers are kept apart, so that neither the API server nor the scrapers get to notice.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from aiohttp import web
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Resource
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from kuberuntime.client.limit import TokenBucket
+
+ALLOWED_SECONDS: Final = 60.0
+DENIED_SECONDS: Final = 10.0
+KNOWN_SECONDS: Final = 3600.0
+"""How long a token that was allowed is reviewed again without waiting behind unknown ones."""
+
+LIMIT: Final = 1024
+"""Answers remembered at most, allowed and denied each: whoever floods us with invented tokens fills no memory."""
+
+UNKNOWN_RATE: Final = 2.0
+UNKNOWN_BURST: Final = 10
+"""Reviews of unknown tokens: a second, and at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The HTTP status a request gets, and until when that is believed."""
+
+    status: int
+    until: float
+
+
+Key: TypeAlias = tuple[bytes, str]
+"""The hash of a token, and a path."""
+
+
+class Authorizer:
+    """Decides whether the bearer of a token may GET a path."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._allowed: dict[Key, Verdict] = {}
+        self._denied: dict[Key, Verdict] = {}
+        self._unknown = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
+
+    async def status(self, authorization: str, path: str) -> int:
+        """Return 200, 401, 403, or 429 if too many unknown tokens come; raise `KubeError` without an API server."""
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return 401
+        key = (hashlib.sha256(token.encode()).digest(), path)
+        now = self._clock.monotonic()
+        allowed, denied = self._allowed.get(key), self._denied.get(key)
+        for verdict in (allowed, denied):
+            if verdict is not None and now < verdict.until:
+                return verdict.status
+        is_known = allowed is not None and now < allowed.until + KNOWN_SECONDS
+        if not is_known and not self._unknown.take_now(now):
+            return 429
+        status = await self._ask(token.strip(), path)
+        self._remember(key, status)
+        return status
+
+    async def _ask(self, token: str, path: str) -> int:
+        review = await self._create(TOKEN_REVIEWS, {"token": token})
+        if not review.get("authenticated"):
+            return 401
+        user: JSONObject = review.get("user") or {}
+        spec = {
+            "user": user.get("username", ""),
+            "uid": user.get("uid", ""),
+            "groups": user.get("groups") or [],
+            "extra": user.get("extra") or {},
+            "nonResourceAttributes": {"path": path, "verb": "get"},
+        }
+        return 200 if (await self._create(SUBJECT_ACCESS_REVIEWS, spec)).get("allowed") else 403
+
+    async def _create(self, resource: Resource, spec: JSONObject) -> JSONObject:
+        obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
+        return meta.status(await self._client.create(resource, obj))
+
+    def _remember(self, key: Key, status: int) -> None:
+        verdicts, seconds = (self._allowed, ALLOWED_SECONDS) if status == 200 else (self._denied, DENIED_SECONDS)
+        for others in (self._allowed, self._denied):
+            others.pop(key, None)
+        if len(verdicts) >= LIMIT:
+            verdicts.pop(next(iter(verdicts)))
+        verdicts[key] = Verdict(status, self._clock.monotonic() + seconds)
+
+
+def application(path: str, render: Callable[[], bytes], content_type: str, authorizer: Authorizer) -> web.Application:
+    """Build an application that serves one text to those who may read it."""
+
+    async def serve(request: web.Request) -> web.Response:
+        try:
+            status = await authorizer.status(request.headers.get("Authorization", ""), path)
+        except KubeError as error:
+            return web.Response(status=503, text=f"cannot tell whether you may read this: {error}")
+        match status:
+            case 200:
+                return web.Response(body=render(), headers={"Content-Type": content_type})
+            case 429:
+                text = "Too many requests with unknown tokens: try again in a second"
+                return web.Response(status=429, text=text, headers={"Retry-After": "1"})
+            case 401:
+                return web.Response(status=401, text="Unauthorized: send a bearer token")
+            case _:
+                return web.Response(status=403, text=f"Forbidden: this account may not get {path}")
+
+    served = web.Application()
+    served.add_routes([web.get(path, serve)])
+    return served

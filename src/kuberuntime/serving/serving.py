@@ -1,0 +1,122 @@
+"""Serving HTTP: addresses as Go writes them, TLS contexts whose certificate can be exchanged, and a listener.
+
+HTTP/1.1 only (R-MGR-5): aiohttp speaks nothing else, and the servers say so when they are asked (ALPN).
+"""
+
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from aiohttp import web
+
+from kuberuntime.errors import ConfigError
+from kuberuntime.serving.listening import Acceptor, Bounds, bounds, protocol_logger
+
+DISABLED: Final = ("", "0")
+"""The addresses that mean: do not serve."""
+
+SHUTDOWN_SECONDS: Final = 3.0
+"""How long requests that are being answered may take once the server ends."""
+
+
+CONNECTIONS: Final = 64
+SHARE: Final = 1 / 16
+"""Of probes and metrics: how many connections, and of the descriptors of this process, may be open at once for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; an empty host means everywhere."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class TLSSettings:
+    """The lowest version, and the suites of TLS 1.2 in OpenSSL's list form; empty: OpenSSL's own choice."""
+
+    minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    ciphers: str = ""
+
+
+def parse_address(text: str) -> Address:
+    """Read `host:port`, `:port` or `[host]:port`.
+
+    >>> str(parse_address(":8443")), parse_address("[::1]:80").host
+    (':8443', '::1')
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(f"address {text!r}: expected host:port, :port, or 0 to serve nothing")
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def server_context(chain: bytes, settings: TLSSettings = TLSSettings()) -> ssl.SSLContext:
+    """Build the context of a server; `chain` is its certificate and private key as PEM."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = settings.minimum_version
+    if settings.ciphers:
+        context.set_ciphers(settings.ciphers)
+    context.set_alpn_protocols(["http/1.1"])
+    load_chain(context, chain)
+    return context
+
+
+def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
+    """Use another certificate for new connections; call it in the thread that serves, or a handshake may see half.
+
+    `ssl` reads files only, so the key is in a private directory for a moment.
+    """
+    with tempfile.TemporaryDirectory(prefix="lws-tls-") as directory:
+        path = Path(directory) / "tls.pem"
+        path.touch(mode=0o600)
+        path.write_bytes(chain)
+        try:
+            context.load_cert_chain(path)
+        except ssl.SSLError as error:
+            raise ConfigError(f"certificate and key do not fit together, or are no PEM: {error}") from error
+
+
+class Listener:
+    """Serves an application while the context is entered; without a TLS context, plain HTTP."""
+
+    def __init__(
+        self,
+        application: web.Application,
+        address: Address,
+        context: ssl.SSLContext | None = None,
+        *,
+        name: str = "server",
+        limits: Bounds | None = None,
+    ) -> None:
+        self._acceptor = Acceptor(limits or bounds(CONNECTIONS, share=SHARE), name=name, context=context)
+        application.middlewares.insert(0, self._acceptor.middleware)
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=protocol_logger(name)
+        )
+        self._address = address
+        self.port = address.port
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        try:
+            await self._acceptor.serve(self._runner, self._address.host, self._address.port)
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(f"cannot listen on {self._address}: {error.strerror}") from error
+        self.port = self._acceptor.port
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._acceptor.stop()
+        await self._runner.cleanup()
+        await self._acceptor.close()

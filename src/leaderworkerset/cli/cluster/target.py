@@ -1,0 +1,62 @@
+"""What a command speaks to: a cluster by kubeconfig, or an embedded cluster of this machine."""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import leaderworkerset
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
+
+if TYPE_CHECKING:
+    from kuberuntime.client.channels import Channels  # it brings aiohttp, which usage errors do not need
+
+OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An open client, the namespace that commands act in, and the way to open channels (path, query, protocol)."""
+
+    client: Client
+    namespace: str
+    channels: OpenChannels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The options that say where to; `local` is the name of an embedded cluster."""
+
+    namespace: str | None = None
+    context_name: str | None = None
+    kubeconfig: str | None = None
+    local: str | None = None
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        """Connect. Faults of the configuration are raised here, those of the network by the first request."""
+        from kuberuntime.access import kubeconfig
+        from kuberuntime.client.http import HTTPTransport
+
+        path = self._local_kubeconfig() if self.local else self.kubeconfig
+        access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
+        transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
+        client = Client(transport, field_validation="Strict")
+        try:
+            yield Session(client, self.namespace or access.namespace, transport.channels)
+        finally:
+            await client.close()
+
+    def _local_kubeconfig(self) -> str:
+        if self.kubeconfig or self.context_name:
+            raise UsageFault("--local names the cluster already: leave out --kubeconfig and --context")
+        place = places.place(self.local or places.DEFAULT)
+        if place.pid() is None:
+            others = [other.name for other in places.all_places() if other.pid() is not None]
+            hint = f"running: {', '.join(others)}" if others else "none is running"
+            raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `lws up`")
+        return str(place.kubeconfig)

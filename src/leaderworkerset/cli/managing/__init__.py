@@ -1,1 +1,0 @@
-"""What `lws manager` is made of: flags, logs, the process."""

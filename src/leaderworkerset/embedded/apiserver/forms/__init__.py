@@ -1,1 +1,0 @@
-"""The forms in which objects come in and go out."""

@@ -1,8 +1,0 @@
-"""The refusals that all patches share."""
-
-from leaderworkerset.embedded.apiserver.refusal import Refusal
-
-
-def unfit(why: str) -> Refusal:
-    """Build the refusal of a well-formed patch that does not fit the object."""
-    return Refusal(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})

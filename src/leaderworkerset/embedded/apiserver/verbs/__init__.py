@@ -1,1 +1,0 @@
-"""The verbs of the API, one file each, and what they share."""

@@ -1,5 +1,0 @@
-"""Pods on one machine: Linux namespaces, or plain processes where those are refused."""
-
-from leaderworkerset.embedded.kubelet.sandbox.create import create_runner
-
-__all__ = ["create_runner"]

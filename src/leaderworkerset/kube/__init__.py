@@ -1,1 +1,0 @@
-"""The Kubernetes client: transport, watch, cache, workqueue, executor. It knows no LeaderWorkerSet."""

@@ -1,0 +1,231 @@
+"""The manager's configuration file: `config.lws.x-k8s.io/v1alpha1`, kind `Configuration` (contract 12.2).
+
+A document (what a YAML reader returned) comes in, a `Configuration` with all defaults comes out, or a
+`ConfigurationError` with the text of the Go manager where it has one. Decoding is strict: a field that does not exist is
+an error. As in Go, null and the empty value mean the default.
+"""
+
+from types import UnionType
+from typing import Any, Final, TypeAlias, get_args
+
+import msgspec
+
+from leaderworkerset.manager import ciphersuites
+from kuberuntime.objects import duration, names
+from kuberuntime.objects.duration import Duration
+from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.meta import JSON, JSONObject
+
+API_VERSION: Final = "config.lws.x-k8s.io/v1alpha1"
+KIND: Final = "Configuration"
+
+TLS12: Final = "VersionTLS12"
+TLS13: Final = "VersionTLS13"
+PROVIDERS: Final = ("volcano",)
+LOCK: Final = "leases"
+
+JITTER: Final = 1.2
+"""How much longer than the retry period a wait of leader election may be."""
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used; the text names the field and the value."""
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What all sections have in common: names in camel case."""
+
+
+class Webhook(_Section, frozen=True, kw_only=True):
+    """Where admission is served."""
+
+    port: int = 9443
+    host: str = ""
+    cert_dir: str = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - the directory that manifests mount
+
+
+class Metrics(_Section, frozen=True, kw_only=True):
+    """Where metrics are served; "0" turns them off."""
+
+    bind_address: str = ":8443"
+
+
+class Health(_Section, frozen=True, kw_only=True):
+    """Where probes are answered."""
+
+    health_probe_bind_address: str = ":8081"
+    readiness_endpoint_name: str = "/readyz"
+    liveness_endpoint_name: str = "/healthz"
+
+
+class LeaderElection(_Section, frozen=True, kw_only=True):
+    """How replicas agree on one leader; `resource_namespace` is accepted and overridden (R-MGR-3)."""
+
+    leader_elect: bool = True
+    lease_duration: Duration = Duration(15)
+    renew_deadline: Duration = Duration(10)
+    retry_period: Duration = Duration(2)
+    resource_lock: str = LOCK
+    resource_name: str = "b8b2488c.x-k8s.io"
+    resource_namespace: str = ""
+
+
+class InternalCertManagement(_Section, frozen=True, kw_only=True):
+    """Whether the manager makes the certificate of its webhooks itself, for which service, kept in which secret."""
+
+    enable: bool = True
+    webhook_service_name: str = "lws-webhook-service"
+    webhook_secret_name: str = "lws-webhook-server-cert"  # noqa: S105 - a name
+
+
+class GangSchedulingManagement(_Section, frozen=True, kw_only=True):
+    """Which scheduler gets pod groups."""
+
+    scheduler_provider: str = ""
+
+
+class ClientConnection(_Section, frozen=True, kw_only=True):
+    """How many requests a second the manager may send: `qps` for long, `burst` at once; negative: no limit."""
+
+    qps: float = 500.0
+    burst: int = 500
+
+
+class TLS(_Section, frozen=True, kw_only=True):
+    """Which TLS the metrics and webhook servers speak."""
+
+    min_version: str = ""
+    cipher_suites: tuple[str, ...] = ()
+
+
+class Configuration(_Section, frozen=True, kw_only=True):
+    """The whole file."""
+
+    api_version: str = API_VERSION
+    kind: str = KIND
+    webhook: Webhook = Webhook()
+    metrics: Metrics = Metrics()
+    health: Health = Health()
+    leader_election: LeaderElection = LeaderElection()
+    internal_cert_management: InternalCertManagement = InternalCertManagement()
+    gang_scheduling_management: GangSchedulingManagement | None = None
+    client_connection: ClientConnection = ClientConnection()
+    tls: TLS = TLS()
+
+
+Sections: TypeAlias = type[msgspec.Struct]
+
+
+def decode(document: JSON) -> Configuration:
+    """Read a document strictly; every unknown field is named."""
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"expected an object with apiVersion {API_VERSION} and kind {KIND}")
+    found = (document.get("apiVersion"), document.get("kind"))
+    if found != (API_VERSION, KIND):
+        raise ConfigurationError(
+            f'no kind "{found[1]}" is registered for version "{found[0]}": expected {KIND} of {API_VERSION}'
+        )
+    unknown = _unknown_fields(document, Configuration, "")
+    if unknown:
+        texts = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise ConfigurationError(f"strict decoding error: {texts}")
+    try:
+        return msgspec.convert(_without_empty(document), Configuration, dec_hook=_decode_duration)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"strict decoding error: {_plain(error)}") from error
+
+
+def validate(configuration: Configuration) -> list[FieldError]:
+    """Return everything that is wrong with the values (R-CFG-1), also of leader election."""
+    return [
+        *_certificate_errors(configuration.internal_cert_management),
+        *_gang_errors(configuration.gang_scheduling_management),
+        *_election_errors(configuration.leader_election),
+    ]
+
+
+def check_tls(tls: TLS) -> None:
+    """Raise for TLS settings that cannot be served (R-CFG-2)."""
+    if tls.min_version not in {"", TLS12, TLS13}:
+        raise ConfigurationError(f'invalid minVersion "{tls.min_version}". Please use {TLS12} or {TLS13}')
+    if tls.min_version == TLS13 and tls.cipher_suites:
+        raise ConfigurationError(f"cipher suites may not be specified when minVersion is '{TLS13}'")
+    for name in tls.cipher_suites:
+        if not ciphersuites.is_known(name):
+            raise ConfigurationError(f"invalid cipher suites: Cipher suite {name} not supported or doesn't exist")
+
+
+def _certificate_errors(certificates: InternalCertManagement) -> list[FieldError]:
+    if not certificates.enable:
+        return []
+    path = "internalCertManagement"
+    service, secret = certificates.webhook_service_name, certificates.webhook_secret_name
+    return [invalid(f"{path}.webhookServiceName", service, fault) for fault in names.dns_1035_label(service)] + [
+        invalid(f"{path}.webhookSecretName", secret, fault) for fault in names.dns_1123_subdomain(secret)
+    ]
+
+
+def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
+    if gang is None:
+        return []
+    path, provider = "schedulerProvider", gang.scheduler_provider
+    if not provider:
+        return [required(path, "must be set when gang scheduling is enabled")]
+    return [] if provider in PROVIDERS else [not_supported(path, provider, PROVIDERS)]
+
+
+def _election_errors(election: LeaderElection) -> list[FieldError]:
+    if not election.leader_elect:
+        return []
+    path = "leaderElection"
+    lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period
+    faults = [
+        (lease < 1, "leaseDuration", lease, "must be at least one second"),
+        (lease <= renew, "leaseDuration", lease, "must be greater than renewDeadline"),
+        (renew <= retry * JITTER, "renewDeadline", renew, f"must be greater than retryPeriod*{JITTER}"),
+        (retry <= 0, "retryPeriod", retry, "must be greater than zero"),
+    ]
+    errors = [invalid(f"{path}.{field}", f"{value:g}s", text) for wrong, field, value, text in faults if wrong]
+    if election.resource_lock != LOCK:
+        errors.append(not_supported(f"{path}.resourceLock", election.resource_lock, [LOCK]))
+    return errors
+
+
+def _unknown_fields(document: JSONObject, section: Sections, path: str) -> list[str]:
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(section)}
+    unknown: list[str] = []
+    for name, value in document.items():
+        if name not in fields:
+            unknown.append(f"{path}{name}")
+        elif isinstance(value, dict) and (inner := _section_of(fields[name])) is not None:
+            unknown += _unknown_fields(value, inner, f"{path}{name}.")
+    return unknown
+
+
+def _section_of(kind: Any) -> Sections | None:
+    candidates = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    return next((one for one in candidates if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
+
+
+def _without_empty(value: JSON) -> JSON:
+    """Leave out null and empty values: they mean the default; zero numbers do too, but not in text or lists."""
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _without_empty(inner) for name, inner in value.items()}
+    return {name: inner for name, inner in kept.items() if inner is not None and not _is_zero(inner)}
+
+
+def _is_zero(value: JSON) -> bool:
+    return value in ("", "0s") or (value == 0 and not isinstance(value, bool))
+
+
+def _decode_duration(kind: type, value: JSON) -> Duration:
+    if kind is not Duration or not isinstance(value, str):
+        raise ValueError(f"expected a duration such as 15s, got {value!r}")
+    return duration.parse(value)
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    """Turn msgspec's `Expected X, got Y - at `$.a.b`` around, so that the field stands first."""
+    text, _, place = str(error).partition(" - at `$.")
+    return f"{place.rstrip('`')}: {text}" if place else text

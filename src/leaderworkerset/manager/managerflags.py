@@ -1,0 +1,113 @@
+"""The flags of `lws manager` (contract 12.1), and what they change in a configuration and in the logs.
+
+A flag counts over the file only where it was given (R-MGR-1).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from msgspec import structs
+
+from kuberuntime.objects import duration
+from leaderworkerset.manager.configuration import Configuration
+from leaderworkerset.manager.goflags import Flag, boolean
+from leaderworkerset.manager.managerlog import LEVELS, TIMES, Encoder, LogSettings
+
+N = TypeVar("N", int, float)
+
+DEPRECATED: Final = "Deprecated: set it in the configuration file."
+
+
+def number(text: str) -> float:
+    """Read a number with a fraction."""
+    return _number(float, text)
+
+
+def integer(text: str) -> int:
+    """Read a whole number."""
+    return _number(int, text)
+
+
+def level(text: str) -> str:
+    """Read a level of logs: a name, or a verbosity from 1 up, which means debug."""
+    if text.isdecimal() and int(text) > 0:
+        return "debug"
+    if text not in LEVELS:
+        raise ValueError(f"invalid log level {text!r}: must be one of {', '.join(LEVELS)} or a number above 0")
+    return text
+
+
+def choice(*allowed: str) -> Callable[[str], str]:
+    """Make a reader for a closed set of words."""
+
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+FLAGS: Final = (
+    Flag("config", str, "The configuration file; without one, the defaults and flags count."),
+    Flag("version", boolean, "Print the version and end."),
+    Flag("kubeconfig", str, "The kubeconfig; only needed outside of a cluster."),
+    Flag("metrics-bind-address", str, f"Where metrics are served. {DEPRECATED}", ":8443"),
+    Flag("health-probe-bind-address", str, f"Where probes are answered. {DEPRECATED}", ":8081"),
+    Flag("kube-api-qps", number, "Requests a second to the API server.", "500"),
+    Flag("kube-api-burst", integer, "Requests at once to the API server.", "500"),
+    Flag("leader-elect", boolean, "Elect a leader among the replicas.", "true"),
+    Flag("leader-elect-lease-duration", duration.parse, f"How long others wait for a leader. {DEPRECATED}", "15s"),
+    Flag("leader-elect-renew-deadline", duration.parse, f"How long a leader tries to renew. {DEPRECATED}", "10s"),
+    Flag("leader-elect-retry-period", duration.parse, f"How often replicas try. {DEPRECATED}", "2s"),
+    Flag("leader-elect-resource-lock", str, f"The kind of the lock: leases. {DEPRECATED}", "leases"),
+    Flag("leader-elect-resource-name", str, f"The name of the lock. {DEPRECATED}", "b8b2488c.x-k8s.io"),
+    Flag("zap-devel", boolean, "Logs for people (console, debug) instead of programs (json, info).", "true"),
+    Flag("zap-encoder", choice("console", "json"), "The form of the logs: console or json."),
+    Flag("zap-log-level", level, "The level of the logs: debug, info, error, panic, or a verbosity from 1."),
+    Flag("zap-stacktrace-level", level, "The level from which errors bring their stack: info, error, panic."),
+    Flag("zap-time-encoding", choice(*TIMES), f"The form of times: {', '.join(TIMES)}.", "rfc3339"),
+)
+
+PLACES: Final = {
+    "metrics-bind-address": ("metrics", "bind_address"),
+    "health-probe-bind-address": ("health", "health_probe_bind_address"),
+    "kube-api-qps": ("client_connection", "qps"),
+    "kube-api-burst": ("client_connection", "burst"),
+    "leader-elect": ("leader_election", "leader_elect"),
+    "leader-elect-lease-duration": ("leader_election", "lease_duration"),
+    "leader-elect-renew-deadline": ("leader_election", "renew_deadline"),
+    "leader-elect-retry-period": ("leader_election", "retry_period"),
+    "leader-elect-resource-lock": ("leader_election", "resource_lock"),
+    "leader-elect-resource-name": ("leader_election", "resource_name"),
+}
+"""Which field of the configuration a flag overrides: the section and the field."""
+
+
+def override(configuration: Configuration, given: Mapping[str, Any]) -> Configuration:
+    """Return the configuration with the flags that were given."""
+    for name, value in given.items():
+        if name in PLACES:
+            section, field = PLACES[name]
+            changed = structs.replace(getattr(configuration, section), **{field: value})
+            configuration = structs.replace(configuration, **{section: changed})
+    return configuration
+
+
+def log_settings(given: Mapping[str, Any]) -> LogSettings:
+    """Return how logs are written: development mode sets what was not given."""
+    devel = given.get("zap-devel", True)
+    encoder: Encoder = given.get("zap-encoder", "console" if devel else "json")
+    return LogSettings(
+        encoder=encoder,
+        level=given.get("zap-log-level", "debug" if devel else "info"),
+        stacktrace_level=given.get("zap-stacktrace-level", "warning" if devel else "error"),
+        times=given.get("zap-time-encoding", "rfc3339"),
+    )
+
+
+def _number(kind: Callable[[str], N], text: str) -> N:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise ValueError("parse error") from error

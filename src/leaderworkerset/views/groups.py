@@ -1,0 +1,155 @@
+"""The view of a LeaderWorkerSet by groups and ranks: what `lws get`, `lws wait` and `lws run` show.
+
+In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. Pure.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """One place of a group. Without a pod, `state` is `Missing` and `why` says what it waits for."""
+
+    group: int
+    index: int
+    pod: str
+    state: str
+    why: str = ""
+    is_ready: bool = False
+    restarts: int = 0
+    node: str = ""
+    address: str = ""
+    created: str = ""
+    uid: str = ""
+    is_stub: bool = False
+    object: JSONObject | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> str:
+        """Return `group/rank`."""
+        return f"{self.group}/{self.index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One leader and its workers; `ranks` has every place up to the group's size, with or without a pod."""
+
+    index: int
+    ranks: tuple[Rank, ...]
+    revision: str = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether every rank is ready."""
+        return all(rank.is_ready for rank in self.ranks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A LeaderWorkerSet and its groups. The numbers are those of its status (contract 1.3)."""
+
+    name: str
+    namespace: str
+    ready: int
+    desired: int
+    up_to_date: int
+    created: str
+    groups: tuple[Group, ...]
+    object: JSONObject = field(repr=False)
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether the newest spec is in place and every group is ready: by its status, and by its pods."""
+        observed = meta.status(self.object).get("observedGeneration") == meta.generation(self.object)
+        available = observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
+        return available and all(group.is_ready for group in self.groups if group.index < self.desired)
+
+
+def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
+    """Arrange the pods of one LeaderWorkerSet by group and rank."""
+    spec, status = meta.spec(lws), meta.status(lws)
+    template = spec.get("leaderWorkerTemplate") or {}
+    size = int(template.get("size", 1))
+    desired = int(spec.get("replicas", 1))
+    by_group: dict[int, dict[int, JSONObject]] = {index: {} for index in range(desired)}
+    for pod in pods:
+        place = place_of(pod)
+        if place is not None:
+            by_group.setdefault(place[0], {})[place[1]] = pod
+    waits_for_leader = spec.get("startupPolicy") == "LeaderReady"
+    groups = (
+        _group(meta.name(lws), index, _size_of(members, size), members, waits_for_leader)
+        for index, members in sorted(by_group.items())
+    )
+    return View(
+        name=meta.name(lws),
+        namespace=meta.namespace(lws),
+        ready=int(status.get("readyReplicas", 0)),
+        desired=desired,
+        up_to_date=int(status.get("updatedReplicas", 0)),
+        created=meta.metadata(lws).get("creationTimestamp", ""),
+        groups=tuple(groups),
+        object=lws,
+    )
+
+
+def place_of(pod: JSONObject) -> tuple[int, int] | None:
+    """Return group and rank of a pod by its labels, None where it has none."""
+    own = meta.labels(pod)
+    try:
+        return int(own[labels.GROUP_INDEX]), int(own[labels.WORKER_INDEX])
+    except (KeyError, ValueError):
+        return None
+
+
+def _size_of(members: dict[int, JSONObject], size: int) -> int:
+    """Return the size that the group was made with; during a rollout it may differ from the spec's."""
+    leader = members.get(0)
+    own = meta.annotations(leader).get(labels.SIZE, "") if leader else ""
+    return int(own) if own.isdecimal() else size
+
+
+def _group(name: str, index: int, size: int, members: dict[int, JSONObject], waits_for_leader: bool) -> Group:  # noqa: FBT001
+    leader = members.get(0)
+    leader_is_ready = leader is not None and meta.is_condition_true(leader, "Ready")
+    held = waits_for_leader and not leader_is_ready
+    ranks = tuple(
+        rank_of(members[number]) if number in members else _missing(name, index, number, held=held)
+        for number in sorted({*range(size), *members})
+    )
+    revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") if leader else ""
+    return Group(index=index, ranks=ranks, revision=revision)
+
+
+def rank_of(pod: JSONObject) -> Rank:
+    """Describe one pod of a group."""
+    place = place_of(pod) or (-1, -1)
+    status = meta.status(pod)
+    return Rank(
+        group=place[0],
+        index=place[1],
+        pod=meta.name(pod),
+        state=podstate.state(pod),
+        why=podstate.why(pod),
+        is_ready=meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod),
+        restarts=podstate.restarts(pod),
+        node=meta.spec(pod).get("nodeName", ""),
+        address=status.get("podIP", ""),
+        created=meta.metadata(pod).get("creationTimestamp", ""),
+        uid=meta.metadata(pod).get("uid", ""),
+        is_stub=any(
+            container.get("imageID", "").startswith("stub://") for container in status.get("containerStatuses") or []
+        ),
+        object=pod,
+    )
+
+
+def _missing(name: str, group: int, rank: int, *, held: bool) -> Rank:
+    pod = f"{name}-{group}" if rank == 0 else f"{name}-{group}-{rank}"
+    why = "waits for the leader to be ready (startupPolicy LeaderReady)" if held and rank else "not created yet"
+    return Rank(group=group, index=rank, pod=pod, state="Missing", why=why)

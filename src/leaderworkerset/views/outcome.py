@@ -1,0 +1,63 @@
+"""How a run ends: every rank has done its work, or one fails again and again. Pure: views in, verdicts out."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.groups import Rank, View
+
+
+def is_done(rank: Rank) -> bool:
+    """Tell whether every container of the rank has ended with exit code 0."""
+    if rank.object is None:
+        return False
+    statuses = meta.status(rank.object).get("containerStatuses") or []
+    return bool(statuses) and all(0 in exit_codes(status) for status in statuses)
+
+
+def all_done(views: Iterable[View]) -> bool:
+    """Tell whether every rank of every group of every LeaderWorkerSet has done its work."""
+    shown = list(views)
+    counts = [len(view.groups) >= view.desired for view in shown]
+    return all(counts) and all(is_done(rank) for view in shown for group in view.groups for rank in group.ranks)
+
+
+def exit_codes(status: JSONObject) -> set[int]:
+    """Return the exit codes that a container status tells of: of this run and of the one before."""
+    ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
+    return {end["exitCode"] for end in ended if "exitCode" in end}
+
+
+@dataclass(slots=True)
+class Failures:
+    """Counts how often each rank failed. A rank that was ended because its group is made anew did not fail."""
+
+    limit: int
+    counts: dict[str, int] = field(default_factory=dict)
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def verdict(self, views: Iterable[View]) -> str | None:
+        """Return why the run has failed, None while it may go on."""
+        for view in views:
+            for rank in (rank for group in view.groups for rank in group.ranks):
+                if rank.object is None or meta.is_deleting(rank.object):
+                    continue
+                for ident, code in failed_ends(rank.object):
+                    if (meta.uid(rank.object), ident) in self.seen:
+                        continue
+                    self.seen.add((meta.uid(rank.object), ident))
+                    place = f"{view.name}/{rank.place}"
+                    self.counts[place] = self.counts.get(place, 0) + 1
+                    if self.counts[place] > self.limit:
+                        return f"{place} failed {self.counts[place]} times, last with exit code {code}"
+        return None
+
+
+def failed_ends(pod: JSONObject) -> Iterator[tuple[str, int]]:
+    """Yield what identifies each failed end of a container, and its exit code."""
+    for status in meta.status(pod).get("containerStatuses") or []:
+        for when in ("lastState", "state"):
+            end = (status.get(when) or {}).get("terminated") or {}
+            if end.get("exitCode"):
+                yield end.get("containerID") or f"{status['name']} {end.get('finishedAt')}", end["exitCode"]

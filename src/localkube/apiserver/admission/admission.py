@@ -1,0 +1,79 @@
+"""Admission: which webhooks there are, and what an attempt to write or delete looks like to them.
+
+The configurations are objects like any other; what is committed counts.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, VALIDATING_WEBHOOK_CONFIGURATIONS
+from localkube.apiserver.admission.webhook_rules import AdmissionOperation, Attempt
+from localkube.apiserver.admission.webhooks import Admission
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.storage.store import Change, Store, StoreKey
+from localkube.apiserver.requests.options import WriteOptions
+
+MUTATING: Final = MUTATING_WEBHOOK_CONFIGURATIONS.group_resource
+VALIDATING: Final = VALIDATING_WEBHOOK_CONFIGURATIONS.group_resource
+
+OPTIONS: Final[Mapping[AdmissionOperation, str]] = {
+    "CREATE": "CreateOptions",
+    "UPDATE": "UpdateOptions",
+    "DELETE": "DeleteOptions",
+}
+
+
+class Configurations:
+    """Keeps the webhooks in step with the configurations that are stored."""
+
+    def __init__(self, store: Store, admission: Admission) -> None:
+        self._store = store
+        self._admission = admission
+
+    def load(self) -> None:
+        """Use what was configured before this process started."""
+        self._admission.use_mutating(self._stored(MUTATING))
+        self._admission.use_validating(self._stored(VALIDATING))
+
+    def observe(self, changes: Sequence[Change]) -> None:
+        """React to what was committed."""
+        touched = {change.key.resource for change in changes}
+        if MUTATING in touched:
+            self._admission.use_mutating(self._stored(MUTATING))
+        if VALIDATING in touched:
+            self._admission.use_validating(self._stored(VALIDATING))
+
+    def _stored(self, resource: str) -> list[JSONObject]:
+        return [msgspec.json.decode(row) for row in self._store.list(resource)]
+
+
+def namespace_labels(store: Store, namespace: str) -> Mapping[str, str]:
+    """Return the labels of a namespace, which the namespace selectors of webhooks look at."""
+    return meta.labels(store.get(StoreKey(NAMESPACES.group_resource, "", namespace)) or {})
+
+
+def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, chosen: WriteOptions) -> Attempt:
+    """Describe a write (`new` given) or a deletion."""
+    operation: AdmissionOperation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
+    options: JSONObject = {"kind": OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}
+    if new is not None:
+        options |= {name: call.query[name] for name in ("fieldManager", "fieldValidation") if call.query.get(name)}
+    if chosen.dry_run:
+        options["dryRun"] = ["All"]
+    return Attempt(
+        kind=call.served.kind,
+        operation=operation,
+        namespace=call.namespace,
+        name=call.name or meta.name(new or {}),
+        object=new,
+        old=old,
+        user=call.user,
+        dry_run=chosen.dry_run,
+        subresource=call.subresource,
+        options=options,
+        warnings=chosen.warnings,
+    )

@@ -1,0 +1,62 @@
+"""Namespaces: who may be created in, which may not be deleted, and the steps of their deletion.
+
+A namespace is deleted in two steps: DELETE marks it as Terminating; the namespace controller empties it and then takes
+`kubernetes` out of `spec.finalizers` through `/finalize`, which removes it.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NAMESPACES, Resource
+from localkube.apiserver.model import refusal
+from localkube.apiserver.storage.store import Store, StoreKey
+
+INITIAL: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+IMMORTAL: Final = ("default", "kube-system", "kube-public")
+FINALIZER: Final = "kubernetes"
+
+
+def require_open(store: Store, resource: Resource, namespace: str, name: str) -> None:
+    """Refuse to create an object in a namespace that is not there or about to go."""
+    if not resource.namespaced:
+        return
+    obj = store.get(StoreKey(NAMESPACES.group_resource, "", namespace))
+    if obj is None:
+        raise refusal.not_found(NAMESPACES, namespace)
+    if meta.is_deleting(obj):
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        raise refusal.forbidden(resource, name, why, [cause])
+
+
+def require_mortal(resource: Resource, name: str) -> None:
+    """Refuse to delete the namespaces that every cluster has."""
+    if resource == resources.NAMESPACES and name in IMMORTAL:
+        raise refusal.forbidden(resource, name, "this namespace may not be deleted")
+
+
+def marked(namespace: JSONObject) -> JSONObject:
+    """Return a namespace that is being deleted with the phase that says so."""
+    return {**namespace, "status": {**meta.status(namespace), "phase": "Terminating"}}
+
+
+def initial(name: str, uid: str, now: datetime) -> JSONObject:
+    """Build one of the namespaces that every cluster has."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": name,
+            "uid": uid,
+            "creationTimestamp": timestamps.render(now),
+            "labels": {"kubernetes.io/metadata.name": name},
+        },
+        "spec": {"finalizers": [FINALIZER]},
+        "status": {"phase": "Active"},
+    }

@@ -1,0 +1,60 @@
+"""Priorities of new pods: what the class that a pod names, or the default class, says.
+
+In: a pod about to be created, and the classes that are stored. Out: the pod with its priority, or a refusal.
+"""
+
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, PRIORITY_CLASSES
+from localkube.apiserver.model import refusal
+from localkube.apiserver.storage.store import Store, StoreKey
+
+CLASSES: Final = PRIORITY_CLASSES.group_resource
+PREEMPT: Final = "PreemptLowerPriority"
+NONE: Final[JSONObject] = {"value": 0}
+SYSTEM: Final[dict[str, JSONObject]] = {
+    "system-cluster-critical": {"value": 2000000000},
+    "system-node-critical": {"value": 2000001000},
+}
+"""The classes that every cluster has."""
+
+
+def resolve(store: Store, pod: JSONObject) -> JSONObject:
+    """Return the pod with its priority and preemption policy; refuse one that names others itself."""
+    spec = pod["spec"]
+    name, chosen = _named(store, pod) if spec.get("priorityClassName") else _default(store)
+    value, policy = chosen["value"], chosen.get("preemptionPolicy", PREEMPT)
+    computed = "must not be provided in pod spec; priority admission controller computed"
+    if spec.get("priority", value) != value:
+        why = f"the integer value of priority ({spec['priority']}) {computed} {value} from the given PriorityClass name"
+        raise refusal.forbidden(PODS, meta.name(pod), why)
+    if spec.get("preemptionPolicy", policy) != policy:
+        why = (
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) {computed} {policy} from the given"
+            " PriorityClass name"
+        )
+        raise refusal.forbidden(PODS, meta.name(pod), why)
+    named = {"priorityClassName": name} if name else {}
+    return {**pod, "spec": {**spec, **named, "priority": value, "preemptionPolicy": policy}}
+
+
+def _named(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
+    name = pod["spec"]["priorityClassName"]
+    found = store.get(StoreKey(CLASSES, "", name)) or SYSTEM.get(name)
+    if found is None:
+        raise refusal.forbidden(PODS, meta.name(pod), f"no PriorityClass with name {name} was found")
+    return name, found
+
+
+def _default(store: Store) -> tuple[str, JSONObject]:
+    """Return the default class of lowest value, if there is one."""
+    classes = [msgspec.json.decode(row) for row in store.list(CLASSES)]
+    defaults = [one for one in classes if one.get("globalDefault")]
+    if not defaults:
+        return "", NONE
+    chosen = min(defaults, key=lambda one: int(one["value"]))
+    return meta.name(chosen), chosen

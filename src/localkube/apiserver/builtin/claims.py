@@ -1,0 +1,138 @@
+"""Storage: PersistentVolumeClaims, PersistentVolumes, StorageClasses."""
+
+from collections.abc import Iterator
+
+from kuberuntime.objects import quantity, resources
+from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.builtin.strategy import Strategy
+from localkube.apiserver.validation.values import forbidden, must_be, validate_selector
+
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES = ("Block", "Filesystem")
+RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
+BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
+CLAIM_FROZEN = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+NOT_SOURCES = {
+    "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
+    "storageClassName", "volumeAttributesClassName", "volumeMode",
+}  # fmt: skip
+
+
+def default_claim(claim: JSONObject) -> None:
+    """Fill the defaults of a claim."""
+    claim["spec"].setdefault("volumeMode", "Filesystem")
+
+
+def pending(_obj: JSONObject) -> JSONObject:
+    """Return the status of a new claim or volume."""
+    return {"phase": "Pending"}
+
+
+def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the faults of a claim, and of a change of one."""
+    if old is not None:
+        yield from _validate_claim_change(new, old)
+    yield from validate_claim_spec(new["spec"], "spec")
+
+
+def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the faults of what a claim asks for."""
+    if not spec.get("accessModes"):
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+    for mode in spec.get("accessModes") or ():
+        yield from must_be(mode, ACCESS_MODES, f"{path}.accessModes")
+    storage = spec["resources"].get("requests", {}).get("storage")
+    if storage is None:
+        yield required(f"{path}.resources[storage]")
+    elif quantity.parse(storage) <= quantity.ZERO:
+        yield invalid(f"{path}.resources[storage]", storage, "must be greater than zero")
+    yield from must_be(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
+    yield from validate_selector(spec.get("selector"), f"{path}.selector")
+
+
+def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
+    bound = old.get("status", {}).get("phase") == "Bound"
+    if _fixed(new["spec"], bound=bound) != _fixed(old["spec"], bound=bound):
+        yield forbidden("spec", CLAIM_FROZEN)
+
+
+def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
+    """Return what may not change: a claim may be bound to a volume and a class once, and grow when bound."""
+    free = {"volumeAttributesClassName", "resources"} if bound else {"volumeName", "storageClassName"}
+    return {name: value for name, value in spec.items() if name not in free}
+
+
+def default_volume(volume: JSONObject) -> None:
+    """Fill the defaults of a volume."""
+    volume["spec"].setdefault("persistentVolumeReclaimPolicy", "Retain")
+    volume["spec"].setdefault("volumeMode", "Filesystem")
+    if "hostPath" in volume["spec"]:
+        volume["spec"]["hostPath"].setdefault("type", "")
+
+
+def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the faults of a volume, and of a change of one."""
+    spec = new["spec"]
+    if not spec.get("accessModes"):
+        yield required("spec.accessModes")
+    for mode in spec.get("accessModes") or ():
+        yield from must_be(mode, ACCESS_MODES, "spec.accessModes")
+    if not spec.get("capacity"):
+        yield required("spec.capacity")
+    sources = [name for name in spec if name not in NOT_SOURCES]
+    if not sources:
+        yield required("spec", "must specify a volume type")
+    for other in sources[1:]:
+        yield forbidden(f"spec.{other}", "may not specify more than 1 volume type")
+    yield from must_be(spec["persistentVolumeReclaimPolicy"], RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy")
+    if old is not None and any(spec[name] != old["spec"].get(name) for name in sources):
+        yield forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+
+
+def default_class(storage_class: JSONObject) -> None:
+    """Fill the defaults of a storage class."""
+    storage_class.setdefault("reclaimPolicy", "Delete")
+    storage_class.setdefault("volumeBindingMode", "Immediate")
+
+
+def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the faults of a storage class; most of it may not change."""
+    if not new["provisioner"]:
+        yield required("provisioner")
+    yield from must_be(new["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
+    yield from must_be(new["volumeBindingMode"], BINDING_MODES, "volumeBindingMode")
+    for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        if old is not None and new.get(field) != old.get(field):
+            yield forbidden(field, f"updates to {field} are forbidden.")
+
+
+CLAIM = Strategy(
+    resource=resources.PERSISTENT_VOLUME_CLAIMS,
+    struct="PersistentVolumeClaim",
+    default=default_claim,
+    initial_status=pending,
+    validate=validate_claim,
+    has_status=True,
+    short_names=("pvc",),
+)
+
+VOLUME = Strategy(
+    resource=resources.PERSISTENT_VOLUMES,
+    struct="PersistentVolume",
+    default=default_volume,
+    initial_status=pending,
+    validate=validate_volume,
+    has_status=True,
+    short_names=("pv",),
+)
+
+STORAGE_CLASS = Strategy(
+    resource=resources.STORAGE_CLASSES,
+    struct="StorageClass",
+    default=default_class,
+    validate=validate_class,
+    short_names=("sc",),
+)

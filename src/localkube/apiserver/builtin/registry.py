@@ -1,0 +1,35 @@
+"""Every built-in kind, assembled."""
+
+from collections.abc import Sequence
+
+from localkube.apiserver.builtin import claims, cluster, configuration, events, extensions, pods, services, statefulsets
+from localkube.apiserver.model.kind import Kind
+
+STRATEGIES = (
+    pods.POD,
+    services.SERVICE,
+    services.ENDPOINTS,
+    configuration.CONFIG_MAP,
+    configuration.SECRET,
+    configuration.SERVICE_ACCOUNT,
+    claims.CLAIM,
+    claims.VOLUME,
+    cluster.NAMESPACE,
+    cluster.NODE,
+    events.CORE_EVENT,
+    events.EVENT,
+    statefulsets.STATEFULSET,
+    statefulsets.CONTROLLER_REVISION,
+    services.ENDPOINT_SLICE,
+    cluster.LEASE,
+    cluster.PRIORITY_CLASS,
+    claims.STORAGE_CLASS,
+    extensions.DEFINITION,
+    extensions.MUTATING,
+    extensions.VALIDATING,
+)
+
+
+def kinds() -> Sequence[Kind]:
+    """Return all built-in kinds."""
+    return tuple(strategy.kind() for strategy in STRATEGIES)

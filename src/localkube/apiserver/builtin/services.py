@@ -1,0 +1,186 @@
+"""Services, Endpoints and EndpointSlices.
+
+There is no virtual network here: a service of type ClusterIP that asks for no address in particular is stored as a
+headless one (`clusterIP: None`), whose name leads straight to its pods. Node ports and load balancers are not given.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+
+from kuberuntime.objects import names, resources
+from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.validation import object_meta
+from localkube.apiserver.validation.container_rules import PROTOCOLS
+from localkube.apiserver.validation.probe_rules import port_name_faults
+from localkube.apiserver.builtin.strategy import Strategy
+from localkube.apiserver.validation.values import duplicate, immutable, must_be, validate_port
+
+HEADLESS = "None"
+SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+AFFINITIES = ("ClientIP", "None")
+AFFINITY_SECONDS = 10800
+ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+
+
+def default_service(service: JSONObject) -> None:
+    """Fill the defaults of a service."""
+    spec = service["spec"]
+    kind = spec.setdefault("type", "ClusterIP")
+    spec.setdefault("sessionAffinity", "None")
+    if spec["sessionAffinity"] == "ClientIP":
+        config = spec.setdefault("sessionAffinityConfig", {})
+        config.setdefault("clientIP", {}).setdefault("timeoutSeconds", AFFINITY_SECONDS)
+    for port in spec.get("ports") or ():
+        port.setdefault("protocol", "TCP")
+        port["targetPort"] = port["targetPort"] or port["port"]
+    if kind == "ExternalName":
+        return
+    spec.setdefault("internalTrafficPolicy", "Cluster")
+    if kind in {"NodePort", "LoadBalancer"}:
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if kind == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    _default_address(spec, kind)
+
+
+def _default_address(spec: JSONObject, kind: str) -> None:
+    if kind == "ClusterIP" and spec.get("ports"):
+        spec.setdefault("clusterIP", HEADLESS)
+    if spec.get("clusterIP"):
+        spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    without_selector = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
+    families = ["IPv4", "IPv6"] if without_selector else ["IPv4"]
+    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if without_selector else "SingleStack")
+    spec.setdefault("ipFamilies", families)
+
+
+def carry_service(new: JSONObject, old: JSONObject) -> None:
+    """Keep the address of a service whose update does not name one."""
+    if new["spec"].get("type", "ClusterIP") != "ExternalName":
+        for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if field in old["spec"]:
+                new["spec"].setdefault(field, old["spec"][field])
+
+
+def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the faults of a service, and of a change of one."""
+    spec = new["spec"]
+    yield from must_be(spec["type"], SERVICE_TYPES, "spec.type")
+    yield from must_be(spec["sessionAffinity"], AFFINITIES, "spec.sessionAffinity")
+    if not spec.get("ports") and spec.get("clusterIP") != HEADLESS and spec["type"] != "ExternalName":
+        yield required("spec.ports")
+    if spec["type"] in {"NodePort", "LoadBalancer"} and spec.get("clusterIP") == HEADLESS:
+        yield invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {spec['type']} services")
+    if spec["type"] == "ExternalName" and not spec.get("externalName"):
+        yield required("spec.externalName")
+    yield from object_meta.validate_labels(spec.get("selector") or {}, "spec.selector")
+    yield from _validate_ports(spec.get("ports") or [])
+    if spec.get("clusterIP", HEADLESS) != HEADLESS and not _is_address(spec["clusterIP"]):
+        yield invalid("spec.clusterIPs[0]", spec["clusterIP"], ADDRESS_TEXT)
+    if old is not None and "ExternalName" not in {spec["type"], old["spec"]["type"]}:
+        was, now = old["spec"].get("clusterIP", ""), spec.get("clusterIP", "")
+        if was and now != was:
+            yield invalid("spec.clusterIPs[0]", [now], "may not change once set")
+
+
+ADDRESS_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
+    taken: set[str] = set()
+    numbers: set[tuple[int, str]] = set()
+    for index, port in enumerate(ports):
+        path = f"spec.ports[{index}]"
+        name = port.get("name", "")
+        if not name and len(ports) > 1:
+            yield required(f"{path}.name")
+        if name:
+            for fault in names.dns_1123_label(name):
+                yield invalid(f"{path}.name", name, fault)
+            if name in taken:
+                yield duplicate(f"{path}.name", name)
+            taken.add(name)
+        yield from validate_port(port["port"], f"{path}.port")
+        yield from must_be(port["protocol"], PROTOCOLS, f"{path}.protocol")
+        target = port["targetPort"]
+        if isinstance(target, int):
+            yield from validate_port(target, f"{path}.targetPort")
+        else:
+            for fault in port_name_faults(target):
+                yield invalid(f"{path}.targetPort", target, fault)
+        pair = (port["port"], port["protocol"])
+        if pair in numbers:
+            yield duplicate(path, {"port": pair[0], "protocol": pair[1]})
+        numbers.add(pair)
+
+
+def default_endpoints(endpoints: JSONObject) -> None:
+    """Fill the defaults of Endpoints."""
+    for subset in endpoints.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+
+
+def default_slice(endpoint_slice: JSONObject) -> None:
+    """Fill the defaults of an EndpointSlice."""
+    for port in endpoint_slice.get("ports") or ():
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
+
+def validate_slice(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the faults of an EndpointSlice."""
+    if not new["addressType"]:
+        yield required("addressType")
+    else:
+        yield from must_be(new["addressType"], ADDRESS_TYPES, "addressType")
+    if old is not None:
+        yield from immutable(new["addressType"], old["addressType"], "addressType")
+    for index, endpoint in enumerate(new["endpoints"] or ()):
+        if not endpoint["addresses"]:
+            yield required(f"endpoints[{index}].addresses", "must contain at least 1 address")
+        elif len(endpoint["addresses"]) > MAX_ADDRESSES:
+            path = f"endpoints[{index}].addresses"
+            found = len(endpoint["addresses"])
+            yield FieldError(Kind.TOO_MANY, path, detail=f"{found}: must have at most {MAX_ADDRESSES} items")
+
+
+MAX_ADDRESSES = 100
+
+SERVICE = Strategy(
+    resource=resources.SERVICES,
+    struct="Service",
+    default=default_service,
+    carry=carry_service,
+    validate=validate_service,
+    name_rule=names.dns_1123_label,
+    has_status=True,
+    short_names=("svc",),
+    categories=("all",),
+)
+
+ENDPOINTS = Strategy(
+    resource=resources.ENDPOINTS,
+    struct="Endpoints",
+    default=default_endpoints,
+    short_names=("ep",),
+    lazily_owned=True,
+)
+
+ENDPOINT_SLICE = Strategy(
+    resource=resources.ENDPOINT_SLICES,
+    struct="EndpointSlice",
+    default=default_slice,
+    validate=validate_slice,
+    generation="object and labels",
+    lazily_owned=True,
+)

@@ -1,0 +1,156 @@
+"""StatefulSets and ControllerRevisions."""
+
+from collections.abc import Iterator
+
+from kuberuntime.objects import meta, names, resources, selectors
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.validation import pod_defaults, pod_rules
+from localkube.apiserver.builtin.claims import default_claim, validate_claim_spec
+from localkube.apiserver.builtin.strategy import Strategy
+from localkube.apiserver.validation.values import at_least, forbidden, immutable, validate_selector
+from localkube.apiserver.model.kind import ScalePaths
+
+MANAGEMENT_POLICIES = ("OrderedReady", "Parallel")
+RETENTION_POLICIES = ("Retain", "Delete")
+MISMATCH = "`selector` does not match template `labels`"
+CHANGEABLE = (
+    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+)  # fmt: skip
+IMMUTABLE_TEXT = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy',"
+    " 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+
+
+def default(statefulset: JSONObject) -> None:
+    """Fill defaults. `maxUnavailable` is dropped, as its feature gate is off in 1.36 (T-11)."""
+    spec = statefulset["spec"]
+    spec.setdefault("replicas", 1)
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    spec.setdefault("revisionHistoryLimit", 10)
+    strategy = spec["updateStrategy"]
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("partition", 0)
+        rolling.pop("maxUnavailable", None)
+    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
+    pod_defaults.default_spec(spec["template"]["spec"])
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        named = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"} | claim
+        default_claim(named)
+        spec["volumeClaimTemplates"][index] = named | {"status": {"phase": "Pending"} | claim["status"]}
+
+
+def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the faults of a StatefulSet, and of a change of one."""
+    spec = new["spec"]
+    if old is not None and _fixed(spec) != _fixed(old["spec"]):
+        yield forbidden("spec", IMMUTABLE_TEXT)
+    if old is not None and spec == old["spec"]:
+        return
+    if spec["podManagementPolicy"] not in MANAGEMENT_POLICIES:
+        text = "must be 'OrderedReady' or 'Parallel'"
+        yield invalid("spec.podManagementPolicy", spec["podManagementPolicy"], text)
+    yield from at_least(spec["replicas"], 0, "spec.replicas")
+    yield from at_least(spec.get("minReadySeconds", 0), 0, "spec.minReadySeconds")
+    yield from at_least(spec.get("ordinals", {}).get("start", 0), 0, "spec.ordinals.start")
+    yield from _validate_strategy(spec["updateStrategy"])
+    for name, policy in spec["persistentVolumeClaimRetentionPolicy"].items():
+        if policy not in RETENTION_POLICIES:
+            yield not_supported(f"spec.persistentVolumeClaimRetentionPolicy.{name}", policy, RETENTION_POLICIES)
+    if old is None:
+        yield from _validate_fixed(spec)
+    yield from _validate_selector(spec)
+    yield from pod_rules.validate_template(_with_claims(spec), "spec.template")
+    policy = spec["template"]["spec"]["restartPolicy"]
+    if policy in {"OnFailure", "Never"}:
+        yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
+    if "activeDeadlineSeconds" in spec["template"]["spec"]:
+        text = "activeDeadlineSeconds in StatefulSet is not Supported"
+        yield forbidden("spec.template.spec.activeDeadlineSeconds", text)
+
+
+def _with_claims(spec: JSONObject) -> JSONObject:
+    """Return the template of pods with the volumes that the claim templates will be, which its mounts may name."""
+    template: JSONObject = spec["template"]
+    claims = [meta.name(claim) for claim in spec.get("volumeClaimTemplates") or ()]
+    if not claims:
+        return template
+    own = [volume for volume in template["spec"].get("volumes") or () if volume["name"] not in claims]
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    return template | {"spec": template["spec"] | {"volumes": [*own, *added]}}
+
+
+def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
+    """Yield the faults of what cannot be changed later."""
+    for fault in names.dns_1123_label(spec["serviceName"]) if spec.get("serviceName") else ():
+        yield invalid("spec.serviceName", spec["serviceName"], fault)
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        yield from validate_claim_spec(claim["spec"], f"spec.volumeClaimTemplates[{index}].spec")
+
+
+def _fixed(spec: JSONObject) -> JSONObject:
+    return {name: value for name, value in spec.items() if name not in CHANGEABLE}
+
+
+def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
+    match strategy["type"]:
+        case "RollingUpdate":
+            path = "spec.updateStrategy.rollingUpdate.partition"
+            yield from at_least(strategy["rollingUpdate"]["partition"], 0, path)
+        case "OnDelete":
+            if "rollingUpdate" in strategy:
+                text = "only allowed for updateStrategy 'RollingUpdate'"
+                yield invalid("spec.updateStrategy.rollingUpdate", strategy["rollingUpdate"], text)
+        case _:
+            yield invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:
+    selector = spec["selector"]
+    labels = spec["template"]["metadata"].get("labels") or {}
+    if selector is None:
+        yield required("spec.selector")
+        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
+        return
+    faults = list(validate_selector(selector, "spec.selector"))
+    yield from faults
+    if faults:
+        yield FieldError(Kind.INVALID, "spec.selector", selector)
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        yield invalid("spec.selector", selector, "empty selector is invalid for statefulset")
+    elif not faults and not selectors.from_object(selector).matches(labels):
+        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
+
+
+STATEFULSET = Strategy(
+    resource=resources.STATEFULSETS,
+    struct="StatefulSet",
+    name_rule=names.dns_1123_label,
+    default=default,
+    validate=validate,
+    generation="spec",
+    has_status=True,
+    short_names=("sts",),
+    categories=("all",),
+    scale=ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
+)
+
+
+def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the faults of a ControllerRevision: its data is written once (R-REV-7)."""
+    if new.get("data") is None:
+        yield required("data", "data is mandatory")
+    yield from at_least(new["revision"], 0, "revision")
+    if old is not None:
+        yield from immutable(new.get("data"), old.get("data"), "data")
+
+
+CONTROLLER_REVISION = Strategy(
+    resource=resources.CONTROLLER_REVISIONS, struct="ControllerRevision", validate=validate_revision
+)

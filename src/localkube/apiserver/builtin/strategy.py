@@ -1,0 +1,150 @@
+"""What is particular about one built-in kind, and how it becomes a `Kind`.
+
+Every write goes the same way: read into the Go type, put back what the operation may not write, fill defaults, set the
+generation. A `Strategy` names the functions in which kinds differ. Defaults work in place, on the fresh tree that
+reading made.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver.tables import columns
+from localkube.apiserver.builtin import descriptions
+from localkube.apiserver.validation import object_meta
+from localkube.apiserver.types import schemas, typed
+from localkube.apiserver.validation.object_meta import NameRule
+from localkube.apiserver.types.unknown import unknown_fields
+from localkube.apiserver.model.kind import Alias, Kind, Operation, ScalePaths
+
+Generation: TypeAlias = Literal["none", "spec", "object", "object and labels", "constant"]
+"""What counts up the generation: nothing, a change of `spec`, of anything but metadata and status (or also of labels), or (`constant`) nothing after 1."""
+
+Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
+
+
+def no_change(_obj: JSONObject) -> None:
+    """Leave the object as it is."""
+
+
+def no_faults(_new: JSONObject, _old: JSONObject | None) -> Iterable[FieldError]:
+    """Find nothing wrong."""
+    return ()
+
+
+def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
+    """Carry nothing over from the stored object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """One kind. `struct` is its Go type.
+
+    `qualified_finalizers`: finalizers must name a domain. `default` fills defaults; `on_create` what admission sets on new objects only; `carry` keeps on update what an
+    update may leave out; `initial_status` is the status of a new object; `default_status` fills one in; `validate` checks the object and, where there
+    is a stored one, the change; `validate_status` a status write.
+    """
+
+    resource: Resource
+    struct: str
+    default: Callable[[JSONObject], None] = no_change
+    on_create: Callable[[JSONObject], None] = no_change
+    carry: Callable[[JSONObject, JSONObject], None] = nothing_carried
+    initial_status: Callable[[JSONObject], JSONObject] | None = None
+    default_status: Callable[[JSONObject, JSONObject], None] = nothing_carried
+    validate: Validate = no_faults
+    validate_status: Validate = no_faults
+    name_rule: NameRule = names.dns_1123_subdomain
+    qualified_finalizers: bool = True
+    generation: Generation = "none"
+    has_status: bool = False
+    status_on_create: bool = False
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scale: ScalePaths | None = None
+    alias: Alias | None = None
+    lazily_owned: bool = False
+
+    def kind(self) -> Kind:
+        """Build the kind that the verbs work with."""
+        schema = schemas.of_struct(self.struct)
+        shown = columns.of(self.resource)
+        return Kind(
+            resource=self.resource,
+            singular=self.resource.kind.lower(),
+            schema=schema,
+            prepare=self.prepare,
+            validate=self.check,
+            unknown_fields=lambda obj: unknown_fields(schema, obj),
+            columns=shown.columns,
+            cells=shown.cells,
+            short_names=self.short_names,
+            categories=self.categories,
+            has_status=self.has_status,
+            scale=self.scale,
+            blank=typed.blank(self.struct),
+            alias=self.alias,
+            lazily_owned=self.lazily_owned,
+            description=descriptions.KINDS[self.resource.kind],
+        )
+
+    def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
+        """Return the object as the operation would store it."""
+        obj = typed.normalize(self.struct, new)
+        if old is None:
+            self.default(obj)
+            return self._created(obj)
+        if operation == "status":
+            status = obj.get("status", {})
+            self.default_status(status, old.get("status", {}))
+            return {**old, "metadata": _with_generation(obj["metadata"], old), "status": status}
+        self.carry(obj, old)
+        self.default(obj)
+        if self.has_status:
+            obj["status"] = old.get("status", {})
+        obj["metadata"] = _with_generation(obj["metadata"], old, step=self._is_new_generation(obj, old))
+        return obj
+
+    def _created(self, obj: JSONObject) -> JSONObject:
+        self.on_create(obj)
+        if self.initial_status is not None:
+            obj["status"] = self.initial_status(obj)
+        elif self.has_status and not self.status_on_create:
+            obj["status"] = typed.blank(self.struct)["status"]
+        if self.generation != "none":
+            obj["metadata"]["generation"] = 1
+        return obj
+
+    def _is_new_generation(self, new: JSONObject, old: JSONObject) -> bool:
+        match self.generation:
+            case "spec":
+                return bool(new.get("spec") != old.get("spec"))
+            case "object":
+                return _content(new) != _content(old)
+            case "object and labels":
+                labels = [one["metadata"].get("labels") or {} for one in (new, old)]
+                return _content(new) != _content(old) or labels[0] != labels[1]
+            case _:
+                return False
+
+    def check(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> Sequence[FieldError]:
+        """Return all faults of a prepared object."""
+        found = object_meta.validate(new["metadata"], name_rule=self.name_rule, namespaced=self.resource.namespaced)
+        rules = self.validate_status if operation == "status" else self.validate
+        finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()
+        return [*found, *object_meta.validate_finalizer_names(finalizers), *rules(new, old)]
+
+
+def _content(obj: JSONObject) -> JSONObject:
+    return {name: value for name, value in obj.items() if name not in {"metadata", "status"}}
+
+
+def _with_generation(metadata: JSONObject, old: JSONObject, *, step: bool = False) -> JSONObject:
+    generation = old["metadata"].get("generation")
+    if generation is None:
+        return metadata
+    return metadata | {"generation": generation + step}

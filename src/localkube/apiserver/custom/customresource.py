@@ -1,0 +1,172 @@
+"""CustomResourceDefinitions: from a definition to the kind it defines.
+
+The version that is stored is the one that is served; a definition that serves several is refused, as there is no
+conversion here. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or faults of the definition.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kuberuntime.objects import meta, names
+from kuberuntime.objects.field import FieldError, invalid, render
+from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver.validation import object_meta
+from localkube.apiserver.types import schemas, typed
+from localkube.apiserver.custom import definition_rules
+from localkube.apiserver.custom.structural import Structural
+from localkube.apiserver.tables import jsonpath, table
+from localkube.apiserver.types.unknown import unknown_fields
+from localkube.apiserver.model.kind import Column, Kind, Operation, ScalePaths, Schema
+
+validate_crd = definition_rules.validate
+ignored_rules = definition_rules.ignored_rules
+
+IDENTITY = ("apiVersion", "kind", "metadata")
+
+
+def kind_from_crd(crd: JSONObject) -> Kind:
+    """Build the kind that the definition's stored version describes."""
+    spec = crd["spec"]
+    version = next(version for version in spec["versions"] if version["storage"])
+    named = spec["names"]
+    resource = Resource(spec["group"], version["name"], named["plural"], named["kind"], spec["scope"] == "Namespaced")
+    subresources = version.get("subresources") or {}
+    published = version["schema"]["openAPIV3Schema"]
+    custom = CustomKind(
+        resource=resource,
+        structural=Structural(published),
+        has_status="status" in subresources,
+        scale=_scale(subresources.get("scale")),
+    )
+    columns, cells = _columns(version.get("additionalPrinterColumns") or ())
+    schema = custom.schema()
+    return Kind(
+        resource=resource,
+        singular=named.get("singular") or named["kind"].lower(),
+        schema=schema,
+        prepare=custom.prepare,
+        validate=custom.validate,
+        unknown_fields=lambda obj: unknown_fields(schema, obj),
+        columns=columns,
+        cells=cells,
+        short_names=tuple(named.get("shortNames") or ()),
+        categories=tuple(named.get("categories") or ()),
+        has_status=custom.has_status,
+        scale=custom.scale,
+        published=published,
+    )
+
+
+def _scale(scale: JSONObject | None) -> ScalePaths | None:
+    if scale is None:
+        return None
+    return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath"))
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    """What writes to a custom resource need to know."""
+
+    resource: Resource
+    structural: Structural
+    has_status: bool
+    scale: ScalePaths | None
+
+    def schema(self) -> Schema:
+        """Return the shape of the whole object; its metadata is that of every object."""
+        shape = self.structural.shape
+        identity = schemas.of_struct("PartialObjectMetadata").fields or {}
+        return Schema("object", fields={**(shape.fields or {}), **identity}, values=shape.values)
+
+    def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
+        """Return the object as the operation would store it."""
+        identity = typed.normalize("PartialObjectMetadata", new)
+        content = self.structural.normalize({name: value for name, value in new.items() if name not in IDENTITY})
+        if operation == "status" and old is not None:
+            entries = {name: value for name, value in identity["metadata"].items() if name == "managedFields"}
+            metadata = {name: value for name, value in old["metadata"].items() if name != "managedFields"} | entries
+            rest = {name: value for name, value in old.items() if name != "status"} | {"metadata": metadata}
+            return {**rest, "status": content["status"]} if "status" in content else rest
+        obj = identity | {name: value for name, value in content.items() if name not in IDENTITY}
+        if self.has_status:
+            obj.pop("status", None)
+            if old is not None and "status" in old:
+                obj["status"] = old["status"]
+        generation = 1 if old is None else meta.generation(old) + (self._content(obj) != self._content(old))
+        obj["metadata"] = obj["metadata"] | {"generation": generation}
+        return obj
+
+    def _content(self, obj: JSONObject) -> JSONObject:
+        """Return what counts for the generation: all but metadata and, where it is a subresource, status."""
+        apart = {"metadata", "status"} if self.has_status else {"metadata"}
+        return {name: value for name, value in obj.items() if name not in apart}
+
+    def validate(self, _operation: Operation, new: JSONObject, _old: JSONObject | None) -> Sequence[FieldError]:
+        """Return all faults of an object."""
+        faults = list(
+            object_meta.validate(
+                new["metadata"], name_rule=names.dns_1123_subdomain, namespaced=self.resource.namespaced
+            )
+        )
+        self.structural.check({name: value for name, value in new.items() if name != "metadata"}, "", faults)
+        return [*faults, *self._scale_faults(new)]
+
+    def _scale_faults(self, obj: JSONObject) -> Iterator[FieldError]:
+        if self.scale is None:
+            return
+        for path in (self.scale.spec_replicas, self.scale.status_replicas):
+            for value in jsonpath.parse(path)(obj):
+                if not isinstance(value, int) or isinstance(value, bool):
+                    shown = int(value) if isinstance(value, float) and value.is_integer() else value
+                    text = f"{path} accessor error: {_text(shown)} is of the type {_go_type(value)}, expected int64"
+                    yield invalid(path, 0, text)
+                elif value < 0:
+                    yield invalid(path, value, "should be a non-negative integer")
+
+
+GO_TYPES: dict[type, str] = {
+    str: "string", bool: "bool", float: "float64", dict: "map[string]interface {}", list: "[]interface {}",
+}  # fmt: skip
+
+
+def _go_type(value: JSON) -> str:
+    return GO_TYPES.get(type(value), "<nil>")
+
+
+Cells = Callable[[JSONObject, datetime], list[object]]
+
+
+def _columns(declared: Sequence[JSONObject]) -> tuple[tuple[Column, ...], Cells]:
+    if not declared:
+        declared = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
+    columns = tuple(
+        Column(one["name"], one["type"], one.get("description", ""), one.get("priority", 0), one.get("format", ""))
+        for one in declared
+    )
+    finders = [(jsonpath.parse(one["jsonPath"]), one["type"]) for one in declared]
+
+    def cells(obj: JSONObject, now: datetime) -> list[object]:
+        return [meta.name(obj), *(_cell(find(obj), kind, now) for find, kind in finders)]
+
+    return (table.NAME, *columns), cells
+
+
+def _cell(found: list[JSON], kind: str, now: datetime) -> object:
+    """Return the value of a column; nothing where the object has none."""
+    if not found or found[0] is None:
+        return None
+    match kind:
+        case "date":
+            return table.age(str(found[0]), now)
+        case "integer" | "number" | "boolean" if isinstance(found[0], int | float):
+            return found[0]
+        case _:
+            return ",".join(map(_text, found))
+
+
+def _text(value: JSON) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else render(value)

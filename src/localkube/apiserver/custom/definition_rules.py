@@ -1,0 +1,184 @@
+"""What is wrong with a CustomResourceDefinition, in the words of kube-apiserver."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.validation.values import forbidden, must_be, not_found
+from localkube.apiserver.custom.structural import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Structural
+from localkube.apiserver.tables import jsonpath
+
+SCOPES = ("Cluster", "Namespaced")
+TYPES = ("array", "boolean", "integer", "number", "object", "string")
+LIST_TYPES = ("atomic", "map", "set")
+RULES = "x-kubernetes-validations"
+
+
+def validate(crd: JSONObject) -> Iterator[FieldError]:
+    """Yield every fault of a definition."""
+    spec = crd["spec"]
+    named = spec["names"]
+    expected = f"{named['plural']}.{spec['group']}"
+    name = crd["metadata"].get("name", "")
+    if name != expected:
+        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    yield from _validate_group(spec["group"])
+    yield from must_be(spec["scope"], SCOPES, "spec.scope")
+    yield from _validate_names(named)
+    yield from _validate_versions(spec["versions"] or [])
+
+
+def _validate_group(group: str) -> Iterator[FieldError]:
+    if not group:
+        yield required("spec.group")
+        return
+    for fault in names.dns_1123_subdomain(group):
+        yield invalid("spec.group", group, fault)
+    if "." not in group:
+        yield invalid("spec.group", group, "should be a domain with at least one dot")
+
+
+def _validate_names(named: JSONObject) -> Iterator[FieldError]:
+    for field in ("plural", "singular", "kind", "listKind"):
+        value = named.get(field, "")
+        if not value:
+            yield required(f"spec.names.{field}")
+        for fault in names.dns_1035_label(value.lower()) if value else ():
+            yield invalid(f"spec.names.{field}", value, fault)
+    if named.get("kind") and named.get("kind") == named.get("listKind"):
+        yield invalid("spec.names.listKind", named["listKind"], "kind and listKind may not be the same")
+
+
+def _validate_versions(versions: list[JSONObject]) -> Iterator[FieldError]:
+    if not versions:
+        yield required("spec.versions", "must have exactly one version marked as storage version")
+        return
+    if sum(version["storage"] for version in versions) != 1:
+        listed = [version["name"] for version in versions]
+        yield invalid("spec.versions", listed, "must have exactly one version marked as storage version")
+    for index, version in enumerate(versions):
+        path = f"spec.versions[{index}]"
+        for fault in names.dns_1035_label(version["name"]):
+            yield invalid(f"{path}.name", version["name"], fault)
+        if version["served"] and not version["storage"]:
+            yield forbidden(f"{path}.served", "this API server serves the stored version only")
+        yield from _validate_version(version, path)
+
+
+def _validate_version(version: JSONObject, path: str) -> Iterator[FieldError]:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    where = f"{path}.schema.openAPIV3Schema"
+    if schema is None:
+        yield required(where, "schemas are required")
+    elif schema.get("type") != "object":
+        yield invalid(f"{where}.type", schema.get("type", ""), "must be object at the root")
+    else:
+        faults = list(_validate_schema(schema, where))
+        yield from faults or _validate_defaults(schema, where)
+    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        yield from _validate_column(column, f"{path}.additionalPrinterColumns[{index}]")
+    scale = (version.get("subresources") or {}).get("scale") or {}
+    for field, prefix in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
+        if scale and not scale[field].startswith(f"{prefix}."):
+            text = f"should be a json path under {prefix}"
+            yield invalid(f"{path}.subresources.scale.{field}", scale[field], text)
+
+
+def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
+    if not column["name"]:
+        yield required(f"{path}.name")
+    yield from must_be(column["type"], ("boolean", "date", "integer", "number", "string"), f"{path}.type")
+    try:
+        jsonpath.parse(column["jsonPath"])
+    except jsonpath.JSONPathError as error:
+        yield invalid(f"{path}.jsonPath", column["jsonPath"], str(error))
+
+
+def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
+    """Yield what keeps a schema from being structural."""
+    if not isinstance(schema, dict):
+        yield invalid(path, schema, "must be an object")
+        return
+    yield from _validate_type(schema, path)
+    if "$ref" in schema:
+        yield forbidden(f"{path}.$ref", "$ref is not supported")
+    if schema.get("properties") and schema.get("additionalProperties"):
+        yield forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
+    if schema.get("uniqueItems"):
+        yield forbidden(
+            f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        )
+    if "pattern" in schema:
+        try:
+            re.compile(schema["pattern"])
+        except re.error as error:
+            yield invalid(f"{path}.pattern", schema["pattern"], f"must be a valid regular expression: {error}")
+    yield from _validate_list(schema, path)
+    for name, child in (schema.get("properties") or {}).items():
+        yield from _validate_schema(child, f"{path}.properties[{name}]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from _validate_schema(schema["additionalProperties"], f"{path}.additionalProperties")
+    if "items" in schema:
+        yield from _validate_schema(schema["items"], f"{path}.items")
+
+
+def _validate_type(schema: JSONObject, path: str) -> Iterator[FieldError]:
+    found = schema.get("type", "")
+    if not found:
+        if not (schema.get(INT_OR_STRING) or schema.get(PRESERVE)):
+            yield required(f"{path}.type", "must not be empty for specified object fields")
+    elif found not in TYPES:
+        yield not_supported(f"{path}.type", found, TYPES)
+    if schema.get(EMBEDDED) and found != "object":
+        yield invalid(f"{path}.type", found, f"must be object if {EMBEDDED} is true")
+
+
+def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
+    if schema.get("type") == "array" and "items" not in schema:
+        yield required(f"{path}.items", "must be specified")
+    list_type = schema.get(LIST_TYPE)
+    if list_type is None:
+        return
+    yield from must_be(list_type, LIST_TYPES, f"{path}.{LIST_TYPE}")
+    keys = schema.get(LIST_KEYS) or ()
+    if list_type == "map" and not keys:
+        yield required(f"{path}.{LIST_KEYS}", f"must not be empty if {LIST_TYPE} is map")
+    properties = (schema.get("items") or {}).get("properties") or {}
+    for index, key in enumerate(keys):
+        if key not in properties:
+            yield not_found(f"{path}.{LIST_KEYS}[{index}]", key)
+
+
+def _validate_defaults(schema: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the faults of defaults that their own schema would not allow."""
+    if "default" in schema:
+        faults: list[FieldError] = []
+        node = Structural(schema)
+        node.check(node.normalize(schema["default"]), f"{path}.default", faults)
+        yield from faults
+    for name, child in (schema.get("properties") or {}).items():
+        yield from _validate_defaults(child, f"{path}.properties[{name}]")
+    for field in ("items", "additionalProperties"):
+        if isinstance(schema.get(field), dict):
+            yield from _validate_defaults(schema[field], f"{path}.{field}")
+
+
+def ignored_rules(crd: JSONObject) -> list[str]:
+    """Return where the definition has rules that are not evaluated."""
+    found: list[str] = []
+    for version in crd["spec"]["versions"] or ():
+        _collect_rules((version.get("schema") or {}).get("openAPIV3Schema"), version["name"], found)
+    return found
+
+
+def _collect_rules(schema: Any, path: str, found: list[str]) -> None:
+    if isinstance(schema, dict):
+        if RULES in schema:
+            found.append(path)
+        for name, child in (schema.get("properties") or {}).items():
+            _collect_rules(child, f"{path}.{name}", found)
+        _collect_rules(schema.get("items"), f"{path}[]", found)
+        _collect_rules(schema.get("additionalProperties"), f"{path}[]", found)

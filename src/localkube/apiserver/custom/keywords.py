@@ -1,0 +1,217 @@
+"""The keywords of a structural schema that restrict a value, each compiled to a check.
+
+A check gets a value of the right type, its path, and the list of faults it adds to.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, render
+from kuberuntime.objects.meta import JSON, JSONObject
+
+Check: TypeAlias = Callable[[JSON, str, list[FieldError]], None]
+
+INTEGER_BITS = {"int32": 32, "int64": 64}
+TYPE_NAMES: dict[str, type] = {
+    "null": type(None), "boolean": bool, "string": str, "integer": int, "number": float, "array": list,
+}  # fmt: skip
+"""JSON types by Python's; a boolean is also an integer there, so it comes first."""
+
+
+class Checker(Protocol):
+    """A node of a schema, as combinations (`allOf`, ...) need it."""
+
+    def check(self, value: JSON, path: str, faults: list[FieldError]) -> None:
+        """Collect faults."""
+        ...
+
+
+Compiler: TypeAlias = Callable[[JSONObject], Checker]
+
+
+def join(path: str, name: str) -> str:
+    """Append a field to a path."""
+    return f"{path}.{name}" if path else name
+
+
+def type_fault(path: str, value: JSON, wanted: str) -> FieldError:
+    """Build the fault of a value of another type."""
+    found = type_name(value)
+    wanted = "integer,string" if wanted == "x-kubernetes-int-or-string" else wanted
+    text = f"{path} in body must be of type {wanted}: {render(found)}"
+    return FieldError(Kind.TYPE_INVALID, path or "<nil>", found, text)
+
+
+def type_name(value: JSON) -> str:
+    """Return the JSON type of a value."""
+    return next((name for name, kind in TYPE_NAMES.items() if isinstance(value, kind)), "object")
+
+
+def compile_checks(schema: JSONObject, compiler: Compiler) -> tuple[Check, ...]:
+    """Return the checks of a schema's keywords, in the order the API server reports them."""
+    return (*_value_checks(schema), *_combinations(schema, compiler))
+
+
+def _value_checks(schema: JSONObject) -> Iterator[Check]:
+    if schema.get("enum"):
+        yield _enum(schema["enum"])
+    if "pattern" in schema:
+        yield _pattern(schema["pattern"])
+    if schema.get("format") in INTEGER_BITS and schema.get("type") == "integer":
+        yield _integer_format(schema["format"])
+    if schema.get("format") == "date-time":
+        yield _date_time
+    yield from (make(schema[keyword], schema) for keyword, make in LIMITS.items() if keyword in schema)
+
+
+def _enum(allowed: list[JSON]) -> Check:
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if value not in allowed:
+            faults.append(not_supported(path, value, allowed))
+
+    return check
+
+
+def _pattern(pattern: str) -> Check:
+    compiled = re.compile(pattern)
+
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if isinstance(value, str) and not compiled.search(value):
+            faults.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
+
+    return check
+
+
+def _integer_format(name: str) -> Check:
+    limit = 2 ** (INTEGER_BITS[name] - 1)
+
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if not -limit <= value < limit:
+            faults.append(invalid(path, value, f"Checked value must be of type integer with format {name}"))
+
+    return check
+
+
+def _date_time(value: JSON, path: str, faults: list[FieldError]) -> None:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        faults.append(invalid(path, value, f"{path} in body must be of type date-time: {render(value)}"))
+
+
+def _minimum(limit: JSON, schema: JSONObject) -> Check:
+    exclusive = bool(schema.get("exclusiveMinimum"))
+    words = "greater than" if exclusive else "greater than or equal to"
+
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if value < limit or (exclusive and value == limit):
+            faults.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
+
+    return check
+
+
+def _maximum(limit: JSON, schema: JSONObject) -> Check:
+    exclusive = bool(schema.get("exclusiveMaximum"))
+    words = "less than" if exclusive else "less than or equal to"
+
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if value > limit or (exclusive and value == limit):
+            faults.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
+
+    return check
+
+
+def _multiple_of(factor: JSON, _schema: JSONObject) -> Check:
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if value % factor:
+            faults.append(invalid(path, value, f"{path} in body should be a multiple of {render(factor)}"))
+
+    return check
+
+
+def _least(what: str) -> Callable[[JSON, JSONObject], Check]:
+    def make(limit: JSON, _schema: JSONObject) -> Check:
+        def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+            if len(value) < limit:
+                shown = value if isinstance(value, str) else len(value)
+                faults.append(invalid(path, shown, f"{path} in body should {what.format(limit)}"))
+
+        return check
+
+    return make
+
+
+def _most(limit: JSON, _schema: JSONObject) -> Check:
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if len(value) > limit:
+            text = f"{len(value)}: must have at most {limit} items"
+            faults.append(FieldError(Kind.TOO_MANY, path, detail=text))
+
+    return check
+
+
+def _longest(limit: JSON, _schema: JSONObject) -> Check:
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if len(value) > limit:
+            faults.append(FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {limit} bytes"))
+
+    return check
+
+
+LIMITS: dict[str, Callable[[JSON, JSONObject], Check]] = {
+    "minimum": _minimum,
+    "maximum": _maximum,
+    "multipleOf": _multiple_of,
+    "minLength": _least("be at least {} chars long"),
+    "maxLength": _longest,
+    "minItems": _least("have at least {} items"),
+    "maxItems": _most,
+    "minProperties": _least("have at least {} properties"),
+    "maxProperties": _most,
+}
+
+
+def _combinations(schema: JSONObject, compiler: Compiler) -> Iterator[Check]:
+    if schema.get("allOf"):
+        yield _all_of([compiler(child) for child in schema["allOf"]])
+    if schema.get("anyOf") and not schema.get("x-kubernetes-int-or-string"):
+        yield _some_of([compiler(child) for child in schema["anyOf"]], "anyOf")
+    if schema.get("oneOf"):
+        yield _some_of([compiler(child) for child in schema["oneOf"]], "oneOf")
+    if "not" in schema:
+        yield _none_of(compiler(schema["not"]))
+
+
+def _all_of(nodes: list[Checker]) -> Check:
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        for node in nodes:
+            node.check(value, path, faults)
+
+    return check
+
+
+def _some_of(nodes: list[Checker], keyword: str) -> Check:
+    words = "one and only one schema" if keyword == "oneOf" else "at least one schema"
+
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        fitting = sum(_fits(node, value, path) for node in nodes)
+        if fitting == 0 or (keyword == "oneOf" and fitting > 1):
+            faults.append(invalid(path, value, f"{render(path)} must validate {words} ({keyword})"))
+
+    return check
+
+
+def _none_of(node: Checker) -> Check:
+    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        if _fits(node, value, path):
+            faults.append(invalid(path, value, f"{render(path)} must not validate the schema (not)"))
+
+    return check
+
+
+def _fits(node: Checker, value: JSON, path: str) -> bool:
+    faults: list[FieldError] = []
+    node.check(value, path, faults)
+    return not faults

@@ -1,0 +1,108 @@
+"""The JSON types of what an `openAPIV3Schema` says, as Go's `JSONSchemaProps` has them.
+
+In: the schema of a CustomResourceDefinition as it was sent. Out: nothing, or `UndecodableError` on the first keyword whose
+value Go could not read. Whoever comes after can rely on it: `properties` is a map of schemas, `required` a list of strings.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model.kind import UndecodableError
+
+INT64: Final = 2**63
+
+SCHEMA: Final = "v1.JSONSchemaProps"
+
+
+def _is_integer(value: JSON) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -INT64 <= value < INT64
+
+
+TYPES: Final[dict[str, Callable[[JSON], bool]]] = {
+    "string": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int64": _is_integer,
+    "float64": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "[]string": lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    "[]v1.JSON": lambda value: isinstance(value, list),
+    SCHEMA: lambda value: isinstance(value, dict),
+    f"[]{SCHEMA}": lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+    f"map[string]{SCHEMA}": lambda value: (
+        isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
+    ),
+    "v1.JSONSchemaPropsOrBool": lambda value: isinstance(value, dict | bool),
+    "[]v1.ValidationRule": lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+}
+
+KEYWORDS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        ("id", "$schema", "$ref", "description", "type", "format", "title", "pattern", "x-kubernetes-list-type", "x-kubernetes-map-type"),
+        "string",
+    ),
+    **dict.fromkeys(
+        (
+            "exclusiveMaximum", "exclusiveMinimum", "uniqueItems", "nullable", "x-kubernetes-preserve-unknown-fields",
+            "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string",
+        ),
+        "bool",
+    ),
+    **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), "int64"),
+    **dict.fromkeys(("maximum", "minimum", "multipleOf"), "float64"),
+    **dict.fromkeys(("required", "x-kubernetes-list-map-keys"), "[]string"),
+    **dict.fromkeys(("allOf", "oneOf", "anyOf"), f"[]{SCHEMA}"),
+    **dict.fromkeys(("properties", "patternProperties", "definitions"), f"map[string]{SCHEMA}"),
+    **dict.fromkeys(("additionalProperties", "additionalItems"), "v1.JSONSchemaPropsOrBool"),
+    "enum": "[]v1.JSON",
+    "items": SCHEMA,
+    "not": SCHEMA,
+    "x-kubernetes-validations": "[]v1.ValidationRule",
+}  # fmt: skip
+
+
+def normalize(schema: JSON, path: str) -> JSON:
+    """Return a schema without nulls, which are what is not there; raise where something has another type."""
+    if schema is None:
+        return None
+    if not isinstance(schema, dict):
+        raise UndecodableError(_words(schema, path, SCHEMA))
+    return {name: _normalized(name, value, f"{path}.{name}") for name, value in _present(schema)}
+
+
+def _present(schema: JSONObject) -> Iterator[tuple[str, JSON]]:
+    """Yield the keywords that say something: `default` and `enum` are values, in which null is one."""
+    return ((name, value) for name, value in schema.items() if value is not None or name not in KEYWORDS)
+
+
+def _normalized(name: str, value: JSON, path: str) -> JSON:
+    go_type = KEYWORDS.get(name, "")
+    if not go_type:
+        return value
+    if isinstance(value, dict | list) and SCHEMA in go_type:
+        value = _without_nulls(value, go_type)
+    if not TYPES[go_type](value):
+        raise UndecodableError(_words(value, path, go_type))
+    if go_type.startswith("map") and isinstance(value, dict):
+        return {key: normalize(child, path) for key, child in value.items()}
+    if go_type.startswith("[]") and SCHEMA in go_type and isinstance(value, list):
+        return [normalize(child, path) for child in value]
+    return normalize(value, path) if isinstance(value, dict) and SCHEMA in go_type else value
+
+
+def _without_nulls(value: JSON, go_type: str) -> JSON:
+    """Return a list or a map of schemas with empty ones for nulls, as Go reads it."""
+    if isinstance(value, list):
+        return [{} if one is None else one for one in value]
+    if isinstance(value, dict) and go_type.startswith("map"):
+        return {key: {} if one is None else one for key, one in value.items()}
+    return value
+
+
+def _words(value: JSON, path: str, go_type: str) -> str:
+    names = {bool: "bool", str: "string", list: "array", dict: "object"}
+    found = names.get(type(value), "number")
+    kind = "CustomResourceDefinition"
+    return (
+        f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {found} into Go struct field'
+        f" JSONSchemaProps.{path} of type {go_type}"
+    )

@@ -1,0 +1,97 @@
+"""CustomResourceDefinitions at work: their kinds are served from the commit that made them, and end with them.
+
+A definition carries the finalizer `customresourcecleanup.apiextensions.k8s.io`. When it is being deleted, all its
+objects are deleted; when the last is gone, so is the finalizer, the definition, and the kind.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.custom import customresource
+from localkube.apiserver.model.registry import Served
+from localkube.apiserver.storage.store import Change, StoreKey
+from localkube.apiserver.verbs.writing import delete
+from localkube.apiserver.verbs.writing.delete import DeleteOptions
+
+STORED_AS: Final = CUSTOM_RESOURCE_DEFINITIONS.group_resource
+FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+USER: Final = "system:apiserver"
+
+
+class Definitions:
+    """Keeps the registry in step with the definitions that are stored."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def load(self) -> None:
+        """Serve what was defined before this process started, and go on with deletions it did not finish."""
+        for row in list(self._backend.store.list(STORED_AS)):
+            self._serve(msgspec.json.decode(row), replaced=False)
+
+    def observe(self, changes: Sequence[Change]) -> None:
+        """React to what was committed."""
+        for change in changes:
+            if change.key.resource == STORED_AS and change.type == "DELETED":
+                self._end(change.object)
+            elif change.key.resource == STORED_AS:
+                old, new = change.previous, change.object
+                is_redefined = old is not None and meta.spec(old) != meta.spec(new)
+                self._serve(new, replaced=is_redefined)
+            elif change.type == "DELETED":
+                self._finish(change.key.resource)
+
+    def _serve(self, definition: JSONObject, *, replaced: bool) -> None:
+        kind = customresource.kind_from_crd(definition)
+        self._backend.registry.add(kind)
+        if replaced:
+            self._backend.hub.end(kind.resource.group_resource)
+        if meta.is_deleting(definition):
+            self._empty(Served(kind, custom=True))
+        elif FINALIZER not in (meta.metadata(definition).get("finalizers") or ()):
+            self._set_finalizers(definition, [*(meta.metadata(definition).get("finalizers") or ()), FINALIZER])
+
+    def _end(self, definition: JSONObject) -> None:
+        resource = customresource.kind_from_crd(definition).resource
+        self._backend.registry.remove(resource)
+        self._backend.hub.end(resource.group_resource)
+
+    def _empty(self, served: Served) -> None:
+        """Delete all objects of a kind."""
+        for row in list(self._backend.store.list(served.stored_as)):
+            key = meta.key(msgspec.json.decode(row))
+            call = Call(
+                method="DELETE",
+                served=served,
+                namespace=key.namespace,
+                name=key.name,
+                query={},
+                headers={},
+                user=USER,
+            )
+            delete.delete_now(self._backend, call, DeleteOptions())
+        self._finish(served.stored_as)
+
+    def _finish(self, stored_as: str) -> None:
+        """Let a definition go that is being deleted and has no objects left."""
+        definition = self._backend.store.get(StoreKey(STORED_AS, "", stored_as))
+        if definition is None or not meta.is_deleting(definition) or self._backend.store.count(stored_as):
+            return
+        finalizers = meta.metadata(definition).get("finalizers") or ()
+        if FINALIZER in finalizers:
+            self._set_finalizers(definition, [name for name in finalizers if name != FINALIZER])
+
+    def _set_finalizers(self, definition: JSONObject, finalizers: Sequence[str]) -> None:
+        store, key = self._backend.store, StoreKey(STORED_AS, "", meta.name(definition))
+        if meta.is_deleting(definition) and not finalizers:
+            store.delete(key, definition)
+            return
+        metadata = {**meta.metadata(definition), "finalizers": list(finalizers)}
+        store.update(key, {**definition, "metadata": metadata}, definition)

@@ -1,0 +1,50 @@
+"""Who may speak to the server over HTTP: whoever knows the token, directly and not through a web page.
+
+In: the headers of a request. Out: a refusal, or None. Three gates, in this order:
+
+```
+Host             a loopback name with our port     a page whose name was rebound to 127.0.0.1 sends its own name: 403
+Origin           absent                            every script of a page sends one: 403
+Authorization    the bearer token                  other users of this machine do not know it: 401
+```
+
+No CORS header is ever sent, so a browser shows no answer to a page, whatever it managed to send.
+"""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from localkube.apiserver.model import refusal
+from localkube.apiserver.model.refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The gates of a server on one port."""
+
+    port: int
+    token: str = field(repr=False)
+
+    def check(self, headers: Mapping[str, str]) -> Refusal | None:
+        """Return why a request with these headers is refused, None where it is not."""
+        if headers.get("host", "").lower() not in self._hosts():
+            return _forbidden("the Host header names another server than this one")
+        if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
+            return _forbidden("requests of web pages are refused")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(_bytes(token.strip()), _bytes(self.token)):
+            return refusal.unauthorized()
+        return None
+
+    def _hosts(self) -> tuple[str, ...]:
+        return f"127.0.0.1:{self.port}", f"localhost:{self.port}", f"[::1]:{self.port}"
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes of a header as they came: those that are not UTF-8 are kept as surrogates in it."""
+    return text.encode(errors="surrogateescape")
+
+
+def _forbidden(why: str) -> Refusal:
+    return Refusal(403, "Forbidden", f"forbidden: {why}")

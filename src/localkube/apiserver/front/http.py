@@ -1,0 +1,165 @@
+"""The front door: the API server on a loopback port, over HTTP or HTTPS.
+
+In: connections of clients that pass the `guard`. Out: the answers of `ApiServer.handle`; watches and logs are streamed
+in chunks, `/attach`, `/exec` and `/portforward` are spoken over WebSockets (`podstreams.py`).
+
+kubectl and client-go send bearer tokens over HTTPS only; give an `ssl_context` (`certificate.py`) to serve them.
+"""
+
+import errno
+import ssl
+from asyncio import AbstractEventLoop, get_running_loop
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from localkube.apiserver.model import refusal
+from localkube.apiserver.routing import routes
+from localkube.apiserver.requests import representation
+from localkube.apiserver.front import podstreams
+from localkube.apiserver.streams import sockets
+from localkube.apiserver.front.guard import Guard
+from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.errors import StoreError
+from kuberuntime import timeouts
+from kuberuntime.serving.listening import Acceptor, bounds, protocol_logger
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+LOOPBACK: Final = "127.0.0.1"
+
+BODY_LIMIT: Final = 3 * 2**20
+"""Bytes of a request body, as kube-apiserver has it."""
+
+BODY_SECONDS: Final = 60.0
+"""In which a request's body has to be there."""
+
+CONNECTIONS: Final = 4096
+"""Clients of this machine: commands, the manager, and every watch of each of them."""
+
+FAREWELL: Final = 1.0
+"""Seconds that running requests get to end when the server stops."""
+
+
+class ListenError(Exception):
+    """The port cannot be listened on; the text says why and what to do."""
+
+
+class HttpServer:
+    """One listening port. `user` is the name of whoever knows the token."""
+
+    def __init__(
+        self, api: ApiServer, *, token: str, user: str = "admin", ssl_context: ssl.SSLContext | None = None
+    ) -> None:
+        self._api = api
+        self._token = token
+        self._user = user
+        self._guard = Guard(0, token)
+        self._acceptor = Acceptor(bounds(CONNECTIONS), name="API server", context=ssl_context)
+        self._web: web.Server | None = None
+
+    async def start(self, port: int = 0) -> int:
+        """Listen on a port (0: any that is free) and return it."""
+        loop = get_running_loop()
+        self._web = web.Server(
+            self._serve,
+            request_factory=_limited(loop),
+            access_log=None,
+            logger=protocol_logger("API server"),
+            handler_cancellation=True,
+            auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is no JSON
+        )
+        try:
+            await self._acceptor.listen(self._web, LOOPBACK, port)
+        except OSError as error:
+            what = "in use by another program" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
+            raise ListenError(f"{LOOPBACK}:{port}: {what}: choose another port, or 0 for any that is free") from error
+        self._guard = Guard(self._acceptor.port, self._token)
+        return self._acceptor.port
+
+    async def stop(self) -> None:
+        """Stop listening, end the watches, give running requests a moment, and drop the connections."""
+        if self._web is not None:
+            self._acceptor.stop()
+            self._api.end_watches()
+            self._web.pre_shutdown()  # closes idle connections
+            await self._web.shutdown(FAREWELL)
+            await self._acceptor.close()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        with self._acceptor.serving(request.transport):
+            return await self._answer(request)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        refused = self._guard.check(request.headers)
+        if refused is not None:
+            return _refuse(refused)
+        try:
+            async with timeouts.within(BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            return _refuse(refusal.Refusal(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
+        except web.HTTPRequestEntityTooLarge:
+            return _refuse(refusal.too_large(BODY_LIMIT))
+        asked = _request(request, body)
+        if sockets.is_upgrade(request):
+            return await self._upgrade(request, asked)
+        answer = await self._api.handle(asked, self._user)
+        return _plain(answer) if isinstance(answer, Response) else await _stream(request, answer)
+
+    async def _upgrade(self, request: web.BaseRequest, asked: Request) -> web.StreamResponse:
+        try:
+            call = self._api.call(asked, self._user)
+            if call.subresource not in podstreams.SERVED:
+                raise refusal.bad_request(f"{asked.path} cannot be spoken over a WebSocket")
+            routes.require_served(call)
+            return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
+        except Refusal as refused:
+            return _refuse(refused)
+        except StoreError as error:
+            return _plain(representation.respond_fault(error))
+        except ConnectionResetError:
+            return web.Response()  # the client left before the upgrade; nobody reads this
+
+
+def _limited(loop: AbstractEventLoop) -> Any:
+    """Return the factory of requests whose bodies are limited."""
+
+    def build(*parts: Any) -> web.BaseRequest:
+        message, payload, protocol, writer, task = parts
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_LIMIT)
+
+    return build
+
+
+def _request(request: web.BaseRequest, body: bytes) -> Request:
+    path, _, query = request.raw_path.partition("?")
+    pairs = tuple(parse_qsl(query, keep_blank_values=True)) if query else ()
+    return Request(request.method, path, pairs, request.headers, body)
+
+
+def _refuse(refused: Refusal) -> web.Response:
+    """Answer with a refusal and end the connection, whose body may not have been read."""
+    response = _plain(representation.respond_refusal(refused))
+    response.force_close()
+    return response
+
+
+def _plain(answer: Response) -> web.Response:
+    return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+
+
+async def _stream(request: web.BaseRequest, answer: StreamResponse) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    async with aclosing(cast("AsyncGenerator[bytes, None]", answer.chunks)) as chunks:
+        try:
+            await response.prepare(request)
+            async for chunk in chunks:
+                await response.write(chunk)
+            await response.write_eof()
+        except ConnectionResetError:
+            return response  # the client left
+    return response

@@ -1,0 +1,152 @@
+"""`/attach`, `/exec` and `/portforward`: a pod's output, commands and ports over WebSockets (not SPDY).
+
+In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status.
+Afterwards faults, also those of the node, travel on the error channels: kubectl would take a refusal for a server that
+does not know WebSockets, and try SPDY.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import Final, TypeAlias, cast
+
+import aiohttp
+from aiohttp import web
+
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.streams import channels, sockets
+from localkube.apiserver.front.portforward import channelled, tunnel
+from localkube.apiserver.front.portforward.link import Dial
+from localkube.podaccess import ExecSession, NodeError, Stream
+from localkube.apiserver.verbs.reading import containers
+
+LINGER: Final = 1.0
+"""Seconds to read on when a command has ended and something it left behind holds its output open."""
+
+NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
+
+PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
+
+REASON_LIMIT: Final = 123
+"""Bytes that fit into the frame that closes a WebSocket."""
+
+
+async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
+    pod = containers.running_pod(backend, call)
+    container = containers.container_of(pod, call.query.get("container", ""))
+    node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
+    socket = await sockets.upgrade(request, protocol)
+    if call.flag("stdin"):
+        await _close(socket, channels.failure(NO_INPUT))
+        return socket
+    async with asyncio.TaskGroup() as tasks:
+        showing = tasks.create_task(_show(socket, node.attach(pod, container), merged=call.flag("tty")))
+        async for _ in sockets.receive(socket):
+            continue  # sizes of a terminal, which there is none
+        showing.cancel()
+    return socket
+
+
+async def _show(socket: web.WebSocketResponse, output: AsyncIterator[tuple[Stream, bytes]], *, merged: bool) -> None:
+    """Send what a container writes, to its end."""
+    status = channels.exit_status(0)
+    async with aclosing(cast("AsyncGenerator[tuple[Stream, bytes], None]", output)) as pieces:
+        try:
+            async for stream, data in pieces:
+                channel = channels.STDERR if stream == "stderr" and not merged else channels.STDOUT
+                await sockets.send(socket, channels.frame(channel, data))
+        except NodeError as error:
+            status = channels.failure(str(error))
+    await _close(socket, status)
+
+
+async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
+    pod = containers.running_pod(backend, call)
+    container = containers.container_of(pod, call.query.get("container", ""))
+    command = call.values("command")
+    if not command:
+        raise refusal.bad_request("you must specify at least 1 command for the container")
+    node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
+    socket = await sockets.upgrade(request, protocol)
+    try:
+        session = await node.exec(pod, container, command, stdin=call.flag("stdin"), tty=call.flag("tty"))
+    except NodeError as error:
+        await _close(socket, channels.failure(str(error)))
+        return socket
+    try:
+        await _run(socket, session)
+    finally:
+        await session.kill()
+    return socket
+
+
+async def _run(socket: web.WebSocketResponse, session: ExecSession) -> None:
+    """Carry bytes both ways until the command ends; a client that leaves ends the command."""
+    async with asyncio.TaskGroup() as tasks:
+        streams = [(channels.STDOUT, session.stdout), (channels.STDERR, session.stderr)]
+        outputs = [tasks.create_task(sockets.copy(socket, channel, stream)) for channel, stream in streams if stream]
+        inputs = tasks.create_task(_feed(socket, session))
+        code = await session.wait()
+        await asyncio.wait(outputs, timeout=LINGER)
+        await _close(socket, channels.exit_status(code))
+        for task in (inputs, *outputs):
+            task.cancel()
+
+
+async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
+    async for message in sockets.receive(socket):
+        channel, data = message[0], message[1:]
+        if channel == channels.STDIN:
+            await session.write(data)
+        elif channel == channels.CLOSE and data == bytes((channels.STDIN,)):
+            await session.close_stdin()
+        elif channel == channels.RESIZE:
+            size = channels.read_size(data)
+            if size is not None:
+                session.resize(size.columns, size.rows)
+    await session.kill()
+
+
+async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
+    """Tell how it went, and end."""
+    await sockets.send(socket, channels.frame(channels.ERROR, status))
+    await socket.close()
+
+
+async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
+    pod, node = containers.running_pod(backend, call), backend.node.current
+    protocol = sockets.negotiate(request, (tunnel.PROTOCOL, channels.V4))
+    dial = partial(node.dial, pod)
+    if protocol == tunnel.PROTOCOL:
+        socket = await sockets.upgrade(request, protocol)
+        await _tunnel(socket, dial)
+        return socket
+    ports = [_port(text) for value in call.values("ports") for text in value.split(",")]
+    if not ports:
+        raise refusal.bad_request('query parameter "ports" is required')
+    socket = await sockets.upgrade(request, protocol)
+    await channelled.serve(socket, dial, ports)
+    return socket
+
+
+async def _tunnel(socket: web.WebSocketResponse, dial: Dial) -> None:
+    """Forward ports until the client leaves; one that breaks the protocol is told why."""
+    fault = await tunnel.Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))
+    code = aiohttp.WSCloseCode.PROTOCOL_ERROR if fault else aiohttp.WSCloseCode.OK
+    await socket.close(code=code, message=fault.encode()[:REASON_LIMIT])
+
+
+def _port(text: str) -> int:
+    if not PORT.fullmatch(text) or not 0 < int(text) < 65536:
+        raise refusal.bad_request(f'ports: Invalid value: "{text}": must be between 1 and 65535, inclusive')
+    return int(text)
+
+
+Serve: TypeAlias = Callable[[Backend, Call, web.BaseRequest], Awaitable[web.StreamResponse]]
+
+SERVED: Final[Mapping[str, Serve]] = {"attach": _attach, "exec": _exec, "portforward": _forward_ports}
+"""The subresources that are spoken over WebSockets."""

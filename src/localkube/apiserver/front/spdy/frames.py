@@ -1,0 +1,103 @@
+"""The frames of SPDY/3.1, as values."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeAlias
+
+from localkube.apiserver.front.spdy.headers import Headers
+
+
+class ResetStatus(IntEnum):
+    """Why a stream is reset."""
+
+    PROTOCOL_ERROR = 1
+    INVALID_STREAM = 2
+    REFUSED_STREAM = 3
+    CANCEL = 5
+    FLOW_CONTROL_ERROR = 7
+    STREAM_ALREADY_CLOSED = 9
+
+
+class GoAwayStatus(IntEnum):
+    """Why no more streams are taken."""
+
+    OK = 0
+    PROTOCOL_ERROR = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SynStream:
+    """The peer opens a stream. `fin`: it will send nothing on it; `unidirectional`: it wants to hear nothing on it."""
+
+    stream: int
+    headers: Headers = field(default_factory=dict)
+    fin: bool = False
+    unidirectional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SynReply:
+    """A stream is accepted."""
+
+    stream: int
+    headers: Headers = field(default_factory=dict)
+    fin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RstStream:
+    """A stream ends at once, both ways."""
+
+    stream: int
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the peer would like: pairs of a setting's number and its value."""
+
+    values: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """To be sent back as it is."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoAway:
+    """The sender takes no more streams; those up to `last_stream` it has."""
+
+    last_stream: int
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoreHeaders:
+    """Further headers of a stream (HEADERS)."""
+
+    stream: int
+    headers: Headers = field(default_factory=dict)
+    fin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUpdate:
+    """The sender takes more bytes of a stream."""
+
+    stream: int
+    delta: int
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Bytes of a stream; `fin`: the last ones."""
+
+    stream: int
+    data: bytes
+    fin: bool = False
+
+
+Frame: TypeAlias = SynStream | SynReply | RstStream | Settings | Ping | GoAway | MoreHeaders | WindowUpdate | Data

@@ -1,0 +1,50 @@
+"""The transport into an API server of the same process: no socket, no copy, any event loop.
+
+Requests and streams only; `/exec` and `/portforward` need `http.py`.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import cast
+
+from localkube.apiserver.server import ApiServer
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+
+class InProcessTransport:
+    """Implements `kube.transport.Transport` as the given user."""
+
+    def __init__(self, server: ApiServer, user: str) -> None:
+        self._server = server
+        self._user = user
+
+    async def request(self, request: Request) -> Response:
+        """Send one request and return its whole answer."""
+        answer = await self._server.handle(request, self._user)
+        if isinstance(answer, Response):
+            return answer
+        async with _closing(answer.chunks) as chunks:
+            body = b"".join([chunk async for chunk in chunks])
+        return Response(answer.status, answer.headers, body)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Send one request and yield its answer as a stream."""
+        answer = await self._server.handle(request, self._user)
+        if isinstance(answer, Response):
+            yield StreamResponse(answer.status, answer.headers, _once(answer.body))
+            return
+        async with _closing(answer.chunks) as chunks:
+            yield StreamResponse(answer.status, answer.headers, chunks)
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def _closing(chunks: AsyncIterator[bytes]) -> "aclosing[AsyncGenerator[bytes, None]]":
+    """End the generator of a stream when its reader leaves."""
+    return aclosing(cast("AsyncGenerator[bytes, None]", chunks))
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body

@@ -1,0 +1,1 @@
+"""What the API server is made of: kinds, their registry, refusals, the seam to the kubelet."""

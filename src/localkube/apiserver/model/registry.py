@@ -1,0 +1,75 @@
+"""What is served: kinds by group, version and plural; built in for good, custom ones as their definitions come and go."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver.model.kind import Kind
+from localkube.apiserver.storage.store import StoreKey
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A kind and how its objects are stored. `custom`: from a CustomResourceDefinition."""
+
+    kind: Kind
+    custom: bool = False
+
+    @property
+    def resource(self) -> Resource:
+        """Return the kind's resource."""
+        return self.kind.resource
+
+    @property
+    def stored_as(self) -> str:
+        """Return the resource part of the store's keys."""
+        return (self.kind.alias.of if self.kind.alias else self.kind.resource).group_resource
+
+    def key(self, namespace: str, name: str) -> StoreKey:
+        """Return where an object of this kind is stored."""
+        return StoreKey(self.stored_as, namespace if self.resource.namespaced else "", name)
+
+    def shown(self, stored: JSONObject) -> JSONObject:
+        """Return a stored object as this kind shows it."""
+        return self.kind.alias.from_stored(stored) if self.kind.alias else stored
+
+    def to_store(self, shown: JSONObject) -> JSONObject:
+        """Return an object of this kind as it is stored, its identity first (`lists.py` relies on it)."""
+        stored = self.kind.alias.to_stored(shown) if self.kind.alias else shown
+        return {"apiVersion": stored["apiVersion"], "kind": stored["kind"], **stored}
+
+
+class Registry:
+    """The kinds that are served now."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self._served = {_address(kind): Served(kind) for kind in kinds}
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(tuple(self._served.values()))
+
+    def find(self, group: str, version: str, plural: str) -> Served | None:
+        """Return the kind at an address."""
+        return self._served.get((group, version, plural))
+
+    def find_kind(self, api_version: str, kind: str) -> Served | None:
+        """Return the kind that objects of this apiVersion and kind belong to."""
+        matching = (served for served in self if served.resource.kind == kind)
+        return next((served for served in matching if served.resource.api_version == api_version), None)
+
+    def has_group(self, group: str, version: str) -> bool:
+        """Tell whether anything of a group and version is served."""
+        return any(address[:2] == (group, version) for address in self._served)
+
+    def add(self, kind: Kind) -> None:
+        """Serve a custom kind, instead of an earlier one at the same address."""
+        self._served[_address(kind)] = Served(kind, custom=True)
+
+    def remove(self, resource: Resource) -> None:
+        """Stop serving a custom kind."""
+        self._served.pop((resource.group, resource.version, resource.plural), None)
+
+
+def _address(kind: Kind) -> tuple[str, str, str]:
+    return kind.resource.group, kind.resource.version, kind.resource.plural

@@ -1,0 +1,191 @@
+"""JSON patch (RFC 6902): a list of operations on paths, all or nothing.
+
+In: a document and operations. Out: the patched document; the one that came in stays as it was. What is no list is
+refused with 400; a malformed operation, or one that does not fit the document (a missing path, a failed test) with 422.
+So that a short patch cannot make a huge document, all its copies together are bounded, and so is the depth.
+Replacing a field that an object does not have adds it, as kube-apiserver has it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from kuberuntime.objects import nesting
+from kuberuntime.objects.field import render
+from kuberuntime.objects.meta import JSON
+from kuberuntime.objects.patch import equal
+from localkube.apiserver.model import refusal
+from localkube.apiserver.patch.refusals import unfit
+
+MAX_OPERATIONS = 10_000
+MAX_COPIED = 3 * 2**20
+"""Bytes of JSON that the copies of one patch may add, as kube-apiserver has it."""
+
+
+def apply(document: JSON, operations: JSON) -> JSON:
+    """Return the document after all operations.
+
+    >>> apply({"a": [1, 3]}, [{"op": "add", "path": "/a/1", "value": 2}, {"op": "remove", "path": "/a/0"}])
+    {'a': [2, 3]}
+    """
+    if not isinstance(operations, list):
+        raise refusal.bad_request("a JSON patch is a list of operations")
+    if len(operations) > MAX_OPERATIONS:
+        found = len(operations)
+        raise refusal.Refusal(
+            413,
+            "RequestEntityTooLarge",
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {found}",
+        )
+    copied = 0
+    for operation in operations:
+        copied += _copied(document, operation)
+        if copied > MAX_COPIED:
+            why = f"the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+            raise unfit(f"Unable to complete the copy, {why}")
+        document = _perform(document, operation)
+    return document
+
+
+def _copied(document: JSON, operation: JSON) -> int:
+    """Return how many bytes of JSON an operation repeats."""
+    if not isinstance(operation, dict) or operation.get("op") != "copy":
+        return 0
+    return len(msgspec.json.encode(_get(document, _source(operation))))
+
+
+def _perform(document: JSON, operation: JSON) -> JSON:
+    if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
+        raise unfit(f"a JSON patch operation has an op and a path, not {render(operation)}")
+    path = _parse(operation["path"])
+    match operation.get("op"):
+        case "add":
+            return _add(document, path, _value(operation))
+        case "remove":
+            return _remove(document, path)
+        case "replace":
+            return _replace(document, path, _value(operation))
+        case "test":
+            _test(document, path, operation)
+            return document
+        case "copy":
+            return _add(document, path, _get(document, _source(operation)))
+        case "move":
+            return _move(document, _source(operation), path)
+        case other:
+            raise unfit(f"a JSON patch has no operation {render(other)}")
+
+
+def _parse(pointer: str) -> list[str]:
+    if pointer and not pointer.startswith("/"):
+        raise unfit(f"{render(pointer)} is no JSON pointer: it must start with /")
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def _value(operation: dict[str, Any]) -> JSON:
+    if "value" not in operation:
+        raise unfit(f"the JSON patch operation {render(operation)} lacks a value")
+    return operation["value"]
+
+
+def _source(operation: dict[str, Any]) -> list[str]:
+    source = operation.get("from")
+    if not isinstance(source, str):
+        raise unfit(f"the JSON patch operation {render(operation)} lacks a from")
+    return _parse(source)
+
+
+def _test(document: JSON, path: Sequence[str], operation: dict[str, Any]) -> None:
+    found, expected = _get(document, path), operation.get("value")
+    if not equal(found, expected):
+        raise unfit(f"testing {operation['path']}: found {render(found)}, expected {render(expected)}")
+
+
+def _get(document: JSON, path: Sequence[str]) -> JSON:
+    for token in path:
+        document = _child(document, token)
+    return document
+
+
+def _move(document: JSON, source: list[str], target: list[str]) -> JSON:
+    if target[: len(source)] == source and len(target) > len(source):
+        raise unfit(f"cannot move {_pointer(source)} into itself")
+    value = _get(document, source)
+    return value if not source else _add(_remove(document, source), target, value)
+
+
+def _add(document: JSON, path: Sequence[str], value: JSON) -> JSON:
+    _check_depth(path, value)
+
+    def add(parent: JSON, token: str) -> JSON:
+        if isinstance(parent, dict):
+            return {**parent, token: value}
+        index = len(parent) if token == "-" else _index(parent, token, len(parent))  # noqa: S105  RFC 6902's "the end"
+        return [*parent[:index], value, *parent[index:]]
+
+    return _change(document, path, add) if path else value
+
+
+def _remove(document: JSON, path: Sequence[str]) -> JSON:
+    def remove(parent: JSON, token: str) -> JSON:
+        _child(parent, token)
+        if isinstance(parent, dict):
+            return {key: child for key, child in parent.items() if key != token}
+        index = _index(parent, token, len(parent) - 1)
+        return [*parent[:index], *parent[index + 1 :]]
+
+    return _change(document, path, remove) if path else None
+
+
+def _replace(document: JSON, path: Sequence[str], value: JSON) -> JSON:
+    _check_depth(path, value)
+
+    def replace(parent: JSON, token: str) -> JSON:
+        return {**parent, token: value} if isinstance(parent, dict) else _with_child(parent, token, value)
+
+    return _change(document, path, replace) if path else value
+
+
+def _check_depth(path: Sequence[str], value: JSON) -> None:
+    """Refuse a value that would make the document too deep at this place."""
+    if nesting.is_too_deep(value, max(nesting.MAX_DEPTH - len(path), 0)):
+        raise refusal.bad_request(f"json: {nesting.TOO_DEEP}")
+
+
+def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:
+    """Rebuild the containers on the way to `path`, whose last one is changed."""
+    token, rest = path[0], path[1:]
+    if not isinstance(document, dict | list):
+        raise unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")
+    if not rest:
+        return change(document, token)
+    return _with_child(document, token, _change(_child(document, token), rest, change))
+
+
+def _with_child(parent: JSON, token: str, value: JSON) -> JSON:
+    _child(parent, token)
+    if isinstance(parent, dict):
+        return {**parent, token: value}
+    index = _index(parent, token, len(parent) - 1)
+    return [*parent[:index], value, *parent[index + 1 :]]
+
+
+def _child(parent: JSON, token: str) -> JSON:
+    if isinstance(parent, dict) and token in parent:
+        return parent[token]
+    if isinstance(parent, list):
+        return parent[_index(parent, token, len(parent) - 1)]
+    raise unfit(f"the path has no value at {render(token)}")
+
+
+def _index(parent: list[JSON], token: str, last: int) -> int:
+    if not (token.isascii() and token.isdigit()) or (len(token) > 1 and token[0] == "0"):
+        raise unfit(f"{render(token)} is no index of a list")
+    if len(token) > len(str(last)) or int(token) > last:
+        raise unfit(f"index {token} is out of range for a list of {len(parent)}")
+    return int(token)
+
+
+def _pointer(path: Sequence[str]) -> str:
+    return "/".join(["", *path])

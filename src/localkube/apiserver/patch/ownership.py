@@ -1,0 +1,163 @@
+"""Who owns which field: `metadata.managedFields`, and how each write changes it.
+
+Entries are told apart by manager, operation, subresource and, for updates, apiVersion. An update owns what it adds or
+changes; what is changed or removed by anyone is no longer owned by others. Objects of kinds that are owned lazily carry
+no entries until they are applied: the first apply finds all fields owned by `before-first-apply`, as kube-apiserver has
+it for objects without entries. Time is passed in.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model.kind import Kind
+from localkube.apiserver.patch import fieldset
+from localkube.apiserver.patch.fieldset import FieldSet, FieldSetError
+
+WriteType: TypeAlias = Literal["Apply", "Update"]
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+
+UNTRACKED_METADATA = {
+    "f:name", "f:namespace", "f:creationTimestamp", "f:selfLink", "f:uid", "f:generation", "f:managedFields",
+    "f:resourceVersion",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, how, through which version and subresource, and when (`time` as the wire has it)."""
+
+    manager: str
+    operation: WriteType
+    api_version: str
+    time: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of `managedFields`."""
+
+    writer: Writer
+    fields: FieldSet
+
+    def same_owner(self, writer: Writer) -> bool:
+        """Tell whether a write of this writer belongs to the entry."""
+        own = self.writer
+        return (
+            (own.manager, own.operation, own.subresource) == (writer.manager, writer.operation, writer.subresource)
+        ) and (own.operation == "Apply" or own.api_version == writer.api_version)
+
+
+def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
+    """Return `new` with its entries after an ordinary create or update; `anew`: those there were do not count."""
+    before = old if old is not None else kind.blank
+    entries = [] if anew else _sent(new, before) or read(before)
+    if not entries and (old is not None or kind.lazily_owned):  # an object that nobody owned stays so until an apply
+        return with_entries(new, ())
+    found = fieldset.compare(kind.schema, before, new)
+    taken = tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
+    lost = fieldset.union(taken, found.removed)
+    kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
+    if taken:
+        mine = next((entry for entry in kept if entry.same_owner(writer)), None)
+        kept = [entry for entry in kept if entry is not mine]
+        kept.append(Entry(writer, fieldset.union(mine.fields, taken) if mine else taken))
+    return with_entries(new, kept)
+
+
+def is_reset(sent: JSONObject) -> bool:
+    """Tell whether a client gives up all entries, by `[]` or `[{}]`."""
+    entries = (sent.get("metadata") or {}).get("managedFields")
+    return entries in ([], [{}])
+
+
+def settle(old: JSONObject, new: JSONObject) -> JSONObject:
+    """Return `old` where `new` differs in nothing but the times of its entries: such a write is none."""
+    new_metadata, old_metadata = new["metadata"], old["metadata"]
+    if new_metadata.get("managedFields") == old_metadata.get("managedFields"):
+        return new
+    if {**new, "metadata": None} != {**old, "metadata": None}:
+        return new
+    return old if _timeless(new_metadata) == _timeless(old_metadata) else new
+
+
+def _timeless(metadata: JSONObject) -> JSONObject:
+    entries = metadata.get("managedFields") or []
+    return metadata | {"managedFields": [entry | {"time": None} for entry in entries]}
+
+
+def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
+    """Return the fields that are worth owning: not identity, not what this way of writing cannot write."""
+    unwritable = {"f:spec"} if subresource == "status" else {"f:status"} if kind.has_status else set()
+    ignored = {"f:apiVersion", "f:kind"} | unwritable
+    result = {element: node for element, node in fields.items() if element not in ignored}
+    metadata = fieldset.children(result.pop("f:metadata", {}))
+    kept = {element: node for element, node in metadata.items() if element not in UNTRACKED_METADATA}
+    return result | {"f:metadata": kept} if kept else result
+
+
+def read(obj: JSONObject) -> list[Entry]:
+    """Return the entries of an object that is stored."""
+    return [_decode(entry, entry.get("fieldsV1") or {}) for entry in _entries(obj)]
+
+
+def _entries(obj: JSONObject) -> list[JSONObject]:
+    return (obj.get("metadata") or {}).get("managedFields") or []
+
+
+def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
+    """Return the entries that a client sent; if one of them makes no sense, none counts."""
+    entries = _entries(new)
+    if entries == _entries(before):
+        return read(before)
+    if not all(entry.get("operation") in {"Apply", "Update"} for entry in entries):
+        return []
+    try:
+        return [_decode(entry, fieldset.parse(entry.get("fieldsV1"))) for entry in entries]
+    except FieldSetError:
+        return []
+
+
+def _decode(entry: JSONObject, fields: FieldSet) -> Entry:
+    operation = entry["operation"]
+    writer = Writer(
+        manager=entry.get("manager", ""),
+        operation=operation,
+        api_version=entry.get("apiVersion", ""),
+        time=entry.get("time", ""),
+        subresource=entry.get("subresource", ""),
+    )
+    return Entry(writer, fields)
+
+
+def with_entries(obj: JSONObject, entries: Iterable[Entry]) -> JSONObject:
+    """Return the object with these entries, those without fields left out."""
+    present = sorted((entry for entry in entries if entry.fields), key=_order)
+    metadata = obj.get("metadata") or {}
+    if not present and "managedFields" not in metadata:
+        return obj
+    rest = {name: value for name, value in metadata.items() if name != "managedFields"}
+    return {**obj, "metadata": rest | {"managedFields": [_encode(entry) for entry in present]} if present else rest}
+
+
+def _order(entry: Entry) -> tuple[str, str, str, str, str]:
+    writer = entry.writer
+    return writer.operation, writer.time, writer.manager, writer.api_version, writer.subresource
+
+
+def _encode(entry: Entry) -> JSONObject:
+    writer = entry.writer
+    encoded: JSONObject = {
+        "manager": writer.manager,
+        "operation": writer.operation,
+        "apiVersion": writer.api_version,
+        "time": writer.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fieldset.ordered(entry.fields),
+    }
+    if writer.subresource:
+        encoded["subresource"] = writer.subresource
+    return {name: value for name, value in encoded.items() if value != ""}

@@ -1,0 +1,144 @@
+"""Strategic merge patch: a merge patch that merges lists by the keys of their kind, with directives.
+
+`$patch: replace|delete|merge` on an object or a list item, `$deleteFromPrimitiveList/<field>`,
+`$setElementOrder/<field>` and `$retainKeys` are understood. In: the object, the patch, the schema of the kind. Out: a
+new object. Malformed directives are refused with 400.
+"""
+
+from collections.abc import Callable
+
+from kuberuntime.objects.field import render
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.model.kind import Schema
+
+DIRECTIVE = "$patch"
+RETAIN_KEYS = "$retainKeys"
+DELETE_VALUES = "$deleteFromPrimitiveList/"
+ORDER = "$setElementOrder/"
+
+OPAQUE = Schema("any")
+
+
+def apply(obj: JSONObject, patch: JSON, schema: Schema) -> JSONObject:
+    """Return the object with the patch merged in.
+
+    >>> apply({"a": 1}, {"a": None, "b": {"$patch": "replace", "c": 1}}, Schema("object"))
+    {'b': {'c': 1}}
+    """
+    if not isinstance(patch, dict):
+        raise refusal.bad_request(f"a strategic merge patch is an object, not {render(patch)}")
+    return _merge_object(obj, patch, schema)
+
+
+def _merge_object(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
+    match patch.get(DIRECTIVE, "merge"):
+        case "replace":
+            return {name: _plain(value) for name, value in patch.items() if name != DIRECTIVE and value is not None}
+        case "delete":
+            return {}
+        case "merge":
+            return _merge_fields(target, patch, schema)
+        case other:
+            raise refusal.bad_request(f"Invalid value for $patch: {render(other)}: must be replace, merge or delete")
+
+
+def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
+    merged = _retain(target, patch)
+    for name, unwanted in patch.items():
+        field = name.removeprefix(DELETE_VALUES)
+        if field != name:
+            values = _list(name, unwanted)
+            merged[field] = [item for item in merged.get(field) or [] if item not in values]
+    for name, change in patch.items():
+        if change is None or _is_deletion(change):
+            merged.pop(name, None)
+        elif not name.startswith("$"):
+            merged[name] = _merge(merged.get(name), change, _child_schema(schema, name))
+    for name, order in patch.items():
+        field = name.removeprefix(ORDER)
+        if field != name and isinstance(merged.get(field), list):
+            key = _child_schema(schema, field).patch_key
+            merged[field] = _ordered(merged[field], _list(name, order), target.get(field) or [], key)
+    return merged
+
+
+def _merge(target: JSON, change: JSON, schema: Schema) -> JSON:
+    if isinstance(change, dict):
+        return _merge_object(target if isinstance(target, dict) else {}, change, schema)
+    if isinstance(change, list) and schema.patch_merge and isinstance(target, list | None):
+        items = target or []
+        return _merge_items(items, change, schema) if schema.patch_key else _merge_values(items, change)
+    return _plain(change)
+
+
+def _merge_values(target: list[JSON], change: list[JSON]) -> list[JSON]:
+    added = [value for index, value in enumerate(change) if value not in target and value not in change[:index]]
+    return _ordered(target + added, change, target, "")
+
+
+def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list[JSON]:
+    key = schema.patch_key
+    if any(item == {DIRECTIVE: "replace"} for item in change):
+        return [_plain(item) for item in change if item != {DIRECTIVE: "replace"}]
+    merged = list(target)
+    for item in change:
+        if not isinstance(item, dict) or item.get(key) is None:
+            raise refusal.bad_request(f"{render(item)} does not contain declared merge key: {key}")
+        position = next((index for index, old in enumerate(merged) if _key_of(old, key) == item[key]), None)
+        if _is_deletion(item):
+            merged = [old for old in merged if _key_of(old, key) != item[key]]
+        elif position is None:
+            merged.append(_merge_object({}, item, schema.items or OPAQUE))
+        else:
+            merged[position] = _merge_object(merged[position], item, schema.items or OPAQUE)
+    return _ordered(merged, change, target, key)
+
+
+def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
+    """Put the items named by `order` in that order; the others before those that they were before originally."""
+    key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
+    wanted, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
+    named = sorted((item for item in merged if key_of(item) in wanted), key=lambda item: wanted.index(key_of(item)))
+    result: list[JSON] = []
+    for item in (item for item in merged if key_of(item) not in wanted):
+        while named and not _precedes(key_of(item), key_of(named[0]), before):
+            result.append(named.pop(0))
+        result.append(item)
+    return result + named
+
+
+def _precedes(left: JSON, right: JSON, order: list[JSON]) -> bool:
+    return left in order and right in order and order.index(left) < order.index(right)
+
+
+def _retain(target: JSONObject, patch: JSONObject) -> JSONObject:
+    if RETAIN_KEYS not in patch:
+        return dict(target)
+    kept = _list(RETAIN_KEYS, patch[RETAIN_KEYS])
+    return {name: value for name, value in target.items() if name in kept}
+
+
+def _list(name: str, value: JSON) -> list[JSON]:
+    if not isinstance(value, list):
+        raise refusal.bad_request(f"{name} must be a list, not {render(value)}")
+    return value
+
+
+def _is_deletion(change: JSON) -> bool:
+    return isinstance(change, dict) and change.get(DIRECTIVE) == "delete"
+
+
+def _key_of(item: JSON, key: str) -> JSON:
+    return item.get(key) if isinstance(item, dict) else None
+
+
+def _child_schema(schema: Schema, name: str) -> Schema:
+    return (schema.fields or {}).get(name) or schema.values or OPAQUE
+
+
+def _plain(value: JSON) -> JSON:
+    """Drop the nulls and directives of a value that has nothing to merge with."""
+    if isinstance(value, dict):
+        return {name: _plain(child) for name, child in value.items() if child is not None and not name.startswith("$")}
+    return value

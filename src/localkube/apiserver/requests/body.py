@@ -1,0 +1,130 @@
+"""Bodies: from bytes to the object of a write, checked against the URL it was sent to.
+
+In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read, and protobuf of a few kinds.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta, nesting, yamltext
+from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.yamltext import YamlError
+from localkube.apiserver.model import refusal
+from localkube.apiserver.types import typed
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import protobuf
+from localkube.apiserver.model.kind import UndecodableError
+
+JSON_TYPE: Final = "application/json"
+YAML_TYPE: Final = "application/yaml"
+ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Return the media type of a body, JSON where it is not told."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() or JSON_TYPE
+
+
+def parse(content: bytes, media: str) -> JSON:
+    """Read JSON or YAML, or protobuf of the few kinds that kubectl sends in it."""
+    if media == protobuf.MEDIA:
+        try:
+            return protobuf.decode(content)
+        except (protobuf.UnreadableError, UnicodeDecodeError) as error:
+            raise refusal.unsupported_media_type(ACCEPTED) from error
+    if media not in ACCEPTED:
+        raise refusal.unsupported_media_type(ACCEPTED)
+    return parse_yaml(content) if media == YAML_TYPE else parse_json(content)
+
+
+def parse_json(content: bytes) -> JSON:
+    """Read JSON that is not nested deeper than everything here may descend."""
+    try:
+        return nesting.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+def parse_yaml(content: bytes) -> JSON:
+    """Read one YAML document; a key that is a number or a boolean becomes the string that JSON has for it."""
+    try:
+        return yamltext.load(content)
+    except YamlError as error:
+        raise refusal.bad_request(f"error converting YAML to JSON: yaml: {error}") from error
+
+
+def read_object(call: Call) -> JSONObject:
+    """Read the object of a write and check that it belongs to the URL."""
+    obj = parse(call.body, media_type(call.headers))
+    if not isinstance(obj, dict):
+        raise refusal.bad_request("couldn't get version/kind; json parse error: the body is no object")
+    if call.served.custom and not obj.get("kind"):
+        what = call.served.resource.kind
+        raise refusal.bad_request(
+            f"the object provided is unrecognized (must be of type {what}): Object 'Kind' is missing"
+        )
+    if call.served.custom and not obj.get("apiVersion"):
+        raise refusal.bad_request(_version_text(call, ""))
+    return identified(call, obj)
+
+
+def read_struct(call: Call, struct: str) -> JSONObject:
+    """Read the object of a subresource, which has a Go type of its own; refuse one of another kind or with wrong types."""
+    sent = parse(call.body, media_type(call.headers))
+    if not isinstance(sent, dict) or (sent.get("kind") or struct) != struct:
+        raise refusal.bad_request(f"the body must be an object of the kind {struct}")
+    return normalized(call, struct, sent)
+
+
+def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
+    """Return an object as Go reads it into a type; refuse one with values of wrong types."""
+    try:
+        return typed.normalize(struct, sent)
+    except UndecodableError as error:
+        raise refusal.undecodable(call.method, call.body, str(error)) from error
+
+
+def _version_text(call: Call, found: str) -> str:
+    expected = call.served.resource.api_version
+    return f"the API version in the data ({found}) does not match the expected API version ({expected})"
+
+
+def identified(call: Call, obj: JSONObject) -> JSONObject:
+    """Return the object with the identity of the URL; refuse one that has another."""
+    resource = call.served.resource
+    api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+    metadata = obj.get("metadata")
+    if api_version != resource.api_version:
+        why = _version_text(call, str(api_version))
+    elif kind != resource.kind:
+        why = f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}: the object is of another kind'
+    elif metadata is not None and not isinstance(metadata, dict):
+        why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is no object'
+    else:
+        why = ""
+    if why:
+        raise refusal.undecodable(call.method, call.body, why)
+    return {**obj, "apiVersion": api_version, "kind": kind, "metadata": _placed(call, metadata or {})}
+
+
+def _placed(call: Call, metadata: JSONObject) -> JSONObject:
+    """Return the metadata with the namespace of the URL; refuse one that has another."""
+    if not call.served.resource.namespaced:
+        return {name: value for name, value in metadata.items() if name != "namespace"}
+    namespace = metadata.get("namespace") or call.namespace
+    if namespace == call.namespace:
+        return {**metadata, "namespace": namespace}
+    raise refusal.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def require_name(call: Call, obj: JSONObject) -> None:
+    """Refuse an object whose name is not that of the URL."""
+    name = meta.name(obj)
+    if not name:
+        raise refusal.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != call.name:
+        raise refusal.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")

@@ -1,0 +1,108 @@
+"""Calls: what a request asks for, read out of its method, path and query.
+
+In: a `Request`. Out: a `Call` on a served resource, or a refusal. The verbs take calls.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from localkube.apiserver.model import refusal
+from localkube.apiserver.model.registry import Registry, Served
+from localkube.apiserver.storage.store import StoreKey
+from kuberuntime.client.transport import Request
+
+INT64: Final = 2**63
+WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
+"""Bounded, as Python converts no text of thousands of digits."""
+
+NAMESPACED_ITSELF: Final = {"status", "finalize"}
+"""What follows `namespaces/<name>/` and is a subresource of the namespace, not a resource in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request on a resource: on a collection (`name` empty), an object, or a subresource of it.
+
+    `query` has the first value of each option, `pairs` all of them.
+    """
+
+    method: str
+    served: Served
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    query: Mapping[str, str]
+    pairs: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str]
+    body: bytes = b""
+    user: str
+
+    @property
+    def key(self) -> StoreKey:
+        """Return where the object is stored."""
+        return self.served.key(self.namespace, self.name)
+
+    def flag(self, option: str) -> bool:
+        """Tell whether a boolean option is set, as Go's clients and kubectl spell it."""
+        return self.query.get(option, "false").lower() not in {"false", "0", "f"}
+
+    def values(self, option: str) -> tuple[str, ...]:
+        """Return all values of an option that may be repeated."""
+        return tuple(value for name, value in self.pairs if name == option)
+
+    def number(self, option: str) -> int | None:
+        """Return a whole number of the query, None where absent."""
+        text = self.query.get(option, "")
+        if not text:
+            return None
+        if not WHOLE.fullmatch(text) or not -INT64 <= int(text) < INT64:
+            raise refusal.bad_request(f'{option}: Invalid value: "{text}": must be a whole number of 64 bits')
+        return int(text)
+
+
+def parse(registry: Registry, request: Request, user: str) -> Call:
+    """Read the call of a request whose path begins with /api/v1 or /apis/<group>/<version>."""
+    group, version, rest = _split(request.path)
+    namespace, parts = _namespace(rest)
+    if not parts or len(parts) > 3 or not all(parts):
+        raise refusal.unknown_resource()
+    served = registry.find(group, version, parts[0])
+    if served is None or bool(namespace) > served.resource.namespaced:
+        raise refusal.unknown_resource()
+    name = parts[1] if len(parts) > 1 else ""
+    if served.resource.namespaced and name and not namespace:
+        raise refusal.unknown_resource()
+    return Call(
+        method=request.method,
+        served=served,
+        namespace=namespace,
+        name=name,
+        subresource=parts[2] if len(parts) > 2 else "",
+        query=dict(reversed(request.query)),
+        pairs=request.query,
+        headers=request.headers,
+        body=request.body,
+        user=user,
+    )
+
+
+def _split(path: str) -> tuple[str, str, list[str]]:
+    """Return group, version and the rest of a path.
+
+    >>> _split("/apis/apps/v1/statefulsets/web")
+    ('apps', 'v1', ['statefulsets', 'web'])
+    """
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    if parts[0] == "api":
+        return "", parts[1], parts[2:]
+    return parts[1], parts[2], parts[3:]
+
+
+def _namespace(parts: list[str]) -> tuple[str, list[str]]:
+    """Take `namespaces/<name>/` off the front where it scopes a resource."""
+    if len(parts) > 2 and parts[0] == "namespaces" and not (len(parts) == 3 and parts[2] in NAMESPACED_ITSELF):
+        return parts[1], parts[2:]
+    return "", parts

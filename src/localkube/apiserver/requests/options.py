@@ -1,0 +1,79 @@
+"""The options of writes: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings that go back with the answer."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from kuberuntime.objects.field import FieldError, invalid, not_supported
+from kuberuntime.objects.field import Kind as FieldKind
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.model.kind import Kind
+
+Validation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
+OptionsKind: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions", "DeleteOptions"]
+
+VALIDATIONS: Final[dict[str, Validation]] = {"": "Warn", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}
+
+LONGEST_MANAGER: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How to write. `warnings` is filled on the way and sent back as Warning headers."""
+
+    dry_run: bool = False
+    manager: str = "unknown"
+    validation: Validation = "Warn"
+    warnings: list[str] = field(default_factory=list)
+
+
+def parse(call: Call, kind: OptionsKind) -> WriteOptions:
+    """Read the options of a create, update or patch."""
+    faults: list[FieldError] = []
+    dry_run = call.query.get("dryRun", "")
+    if dry_run not in {"", "All"}:
+        faults.append(not_supported("dryRun", [dry_run], ["All"]))
+    validation = call.query.get("fieldValidation", "")
+    if validation not in VALIDATIONS:
+        faults.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
+    faults += manager_faults(call.query.get("fieldManager", ""))
+    if faults:
+        raise refusal.invalid("meta.k8s.io", kind, "", faults)
+    return WriteOptions(dry_run == "All", manager(call), VALIDATIONS[validation])
+
+
+def manager_faults(name: str) -> list[FieldError]:
+    """Return what is wrong with the name of a field manager."""
+    if len(name.encode()) > LONGEST_MANAGER:
+        return [FieldError(FieldKind.TOO_LONG, "fieldManager", detail=f"may not be more than {LONGEST_MANAGER} bytes")]
+    unprintable = ((index, one) for index, one in enumerate(name) if not one.isprintable())
+    return [
+        invalid("fieldManager", name, f"invalid character U+{ord(one):04X} (at position {index})")
+        for index, one in unprintable
+    ]
+
+
+def manager(call: Call) -> str:
+    """Return the field manager: as asked for, else the first word of the user agent."""
+    named = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
+    return named[:LONGEST_MANAGER] or "unknown"
+
+
+def check_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> None:
+    """Refuse unknown fields where validation is strict, warn of them where it warns."""
+    texts = unknown_fields(kind, obj, options)
+    if texts and options.validation == "Strict":
+        resource = kind.resource
+        raise refusal.bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}:'
+            f" strict decoding error: {', '.join(texts)}"
+        )
+    options.warnings.extend(texts)
+
+
+def unknown_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> list[str]:
+    """Say which fields of the object the kind does not have, if the client wants to know."""
+    if options.validation == "Ignore":
+        return []
+    return [f'unknown field "{path}"' for path in kind.unknown_fields(obj)]

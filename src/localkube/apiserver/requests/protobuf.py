@@ -1,0 +1,168 @@
+"""Bodies in protobuf, as kubectl's typed clients send them: the few kinds that `kubectl create`, `drain` and `delete` make.
+
+In: bytes. Out: the object as JSON has it, without the zero values that Go writes of everything. Other kinds are not read.
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from kuberuntime.objects.meta import JSON, JSONObject
+
+MEDIA: Final = "application/vnd.kubernetes.protobuf"
+MAGIC: Final = b"k8s\x00"
+FIXED64: Final = 1
+SIGNED: Final = 1 << 63
+
+Field: TypeAlias = tuple[str, str]
+"""The name of a field, and its type: a scalar, `map`, `bytes map`, a message; a leading `[]` where it repeats."""
+
+MESSAGES: Final[dict[str, dict[int, Field]]] = {
+    "Unknown": {1: ("typeMeta", "TypeMeta"), 2: ("raw", "bytes")},
+    "TypeMeta": {1: ("apiVersion", "string"), 2: ("kind", "string")},
+    "ObjectMeta": {
+        1: ("name", "string"), 2: ("generateName", "string"), 3: ("namespace", "string"), 5: ("uid", "string"),
+        6: ("resourceVersion", "string"), 11: ("labels", "map"), 12: ("annotations", "map"),
+        13: ("ownerReferences", "[]OwnerReference"), 14: ("finalizers", "[]string"),
+    },
+    "OwnerReference": {
+        1: ("kind", "string"), 3: ("name", "string"), 4: ("uid", "string"), 5: ("apiVersion", "string"),
+        6: ("controller", "bool"), 7: ("blockOwnerDeletion", "bool"),
+    },
+    "Namespace": {1: ("metadata", "ObjectMeta"), 2: ("spec", "NamespaceSpec")},
+    "NamespaceSpec": {1: ("finalizers", "[]string")},
+    "ConfigMap": {
+        1: ("metadata", "ObjectMeta"), 2: ("data", "map"), 3: ("binaryData", "bytes map"), 4: ("immutable", "bool"),
+    },
+    "Secret": {
+        1: ("metadata", "ObjectMeta"), 2: ("data", "bytes map"), 3: ("type", "string"), 4: ("stringData", "map"),
+        5: ("immutable", "bool"),
+    },
+    "ServiceAccount": {
+        1: ("metadata", "ObjectMeta"), 3: ("imagePullSecrets", "[]LocalObjectReference"),
+        4: ("automountServiceAccountToken", "bool"),
+    },
+    "LocalObjectReference": {1: ("name", "string")},
+    "Service": {1: ("metadata", "ObjectMeta"), 2: ("spec", "ServiceSpec")},
+    "ServiceSpec": {
+        1: ("ports", "[]ServicePort"), 2: ("selector", "map"), 3: ("clusterIP", "string"), 4: ("type", "string"),
+        7: ("sessionAffinity", "string"), 10: ("externalName", "string"), 13: ("publishNotReadyAddresses", "bool"),
+        18: ("clusterIPs", "[]string"),
+    },
+    "ServicePort": {
+        1: ("name", "string"), 2: ("protocol", "string"), 3: ("port", "int"), 4: ("targetPort", "int-or-string"),
+        5: ("nodePort", "int"), 6: ("appProtocol", "string"),
+    },
+    "PriorityClass": {
+        1: ("metadata", "ObjectMeta"), 2: ("value", "int"), 3: ("globalDefault", "bool"), 4: ("description", "string"),
+        5: ("preemptionPolicy", "string"),
+    },
+    "DeleteOptions": {
+        1: ("gracePeriodSeconds", "int"), 2: ("preconditions", "Preconditions"), 3: ("orphanDependents", "bool"),
+        4: ("propagationPolicy", "string"), 5: ("dryRun", "[]string"),
+    },
+    "Preconditions": {1: ("uid", "string"), 2: ("resourceVersion", "string")},
+    "Eviction": {1: ("metadata", "ObjectMeta"), 2: ("deleteOptions", "DeleteOptions")},
+}  # fmt: skip
+
+KINDS: Final = {
+    ("v1", "Namespace"), ("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "ServiceAccount"), ("v1", "Service"),
+    ("scheduling.k8s.io/v1", "PriorityClass"), ("policy/v1", "Eviction"), ("v1", "DeleteOptions"),
+    ("meta.k8s.io/v1", "DeleteOptions"),
+}  # fmt: skip
+
+KEPT_ZEROES: Final = {"gracePeriodSeconds", "orphanDependents", "immutable", "automountServiceAccountToken"}
+"""Fields of which Go writes a zero only where somebody set it."""
+
+
+class UnreadableError(ValueError):
+    """The bytes are no protobuf, or of a kind that is not read."""
+
+
+def decode(content: bytes) -> JSONObject:
+    """Read an object."""
+    if not content.startswith(MAGIC):
+        raise UnreadableError("it does not begin as Kubernetes' protobuf does")
+    envelope = _message("Unknown", content[len(MAGIC) :])
+    identity = envelope.get("typeMeta") or {}
+    kind = (identity.get("apiVersion", ""), identity.get("kind", ""))
+    if kind not in KINDS:
+        raise UnreadableError(f"objects of the kind {kind[1]} of {kind[0]} are not read")
+    return {**identity, **_message(kind[1], base64.b64decode(envelope.get("raw", "")))}
+
+
+def _message(name: str, content: bytes) -> JSONObject:
+    """Read a message; fields that the table does not have are passed over."""
+    result: JSONObject = {}
+    for number, value in _fields(content):
+        field, kind = MESSAGES[name].get(number, ("", ""))
+        if not field:
+            continue
+        if kind.startswith("[]"):
+            result[field] = [*result.get(field, []), _value(kind[2:], value)]
+        elif kind in {"map", "bytes map"}:
+            result[field] = {**result.get(field, {}), **_entry(kind, value)}
+        else:
+            found = _value(kind, value)
+            if found or field in KEPT_ZEROES:
+                result[field] = found
+    return result
+
+
+def _value(kind: str, value: int | bytes) -> JSON:
+    if isinstance(value, int):
+        number = value - 2 * SIGNED if value >= SIGNED else value
+        return bool(number) if kind == "bool" else number
+    match kind:
+        case "string":
+            return value.decode()
+        case "bytes":
+            return base64.b64encode(value).decode()
+        case "int-or-string":
+            parts = dict(_fields(value))
+            text = parts.get(3, b"")
+            return text.decode() if parts.get(1) and isinstance(text, bytes) else _value("int", parts.get(2, 0))
+        case _ if kind in MESSAGES:
+            return _message(kind, value)
+    raise UnreadableError(f"a field of the type {kind} is written in another way")
+
+
+def _entry(kind: str, value: int | bytes) -> JSONObject:
+    if isinstance(value, int):
+        raise UnreadableError("an entry of a map is no message")
+    parts = dict(_fields(value))
+    key, found = parts.get(1, b""), parts.get(2, b"")
+    return {str(_value("string", key)): _value("bytes" if kind == "bytes map" else "string", found)}
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield number and value of the fields of a message."""
+    position = 0
+    while position < len(content):
+        tag, position = _varint(content, position)
+        match tag & 7:
+            case 0:
+                value, position = _varint(content, position)
+                yield tag >> 3, value
+            case 1 | 5 as fixed:
+                position += 8 if fixed == FIXED64 else 4
+            case 2:
+                length, position = _varint(content, position)
+                if position + length > len(content):
+                    raise UnreadableError("it ends in the middle of a field")
+                yield tag >> 3, content[position : position + length]
+                position += length
+            case other:
+                raise UnreadableError(f"there is no wire type {other}")
+
+
+def _varint(content: bytes, position: int) -> tuple[int, int]:
+    result = shift = 0
+    while position < len(content):
+        byte = content[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return result, position
+    raise UnreadableError("it ends in the middle of a number")

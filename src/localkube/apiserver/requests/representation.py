@@ -1,0 +1,91 @@
+"""Representations: what a client accepts, and answers in it. JSON or YAML; objects as they are or in another shape.
+
+In: the Accept header, an object. Out: a `Representation`, a `Response`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+import yaml
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests.body import JSON_TYPE, YAML_TYPE
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.storage.errors import StoreError
+from kuberuntime.client.transport import Response
+
+Shape: TypeAlias = Literal["", "Table", "PartialObjectMetadata"]
+
+ACCEPTED: Final = ("application/json", "application/yaml")
+ANY: Final = {"*/*", "application/*", ""}
+META_API: Final = "meta.k8s.io/v1"
+TABLE: Final = {"kind": "Table", "apiVersion": META_API}
+METADATA_ONLY: Final = {"kind": "PartialObjectMetadata", "apiVersion": META_API}
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """What the client accepts: the shape of objects, and the media type."""
+
+    shape: Shape = ""
+    media: str = JSON_TYPE
+
+
+@lru_cache(maxsize=64)
+def negotiate(accept: str) -> Representation:
+    """Choose the first representation of an Accept header that is served.
+
+    >>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+    Representation(shape='Table', media='application/json')
+    """
+    for clause in accept.split(","):
+        media, *parameters = (part.strip() for part in clause.split(";"))
+        if media in ANY:
+            media = JSON_TYPE
+        options = dict(parameter.partition("=")[::2] for parameter in parameters)
+        shape = options.get("as", "").removesuffix("List")
+        if media not in ACCEPTED or (shape and (options.get("g"), options.get("v")) != ("meta.k8s.io", "v1")):
+            continue
+        if shape == "Table":
+            return Representation("Table", media)
+        if shape == "PartialObjectMetadata":
+            return Representation("PartialObjectMetadata", media)
+        if not shape:
+            return Representation("", media)
+    raise refusal.not_acceptable(ACCEPTED)
+
+
+def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
+    """Build the answer that carries an object."""
+    return respond_bytes(code, encode(obj), media, warnings)
+
+
+def respond_refusal(refused: Refusal) -> Response:
+    """Build the answer that carries a refusal."""
+    return respond(refused.code, refused.status())
+
+
+def respond_fault(fault: StoreError) -> Response:
+    """Build the answer when the store cannot be used."""
+    text = str(fault)
+    return respond_refusal(refusal.unavailable(text) if fault.transient else refusal.internal_error(text))
+
+
+def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
+    """Build the answer that carries an object already encoded as JSON."""
+    headers = {"content-type": media}
+    if warnings:
+        headers["warning"] = ", ".join(f"299 - {msgspec.json.encode(text).decode()}" for text in warnings)
+    if media == YAML_TYPE:
+        encoded = yaml.dump(msgspec.json.decode(encoded), Dumper=yaml.CSafeDumper, allow_unicode=True).encode()
+    return Response(code, headers, encoded)
+
+
+def metadata_only(obj: JSONObject) -> JSONObject:
+    """Return the object's metadata as an object of its own."""
+    return METADATA_ONLY | {"metadata": obj["metadata"]}

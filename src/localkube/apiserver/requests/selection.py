@@ -1,0 +1,87 @@
+"""Which objects a list, watch or deletion of a collection concerns: namespace, label selector, field selector.
+
+Which fields may be selected on is a table per resource; every resource has its name and namespace.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.selectors import EVERYTHING, FieldSelector, LabelSelector, SelectorError, field_text
+from localkube.apiserver.model import refusal
+from localkube.apiserver.model.registry import Served
+
+METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
+
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pods": (
+        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+        "status.phase", "status.podIP", "status.nominatedNodeName",
+    ),
+    "nodes": ("spec.unschedulable",),
+    "namespaces": ("status.phase",),
+    "secrets": ("type",),
+    "services": ("spec.clusterIP", "spec.type"),
+    "events": (
+        "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+        "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
+        "reason", "reportingComponent", "source", "type",
+    ),
+}  # fmt: skip
+
+FALSE_WHEN_ABSENT: Final = {"spec.unschedulable", "spec.hostNetwork"}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects: of this namespace (empty: all), with these labels and these fields."""
+
+    namespace: str = ""
+    labels: LabelSelector = EVERYTHING
+    fields: FieldSelector = FieldSelector()  # noqa: RUF009 - frozen
+
+    @property
+    def is_everything(self) -> bool:
+        """Tell whether labels and fields select everything in the namespace."""
+        return not self.labels.requirements and not self.fields.terms
+
+    def matches(self, obj: JSONObject) -> bool:
+        """Tell whether the object is selected."""
+        metadata = obj["metadata"]
+        if self.namespace and metadata.get("namespace") != self.namespace:
+            return False
+        if self.labels.requirements and not self.labels.matches(metadata.get("labels") or {}):
+            return False
+        return all((_text(obj, term.path) == term.value) is term.equal for term in self.fields.terms)
+
+
+def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection:
+    """Read the selectors of a request."""
+    try:
+        labels = selectors.parse_labels(query.get("labelSelector", ""))
+        fields = selectors.parse_fields(query.get("fieldSelector", ""))
+    except SelectorError as error:
+        raise refusal.bad_request(str(error)) from error
+    for term in fields.terms:
+        _require_selectable(served, term.path)
+    return Selection(namespace, labels, fields)
+
+
+def _require_selectable(served: Served, path: str) -> None:
+    known = FIELDS.get(served.resource.plural) if served.resource.group == "" else None
+    if path == "metadata.namespace" and known is not None and not served.resource.namespaced:
+        raise refusal.bad_request(f"field label not supported: {path}")
+    if path in METADATA_FIELDS or path in (known or ()):
+        return
+    if known is not None or served.custom:
+        raise refusal.bad_request(f"field label not supported: {path}")
+    raise refusal.bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+
+
+def _text(obj: JSONObject, path: str) -> str:
+    """Return the text of a field as selectors see it."""
+    if path == "source":
+        return field_text(obj, "source.component") or field_text(obj, "reportingComponent")
+    return field_text(obj, path) or ("false" if path in FALSE_WHEN_ABSENT else "")

@@ -1,0 +1,1 @@
+"""Which code answers a path: verbs on objects, discovery, OpenAPI, reviews of the caller."""

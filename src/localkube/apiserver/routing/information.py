@@ -1,0 +1,65 @@
+"""Answers that are not about objects: health, version, discovery, OpenAPI, reviews of the caller."""
+
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.routing import discovery, openapi, reviews
+from localkube.apiserver.requests import representation
+from localkube.apiserver.requests.body import JSON_TYPE
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.model.registry import Registry
+from kuberuntime.client.transport import Request, Response
+
+VERSION: Final[JSONObject] = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.0+lws-embedded",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "cpython",
+    "platform": "linux",
+}
+"""The Kubernetes version whose semantics are served."""
+
+HEALTH: Final = ("healthz", "livez", "readyz")
+
+
+def answer(registry: Registry, request: Request, user: str) -> Response | None:
+    """Return the answer if the path is none of an object or collection."""
+    path = request.path.rstrip("/")
+    if path in reviews.BY_PATH:
+        return representation.respond(201, reviews.answer(request, user))
+    parts = path.strip("/").split("/")
+    if not _is_information(parts):
+        return None
+    if request.method not in {"GET", "HEAD"}:
+        raise refusal.method_not_allowed()
+    if parts[0] in HEALTH:
+        return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
+    document, media = _document(registry, parts, request.headers.get("accept", ""))
+    return Response(200, {"content-type": media}, encode(document))
+
+
+def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONObject, str]:
+    match parts:
+        case ["version"]:
+            return VERSION, JSON_TYPE
+        case ["openapi", "v3"]:
+            return openapi.index(registry), JSON_TYPE
+        case ["openapi", "v3", *name]:
+            return openapi.document(registry, "/".join(name)), JSON_TYPE
+        case _:
+            return discovery.answer(registry, parts, accept)
+
+
+def _is_information(parts: list[str]) -> bool:
+    """Tell whether a path is about the server, not about objects."""
+    match parts:
+        case ["version"] | ["api"] | ["api", _] | ["apis"] | ["apis", _] | ["apis", _, _] | ["openapi", "v3", *_]:
+            return True
+        case [word]:
+            return word in HEALTH
+    return False

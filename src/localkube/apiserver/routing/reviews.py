@@ -1,0 +1,49 @@
+"""Reviews: questions about the caller. Whoever has the token is the administrator, who may do anything.
+
+POST only; nothing is stored: SelfSubjectReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview.
+"""
+
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests import body, protobuf
+from kuberuntime.client.transport import Request
+
+ADMIN_GROUPS: Final = ["system:masters", "system:authenticated"]
+
+RESOURCES: Final = (
+    Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False),
+    Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False),
+    Resource("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False),
+    Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False),
+)
+BY_PATH: Final = {resource.path(): resource for resource in RESOURCES}
+
+
+def answer(request: Request, user: str) -> JSONObject:
+    """Answer a review; the path must be one of `BY_PATH`."""
+    if request.method != "POST":
+        raise refusal.method_not_allowed()
+    resource = BY_PATH[request.path]
+    media = body.media_type(request.headers)
+    # kubectl asks in protobuf; what it asks makes no difference to the answer.
+    sent = {} if media == protobuf.MEDIA else body.parse(request.body, media)
+    if not isinstance(sent, dict) or sent.get("kind", resource.kind) != resource.kind:
+        raise refusal.bad_request(f"the body must be a {resource.kind} of {resource.api_version}")
+    spec = sent.get("spec")
+    identity = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"creationTimestamp": None}}
+    return {**identity, **({"spec": spec} if spec is not None else {}), "status": _status(resource.kind, user)}
+
+
+def _status(kind: str, user: str) -> JSONObject:
+    match kind:
+        case "SelfSubjectReview":
+            return {"userInfo": {"username": user, "groups": ADMIN_GROUPS}}
+        case "SelfSubjectRulesReview":
+            rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+            urls = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+            return {"resourceRules": rules, "nonResourceRules": urls, "incomplete": False}
+        case _:
+            return {"allowed": True, "reason": "the embedded cluster has one user, its administrator"}

@@ -1,0 +1,146 @@
+"""Which verb a request asks for: method, what it is on, subresource, looked up in one table.
+
+In: a call on a served resource. Out: the answer of the verb, shown as the client accepts it.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal, TypeAlias
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.reading import present
+from localkube.apiserver.requests import representation
+from localkube.apiserver.verbs.writing import binding, create, delete, deletecollection, eviction, finalize, patch_verb, scale, update
+from localkube.apiserver.verbs.reading import containers, get, logs, watching
+from localkube.apiserver.verbs.reading import list as listing
+from kuberuntime.client.transport import Response, StreamResponse
+
+Answer: TypeAlias = Response | StreamResponse
+Handler: TypeAlias = Callable[[Backend, Call], Awaitable[Answer]]
+Scope: TypeAlias = Literal["collection", "object"]
+
+
+async def route(backend: Backend, call: Call) -> Answer:
+    """Answer a call, or refuse it."""
+    scope: Scope = "object" if call.name else "collection"
+    require_served(call)
+    handler = HANDLERS.get((call.method, scope, call.subresource))
+    is_unplaced = call.served.resource.namespaced and not call.namespace and call.method != "GET"
+    if handler is None or is_unplaced:
+        raise refusal.method_not_allowed()
+    if call.subresource not in AS_TEXT:
+        representation.negotiate(call.headers.get("accept", ""))  # refuse before anything is written
+    return await handler(backend, call)
+
+
+def require_served(call: Call) -> None:
+    """Refuse subresources that the kind does not have, or that this server leaves out on purpose."""
+    kind, subresource = call.served.kind, call.subresource
+    generic = {"status": kind.has_status, "scale": kind.scale is not None}
+    if not subresource or generic.get(subresource, False):
+        return
+    if subresource in OWN_SUBRESOURCES.get(call.served.stored_as, ()):
+        return
+    if subresource in REFUSED.get(call.served.stored_as, ()):
+        raise refusal.not_served(f"{call.served.resource.plural}/{subresource}")
+    raise refusal.unknown_resource()
+
+
+async def _create(backend: Backend, call: Call) -> Answer:
+    obj, chosen = await create.create(backend, call)
+    return present.show(backend, call, 201, obj, chosen.warnings)
+
+
+async def _get(backend: Backend, call: Call) -> Answer:
+    return present.show(backend, call, 200, get.get(backend, call))
+
+
+async def _list(backend: Backend, call: Call) -> Answer:
+    if call.flag("watch"):
+        shown = representation.negotiate(call.headers.get("accept", ""))
+        return StreamResponse(200, {"content-type": shown.media}, watching.watch(backend, call, shown))
+    return present.show_page(backend, call, listing.list_page(backend, call))
+
+
+async def _update(backend: Backend, call: Call) -> Answer:
+    code, obj, chosen = await update.update(backend, call)
+    return present.show(backend, call, code, obj, chosen.warnings)
+
+
+async def _patch(backend: Backend, call: Call) -> Answer:
+    code, obj, chosen = await patch_verb.patch(backend, call)
+    return present.show(backend, call, code, obj, chosen.warnings)
+
+
+async def _delete(backend: Backend, call: Call) -> Answer:
+    code, obj, warnings = await delete.delete(backend, call)
+    return present.show(backend, call, code, obj, warnings)
+
+
+async def _delete_collection(backend: Backend, call: Call) -> Answer:
+    return present.show_page(backend, call, await deletecollection.delete_collection(backend, call))
+
+
+async def _logs(backend: Backend, call: Call) -> Answer:
+    return StreamResponse(200, {"content-type": "text/plain"}, await logs.logs(backend, call))
+
+
+async def _upgrade_required(backend: Backend, call: Call) -> Answer:
+    containers.running_pod(backend, call)
+    raise refusal.bad_request(
+        "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY: use kubectl 1.31 or newer, or lws"
+    )
+
+
+def _plain(code: int, verb: Callable[[Backend, Call], Awaitable[JSONObject]]) -> Handler:
+    """Make the handler of a verb whose answer has one form only."""
+
+    async def handle(backend: Backend, call: Call) -> Answer:
+        return representation.respond(code, await verb(backend, call))
+
+    return handle
+
+
+HANDLERS: Final[dict[tuple[str, Scope, str], Handler]] = {
+    ("POST", "collection", ""): _create,
+    ("GET", "collection", ""): _list,
+    ("DELETE", "collection", ""): _delete_collection,
+    ("GET", "object", ""): _get,
+    ("PUT", "object", ""): _update,
+    ("PATCH", "object", ""): _patch,
+    ("DELETE", "object", ""): _delete,
+    ("GET", "object", "status"): _get,
+    ("PUT", "object", "status"): _update,
+    ("PATCH", "object", "status"): _patch,
+    ("GET", "object", "scale"): _plain(200, scale.get_scale),
+    ("PUT", "object", "scale"): _plain(200, scale.update_scale),
+    ("PATCH", "object", "scale"): _plain(200, scale.patch_scale),
+    ("PUT", "object", "finalize"): _plain(200, finalize.finalize),
+    ("POST", "object", "binding"): _plain(201, binding.bind),
+    ("POST", "object", "eviction"): _plain(201, eviction.evict),
+    ("GET", "object", "log"): _logs,
+    ("GET", "object", "attach"): _upgrade_required,
+    ("POST", "object", "attach"): _upgrade_required,
+    ("GET", "object", "exec"): _upgrade_required,
+    ("POST", "object", "exec"): _upgrade_required,
+    ("GET", "object", "portforward"): _upgrade_required,
+    ("POST", "object", "portforward"): _upgrade_required,
+}
+
+OWN_SUBRESOURCES: Final = {
+    "pods": ("binding", "eviction", "log", "attach", "exec", "portforward"),
+    "namespaces": ("finalize",),
+}
+
+AS_TEXT: Final = {"log"}
+"""Subresources whose answers are no objects."""
+
+REFUSED: Final = {
+    "pods": ("ephemeralcontainers", "proxy", "resize"),
+    "nodes": ("proxy",),
+    "services": ("proxy",),
+    "serviceaccounts": ("token",),
+}
+"""Subresources of Kubernetes that the embedded cluster leaves out."""

@@ -1,0 +1,124 @@
+"""The API server: one request in, one answer out, over any transport.
+
+`handle` routes a request to the verb it asks for. Whatever a verb refuses becomes a Kubernetes `Status`; so does a
+store that cannot write. Transports: `inprocess.py` (same process) and `http.py` (loopback).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+
+import structlog
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NAMESPACES
+from localkube.apiserver.requests import call as calls
+from localkube.apiserver.model import refusal
+from localkube.apiserver.routing import routes
+from localkube.apiserver.routing import information
+from localkube.apiserver.admission import admission, namespaces
+from localkube.apiserver.admission.admission import Configurations
+from localkube.apiserver.admission.webhooks import Admission, Target, no_services
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.definitions import Definitions
+from localkube.apiserver.requests import representation
+from localkube.apiserver.model.kind import Kind
+from localkube.podaccess import Node
+from localkube.apiserver.model.registry import Registry
+from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.expiry import Expiry
+from localkube.apiserver.storage.store import Store, StoreKey, TooLargeError
+from localkube.apiserver.requests.watch import WatchHub
+from localkube.apiserver.model.identities import Identities
+from kuberuntime.clock import Clock
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ApiServer:
+    """Serves kinds from a store.
+
+    `random` is seeded in simulations, so that names and UIDs repeat; `resolve` tells where the services listen that
+    webhook configurations name; `max_pods` bounds the pods of all namespaces together.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        kinds: Sequence[Kind],
+        clock: Clock,
+        *,
+        random: Random | None = None,
+        resolve: Callable[[JSONObject], Target] = no_services,
+        max_pods: int | None = None,
+    ) -> None:
+        identities = Identities(random) if random else Identities()
+        labels = partial(admission.namespace_labels, store)
+        webhooks = Admission(namespace_labels=labels, uid=identities.uid, resolve=resolve)
+        self.backend = Backend(
+            store=store,
+            registry=Registry(kinds),
+            hub=WatchHub(),
+            admission=webhooks,
+            clock=clock,
+            max_pods=max_pods,
+            identities=identities,
+        )
+        self._definitions = Definitions(self.backend)
+        self._configurations = Configurations(store, webhooks)
+        self._expiry = Expiry(store, clock)
+        store.subscribe(self.backend.hub.publish)
+        for observer in (self._definitions, self._configurations, self._expiry):
+            store.subscribe(observer.observe)
+
+    def attach_node(self, node: Node) -> None:
+        """Use this node for the logs, commands and ports of pods."""
+        self.backend.node.attach(node)
+
+    async def start(self) -> None:
+        """Serve what was defined before, and make what every cluster has."""
+        self._definitions.load()
+        self._configurations.load()
+        self._expiry.load()
+        store = self.backend.store
+        for name in namespaces.INITIAL:
+            key = StoreKey(NAMESPACES.group_resource, "", name)
+            if store.get(key) is None:
+                store.create(key, namespaces.initial(name, self.backend.identities.uid(), self.backend.clock.now()))
+        await store.settle()
+
+    async def handle(self, request: Request, user: str) -> Response | StreamResponse:
+        """Answer a request."""
+        try:
+            return await self._answer(request, user)
+        except refusal.Refusal as refused:
+            return representation.respond_refusal(refused)
+        except StoreError as error:
+            return representation.respond_fault(error)
+        except TooLargeError as error:
+            return representation.respond_refusal(refusal.not_stored(str(error)))
+        except Exception as error:  # the edge: one request must not end the server
+            log.exception("request failed", method=request.method, path=request.path)
+            return representation.respond_refusal(refusal.internal_error(f"{type(error).__name__}: {error}"))
+
+    def call(self, request: Request, user: str) -> Call:
+        """Read what a request asks for."""
+        if not request.path.startswith(("/api/v1/", "/apis/")):
+            raise refusal.unknown_path(request.path)
+        return calls.parse(self.backend.registry, request, user)
+
+    def end_watches(self) -> None:
+        """End all watches, and those to come."""
+        self.backend.hub.close()
+
+    async def close(self) -> None:
+        """End all watches and release the store."""
+        self.end_watches()
+        await self.backend.admission.close()
+        self.backend.store.close()
+
+    async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
+        answer = information.answer(self.backend.registry, request, user)
+        return answer or await routes.route(self.backend, self.call(request, user))

@@ -1,0 +1,200 @@
+"""Copies of the store's file, for the day when it is damaged.
+
+A copy is made every `EVERY` seconds in which something changed, and when the cluster stops; the newest `KEPT` stay,
+beside the file as `state.db.copy-TIME`. A copy is taken from the running store (SQLite's backup, in a thread) and
+checked before it counts, so that a damaged file never replaces its last good copy.
+
+`restore` puts the newest good copy in the place of the file, which is kept as `state.db.damaged-TIME`.
+"""
+
+import asyncio
+import re
+import shutil
+import sqlite3
+import threading
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from localkube.apiserver.storage.errors import DamagedError, StoreError, explain
+from localkube.apiserver.storage.files import beside, new_file
+from localkube.apiserver.storage.inspection import connect_readonly, inspect, inspect_contents, opened
+from localkube.apiserver.storage.lock import hold
+from localkube.apiserver.storage.store import Store
+from kuberuntime.clock import Clock
+
+KEPT: Final = 3
+EVERY: Final = 600.0
+"""Seconds between two copies of a store that changes."""
+
+SPARE: Final = 8
+"""A copy is made only where so many times its size is free: it must not be what fills the disk."""
+
+TIME: Final = "%Y%m%dT%H%M%SZ"
+NAME: Final = re.compile(r"\.copy-(\d{8}T\d{6}Z)")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy, and when it was taken."""
+
+    path: Path
+    taken: datetime
+
+    def describe(self, now: datetime) -> str:
+        """Name the copy with its age."""
+        return f"{self.path.name} (taken {self.taken:%Y-%m-%d %H:%M:%S} UTC, {format_age(now - self.taken)} ago)"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was put in the place of the file, and where that is now; None if there was none."""
+
+    source: str
+    aside: Path | None
+
+
+class Copies:
+    """Makes the copies of a store that is open."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._path = Path(store.path)
+        self._copied = store.revision if find(self._path) else -1
+        self._lock = threading.Lock()
+
+    async def run(self, every: float = EVERY) -> None:
+        """Make copies until cancelled."""
+        while True:
+            await asyncio.sleep(every)
+            await asyncio.to_thread(self.keep, self._clock.now())
+
+    def keep(self, now: datetime) -> None:
+        """Make a copy of what is committed, if that changed; what prevents it is logged."""
+        with self._lock:
+            revision = self._store.revision
+            if revision == self._copied:
+                return
+            try:
+                take(self._path, now)
+            except StoreError as error:
+                log.warning("no copy of the objects was made", error=str(error))
+            else:
+                self._copied = revision
+
+
+def find(path: Path) -> list[Copy]:
+    """Return the copies of a file, the newest first."""
+    found = [
+        Copy(candidate, datetime.strptime(match[1], TIME).replace(tzinfo=UTC))
+        for candidate in path.parent.glob(f"{path.name}.copy-*")
+        if (match := NAME.fullmatch(candidate.name.removeprefix(path.name)))
+    ]
+    return sorted(found, key=lambda copy: copy.taken, reverse=True)
+
+
+def take(path: Path, now: datetime) -> Copy:
+    """Make a copy of a file, which may be in use, check it, and remove the oldest ones."""
+    copy = Copy(beside(path, f".copy-{now.astimezone(UTC):{TIME}}"), now)
+    try:
+        needed, free = path.stat().st_size * SPARE, shutil.disk_usage(path.parent).free
+        if free < needed:
+            raise StoreError(f"{path}: not copied: {free >> 20} MiB are free, {needed >> 20} MiB wanted: free space")
+        with new_file(copy.path) as fresh:
+            with closing(connect_readonly(path, "mode=ro")) as source, closing(sqlite3.connect(fresh)) as target:
+                target.execute("PRAGMA synchronous = OFF")  # it gets its name when it is on the disk
+                source.backup(target)
+            inspect(fresh)
+        prune(path)
+    except sqlite3.Error as error:
+        raise explain(str(copy.path), error) from error
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: {error.strerror}: make the directory writable") from error
+    return copy
+
+
+def prune(path: Path) -> None:
+    """Remove all but the newest copies, and what copies that were never finished left."""
+    for old in find(path)[KEPT:]:
+        old.path.unlink(missing_ok=True)
+    for unfinished in path.parent.glob(f"{path.name}.copy-*.new*"):
+        unfinished.unlink(missing_ok=True)
+
+
+def restore(path: Path, now: datetime) -> Restored:
+    """Put the newest good copy in the place of the file, which is kept under another name.
+
+    Where only the last changes of the log cannot be read, what precedes them is newer than any copy, and taken.
+    """
+    lock = hold(str(path))
+    try:
+        with new_file(path) as fresh:
+            source = _fill(fresh, path, now)
+            aside = _set_aside(path, beside(path, f".damaged-{now.astimezone(UTC):{TIME}}"))
+        return Restored(source, aside)
+    except sqlite3.Error as error:
+        raise explain(str(path), error) from error
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: {error.strerror}: make the directory writable") from error
+    finally:
+        lock.release()
+
+
+def _fill(fresh: Path, path: Path, now: datetime) -> str:
+    """Fill a new file; return what with."""
+    if _is_salvageable(path):
+        with opened(path) as (source, _), closing(sqlite3.connect(fresh)) as target:
+            inspect_contents(source, path)
+            source.backup(target)
+        return f"all that {path.name} and its log have before the damage"
+    problems = []
+    for copy in find(path):
+        try:
+            inspect(copy.path)
+        except StoreError as error:
+            problems.append(str(error))
+            continue
+        shutil.copyfile(copy.path, fresh)
+        return copy.describe(now)
+    raise StoreError(f"{path}: no copy can be restored: {'; '.join(problems) or 'there is none'}")
+
+
+def _is_salvageable(path: Path) -> bool:
+    try:
+        inspect(path)
+    except DamagedError as error:
+        return error.salvageable
+    except StoreError:
+        return False
+    return False
+
+
+def _set_aside(path: Path, aside: Path) -> Path | None:
+    """Rename the file and then its log: should this end in between, the log alone is refused."""
+    found = None
+    for suffix in ("", "-wal", "-journal"):
+        with suppress(FileNotFoundError):
+            beside(path, suffix).rename(beside(aside, suffix))
+            found = aside
+    beside(path, "-shm").unlink(missing_ok=True)
+    return found
+
+
+def format_age(age: timedelta) -> str:
+    """Format a duration in its largest unit.
+
+    >>> format_age(timedelta(seconds=150)), format_age(timedelta(days=3))
+    ('2 min', '3 days')
+    """
+    seconds = max(int(age.total_seconds()), 0)
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,53 @@
+"""One process per file: an advisory lock that the kernel releases when its owner dies, however it dies."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from localkube.apiserver.storage.errors import StoreError
+
+
+class FileLock:
+    """A lock file that carries the process id of its holder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def acquire(self) -> bool:
+        """Take the lock; False where another process holds it. `OSError` where the file cannot be made."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        self._descriptor = descriptor
+        return True
+
+    def holder(self) -> str:
+        """Return the process id of the holder, "unknown" where it cannot be read."""
+        try:
+            return self._path.read_text(encoding="ascii").strip() or "unknown"
+        except (OSError, UnicodeDecodeError):
+            return "unknown"
+
+    def release(self) -> None:
+        """Give the lock back; nothing where it is not held."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def hold(path: str) -> FileLock:
+    """Keep other processes off a file, whether they run or hang: it is refused at once if one has it."""
+    file = FileLock(Path(f"{path}.lock"))
+    try:
+        acquired = file.acquire()
+    except OSError as error:
+        raise StoreError(f"{path}.lock: {error.strerror}: use a directory that can be written to") from error
+    if not acquired:
+        raise StoreError(f"{path}: in use by process {file.holder()}: stop it, or use another file")
+    return file

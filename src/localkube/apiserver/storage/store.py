@@ -1,0 +1,384 @@
+"""The store: every object at every remembered revision, in one SQLite file (or in memory).
+
+```
+objects   (resource, namespace, name) → revision      what exists now
+history   revision → object as written, and the revision it replaced
+```
+
+One counter numbers all writes; it is the resourceVersion. Writes made in one turn of the event loop share a
+transaction (group commit); a writer is acknowledged (`settle`) only after it. Readers that answer a client see
+committed data only: they call `flush` first, which commits what is pending. The file survives the death of the process
+at any moment with all acknowledged writes.
+
+History older than `remembered` revisions, or than so many bytes (`window.py`), is dropped as long as nothing lives at
+it; reads from before that raise `Compacted`. So a list can be continued, and a watch resumed, at the revision it began
+with. Pages that become free are returned to the file system.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.storage import database
+from localkube.apiserver.storage.errors import StoreError, explain
+from localkube.apiserver.storage.layout import counter_checksum, row_checksum
+from localkube.apiserver.storage.lock import hold
+from localkube.apiserver.storage.window import BYTES, Window
+
+ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+Row: TypeAlias = tuple[Any, ...]
+
+MEMORY: Final = database.MEMORY
+
+COMPACT_EVERY: Final = 1000
+"""Revisions between two clean-ups of the history, so that one clean-up takes about 2 ms."""
+
+FREE_PAGES: Final = 1024
+"""Free pages that stay in the file for reuse: 4 MiB."""
+
+RETURNED_PAGES: Final = 2048
+"""Free pages that one clean-up returns at most, so that it takes a few milliseconds."""
+
+
+LARGEST: Final = 1536 * 1024
+"""Bytes of an encoded object, as etcd takes them (`--max-request-bytes`)."""
+
+
+class StoreKey(NamedTuple):
+    """Where an object is stored: `plural.group`, its namespace (empty for cluster-scoped kinds) and its name."""
+
+    resource: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write: the object after it (before it, for DELETED), encoded and decoded, and what it replaced."""
+
+    revision: int
+    type: ChangeType
+    key: StoreKey
+    object: JSONObject
+    value: bytes
+    previous: JSONObject | None
+
+
+class Compacted(Exception):
+    """The revision asked for is no longer remembered; `oldest` is the first that is."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(f"revisions before {oldest} are no longer remembered")
+        self.oldest = oldest
+
+
+class Exists(Exception):
+    """An object of this key exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class Stale(Exception):
+    """The object is no longer at the revision the write was made for."""
+
+
+class TooLargeError(Exception):
+    """The object is larger than etcd would take; nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: request is too large")
+
+
+class Store:
+    """Owns the file. All methods belong to one event loop; `path` may be ":memory:"."""
+
+    def __init__(self, path: str | Path = MEMORY, *, remembered: int = 10_000, remembered_bytes: int = BYTES) -> None:
+        self.path = str(path)
+        self._window = Window(remembered, remembered_bytes)
+        self._subscribers: list[Callable[[Sequence[Change]], None]] = []
+        self._pending: list[Change] = []
+        self._committed: asyncio.Future[None] | None = None
+        self._trims = False
+        self._lock = None if self.path == MEMORY else hold(self.path)
+        try:
+            self._db = database.connect(self.path)
+            self.revision = self._counter("revision")
+            self.compacted = self._counter("compacted")
+            for row in self._rows("SELECT revision, length(value) FROM history WHERE revision > ?", self.compacted):
+                self._window.add(*row)
+        except BaseException:
+            self._release()
+            raise
+        self._saved = (self.revision, self.compacted)
+
+    def subscribe(self, callback: Callable[[Sequence[Change]], None]) -> None:
+        """Call back with the changes of every commit, in order."""
+        self._subscribers.append(callback)
+
+    def get(self, key: StoreKey) -> JSONObject | None:
+        """Return the object, also one written but not committed yet."""
+        row = self._row(
+            "SELECT value FROM objects JOIN history USING (revision)"
+            " WHERE objects.resource = ? AND objects.namespace = ? AND objects.name = ?",
+            *key,
+        )
+        return None if row is None else msgspec.json.decode(row[0])
+
+    def list(self, resource: str, namespace: str = "", *, after: tuple[str, str] = ("", "")) -> Iterator[bytes]:
+        """Yield the encoded objects of a resource in the order of namespace and name, beginning behind `after`."""
+        where, parameters = _within(namespace, after, "objects")
+        rows = self._rows(
+            f"SELECT value FROM objects JOIN history USING (revision) WHERE objects.resource = ?{where}"  # noqa: S608 - constants
+            " ORDER BY objects.namespace, objects.name",
+            resource,
+            *parameters,
+        )
+        return (row[0] for row in rows)
+
+    def list_at(
+        self, revision: int, resource: str, namespace: str = "", *, after: tuple[str, str] = ("", "")
+    ) -> Iterator[bytes]:
+        """Yield what `list` would have yielded at an earlier revision."""
+        self._require(revision)
+        now, parameters = _within(namespace, after, "objects")
+        then, _ = _within(namespace, after, "old")
+        rows = self._rows(
+            "SELECT history.namespace, history.name, value FROM objects JOIN history USING (revision)"  # noqa: S608 - constants
+            f" WHERE objects.resource = ? AND revision <= ?{now}"
+            " UNION ALL SELECT old.namespace, old.name, old.value FROM history AS new"
+            " JOIN history AS old ON old.revision = new.previous"
+            f" WHERE new.revision > ? AND new.resource = ? AND new.previous BETWEEN 1 AND ?{then}"
+            " ORDER BY 1, 2",
+            resource,
+            revision,
+            *parameters,
+            revision,
+            resource,
+            revision,
+            *parameters,
+        )
+        return (row[2] for row in rows)
+
+    def count(self, resource: str, namespace: str = "") -> int:
+        """Return how many objects a resource has."""
+        where, parameters = _within(namespace, ("", ""), "objects")
+        row = self._row(f"SELECT count(*) FROM objects WHERE resource = ?{where}", resource, *parameters)  # noqa: S608 - constants
+        return int(row[0]) if row else 0
+
+    def changes_since(self, revision: int, resource: str) -> Iterator[Change]:
+        """Yield the committed changes of a resource behind a revision, oldest first."""
+        self._require(revision)
+        rows = self._rows(
+            "SELECT new.revision, new.type, new.namespace, new.name, new.value, old.value FROM history AS new"
+            " LEFT JOIN history AS old ON old.revision = new.previous"
+            " WHERE new.revision > ? AND new.resource = ? ORDER BY new.revision",
+            revision,
+            resource,
+        )
+        for number, kind, namespace, name, value, old in rows:
+            previous = None if old is None else msgspec.json.decode(old)
+            key = StoreKey(resource, namespace, name)
+            yield Change(number, kind, key, msgspec.json.decode(value), value, previous)
+
+    def create(self, key: StoreKey, obj: JSONObject) -> JSONObject:
+        """Store a new object; return it with its resourceVersion."""
+        change = self._change("ADDED", key, obj, None)
+        with self._writing():
+            try:
+                self._execute("INSERT INTO objects VALUES (?, ?, ?, ?)", *key, self.revision + 1)
+            except sqlite3.IntegrityError as error:
+                raise Exists(key.name) from error
+            self._record(change)
+        return change.object
+
+    def update(self, key: StoreKey, obj: JSONObject, previous: JSONObject) -> JSONObject:
+        """Replace the object if it is still `previous`; return it with its new resourceVersion."""
+        with self._writing():
+            self._require_current(key, previous)
+            change = self._change("MODIFIED", key, obj, previous)
+            self._record(change)
+            self._execute(
+                "UPDATE objects SET revision = ? WHERE resource = ? AND namespace = ? AND name = ?",
+                change.revision,
+                *key,
+            )
+        return change.object
+
+    def delete(self, key: StoreKey, previous: JSONObject) -> JSONObject:
+        """Remove the object if it is still `previous`; return its last state with the revision of the removal."""
+        with self._writing():
+            self._require_current(key, previous)
+            change = self._change("DELETED", key, previous, previous)
+            self._record(change)
+            self._execute("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", *key)
+        return change.object
+
+    async def settle(self) -> None:
+        """Return when all writes made so far are committed, or raise the `StoreError` that undid them."""
+        if self._committed is not None:
+            await asyncio.shield(self._committed)
+
+    def flush(self) -> None:
+        """Commit what is pending now, and tell the subscribers; where that fails, the writers get it from `settle`."""
+        if self._committed is None:
+            return
+        try:
+            self._compact()
+            self._count("revision", self.revision)
+            self._execute("COMMIT")
+        except StoreError as error:
+            self._fail_turn(error)
+            return
+        committed, changes = self._committed, self._pending
+        self._committed, self._pending = None, []
+        self._trims |= self.compacted > self._saved[1]
+        self._saved = (self.revision, self.compacted)
+        for change in changes:
+            self._window.add(change.revision, len(change.value))
+        if not committed.done():
+            committed.set_result(None)
+        for subscriber in self._subscribers:
+            subscriber(changes)
+        if self._trims and self._committed is None:
+            self._trims = False
+            self._return_pages()
+
+    def close(self) -> None:
+        """Commit what is pending and release the file."""
+        try:
+            self.flush()
+            self._db.close()
+        except sqlite3.Error as error:
+            raise explain(self.path, error) from error
+        finally:
+            self._release()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Join the transaction of this turn of the loop, or begin it; a failing file undoes all of it."""
+        if self._committed is None:
+            self._execute("BEGIN IMMEDIATE")
+            loop = asyncio.get_running_loop()
+            self._committed = loop.create_future()
+            loop.call_soon(self.flush)
+        try:
+            yield
+        except StoreError as error:
+            self._fail_turn(error)
+            raise
+
+    def _change(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
+        """Return the next write, not made yet; what is stored already may be removed, however large it is."""
+        revision = self.revision + 1
+        stamped = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
+        value = encode(stamped)
+        if len(value) > LARGEST and kind != "DELETED":
+            raise TooLargeError
+        return Change(revision, kind, key, stamped, value, previous)
+
+    def _record(self, change: Change) -> None:
+        replaced = 0 if change.previous is None else _revision(change.previous)
+        row = (change.revision, *change.key, change.type, replaced, change.value)
+        self._execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, row_checksum(row))
+        self.revision = change.revision
+        self._pending.append(change)
+
+    def _require_current(self, key: StoreKey, previous: JSONObject) -> None:
+        row = self._row("SELECT revision FROM objects WHERE resource = ? AND namespace = ? AND name = ?", *key)
+        if row is None or row[0] != _revision(previous):
+            raise Stale(key.name)
+
+    def _require(self, revision: int) -> None:
+        if revision < self.compacted:
+            raise Compacted(self.compacted)
+
+    def _compact(self) -> None:
+        until = self._window.expired(self.revision, self.compacted, COMPACT_EVERY)
+        if until <= self.compacted:
+            return
+        self._execute(
+            "DELETE FROM history WHERE revision IN (SELECT previous FROM history WHERE revision > ? AND revision <= ?)",
+            self.compacted,
+            until,
+        )
+        self._execute(
+            "DELETE FROM history WHERE type = 'DELETED' AND revision > ? AND revision <= ?", self.compacted, until
+        )
+        self._count("compacted", until)
+        self.compacted = until
+
+    def _return_pages(self) -> None:
+        """Return free pages to the file system, or to the allocator; that can wait if the file is busy."""
+        with suppress(sqlite3.Error):
+            if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
+                self._db.executescript(
+                    f"PRAGMA incremental_vacuum({RETURNED_PAGES})"
+                )  # execute() ends it after one page
+
+    def _fail_turn(self, error: StoreError) -> None:
+        """Undo all writes of this turn and tell their writers."""
+        committed, self._committed, self._pending = self._committed, None, []
+        with suppress(sqlite3.Error):  # a failing file ends the transaction by itself
+            self._db.rollback()
+        self.revision, self.compacted = self._saved
+        if committed is not None and not committed.done():
+            committed.set_exception(error)
+            committed.exception()  # the writer that met the fault raises it itself; nobody else may be waiting
+
+    def _count(self, name: str, value: int) -> None:
+        checksum = counter_checksum(name, value)
+        self._execute("UPDATE counters SET value = ?, checksum = ? WHERE name = ?", value, checksum, name)
+
+    def _counter(self, name: str) -> int:
+        row = self._row("SELECT value FROM counters WHERE name = ?", name)
+        if row is None:
+            raise StoreError(f"{self.path}: damaged: the counter {name!r} is missing: restore the file or use another")
+        return int(row[0])
+
+    def _row(self, statement: str, *parameters: str | int) -> Row | None:
+        return next(self._rows(statement, *parameters), None)
+
+    def _rows(self, statement: str, *parameters: str | int) -> Iterator[Row]:
+        try:
+            yield from self._execute(statement, *parameters)
+        except sqlite3.Error as error:
+            raise explain(self.path, error) from error
+
+    def _execute(self, statement: str, *parameters: str | int | bytes) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(statement, parameters)
+        except sqlite3.IntegrityError:
+            raise  # an object of this key exists
+        except sqlite3.Error as error:
+            raise explain(self.path, error) from error
+
+    def _release(self) -> None:
+        opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None: it could not be opened
+        if opened is not None:
+            opened.close()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _within(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:
+    """Return the condition (and its parameters) that a row is of the namespace and behind `after`."""
+    conditions = f" AND {table}.namespace = ?" if namespace else ""
+    parameters: tuple[str, ...] = (namespace,) if namespace else ()
+    if after != ("", ""):
+        conditions += f" AND ({table}.namespace, {table}.name) > (?, ?)"
+        parameters += after
+    return conditions, parameters
+
+
+def _revision(obj: JSONObject) -> int:
+    return int(obj["metadata"]["resourceVersion"])

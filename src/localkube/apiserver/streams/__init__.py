@@ -1,0 +1,1 @@
+"""WebSockets of clients and the channels in them."""

@@ -1,0 +1,1 @@
+"""Objects as rows of a Table, as `kubectl get` asks for them."""

@@ -1,0 +1,350 @@
+"""The columns of `kubectl get` for the built-in kinds: a table per resource of what is shown and where it comes from."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from kuberuntime.objects import meta, podstate, resources, selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver.tables import table
+from localkube.apiserver.tables.table import NONE
+from localkube.apiserver.model.kind import Column
+
+Cell: TypeAlias = Callable[[JSONObject, datetime], object]
+
+SHORT_ACCESS = {
+    "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
+}  # fmt: skip
+ROLE_PREFIX = "node-role.kubernetes.io/"
+SHOWN_ENDPOINTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The columns of a kind and the function that fills one row."""
+
+    columns: tuple[Column, ...]
+    cells: Callable[[JSONObject, datetime], list[object]]
+
+
+def of(resource: Resource) -> Shown:
+    """Return what is shown of a resource: its own columns between name and age, or those two alone."""
+    pairs = COLUMNS.get(resource, (NAME, AGE))
+    fillers = tuple(cell for _, cell in pairs)
+    return Shown(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])
+
+
+def column(name: str, cell: Cell, *, kind: str = "string", wide: bool = False) -> tuple[Column, Cell]:
+    """Name a column; `wide` ones are shown on request."""
+    return Column(name, kind, f"{name} of the object.", priority=int(wide)), cell
+
+
+def at(path: str, default: object = NONE) -> Cell:
+    """Show the value at a dotted path."""
+    names = path.split(".")
+
+    def cell(obj: JSONObject, _now: datetime) -> object:
+        value: object = obj
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        return default if value in (None, "") else value
+
+    return cell
+
+
+def count(*fields: str) -> Cell:
+    """Show how many entries the fields have together."""
+    return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
+
+
+def listed(items: Iterable[object], empty: str = NONE) -> str:
+    """Join with commas."""
+    return ",".join(map(str, items)) or empty
+
+
+NAME: tuple[Column, Cell] = (table.NAME, lambda obj, _: meta.name(obj))
+AGE: tuple[Column, Cell] = (table.AGE, lambda obj, now: table.age(obj["metadata"].get("creationTimestamp"), now))
+
+
+def _pod_ready(pod: JSONObject, _now: datetime) -> str:
+    ready, total = podstate.ready_containers(pod)
+    return f"{ready}/{total}"
+
+
+def _pod_restarts(pod: JSONObject, now: datetime) -> str:
+    restarts = podstate.restarts(pod)
+    status = meta.status(pod)
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    ends = [((entry.get("lastState") or {}).get("terminated") or {}).get("finishedAt") for entry in containers]
+    last = max((end for end in ends if end), default=None)
+    return f"{restarts} ({table.age(last, now)} ago)" if restarts and last else str(restarts)
+
+
+def _readiness_gates(pod: JSONObject, _now: datetime) -> str:
+    gates = [gate["conditionType"] for gate in meta.spec(pod).get("readinessGates") or ()]
+    return f"{sum(meta.is_condition_true(pod, gate) for gate in gates)}/{len(gates)}" if gates else NONE
+
+
+def _statefulset_ready(statefulset: JSONObject, _now: datetime) -> str:
+    return f"{meta.status(statefulset).get('readyReplicas', 0)}/{meta.spec(statefulset).get('replicas', 0)}"
+
+
+def _template(field: str) -> Cell:
+    return lambda obj, _: listed(
+        container.get(field, "") for container in obj["spec"]["template"]["spec"].get("containers") or ()
+    )
+
+
+def _service_ports(service: JSONObject, _now: datetime) -> str:
+    return listed(f"{port['port']}/{port['protocol']}" for port in meta.spec(service).get("ports") or ())
+
+
+def _external_address(service: JSONObject, _now: datetime) -> str:
+    spec = meta.spec(service)
+    if spec.get("type") == "ExternalName":
+        return str(spec.get("externalName"))
+    return listed(spec.get("externalIPs") or (), "<pending>" if spec.get("type") == "LoadBalancer" else NONE)
+
+
+def _endpoints(endpoints: JSONObject, _now: datetime) -> str:
+    found = [
+        f"{address['ip']}:{port['port']}"
+        for subset in endpoints.get("subsets") or ()
+        for address in subset.get("addresses") or ()
+        for port in subset.get("ports") or ()
+    ] or [address["ip"] for subset in endpoints.get("subsets") or () for address in subset.get("addresses") or ()]
+    return _shortened(found)
+
+
+def _shortened(found: list[str]) -> str:
+    more = len(found) - SHOWN_ENDPOINTS
+    return f"{listed(found[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else listed(found)
+
+
+def _slice_ports(endpoint_slice: JSONObject, _now: datetime) -> str:
+    return listed((port.get("port", "*") for port in endpoint_slice.get("ports") or ()), "<unset>")
+
+
+def _slice_endpoints(endpoint_slice: JSONObject, _now: datetime) -> str:
+    found = [address for endpoint in endpoint_slice.get("endpoints") or () for address in endpoint["addresses"]]
+    return _shortened(found) if found else "<unset>"
+
+
+def _node_status(node: JSONObject, _now: datetime) -> str:
+    words = ["Ready" if meta.is_condition_true(node, "Ready") else "NotReady"]
+    if meta.find_condition(node, "Ready") is None:
+        words = ["Unknown"]
+    return listed([*words, *(["SchedulingDisabled"] if meta.spec(node).get("unschedulable") else [])])
+
+
+def _node_roles(node: JSONObject, _now: datetime) -> str:
+    return listed(sorted(key.removeprefix(ROLE_PREFIX) for key in meta.labels(node) if key.startswith(ROLE_PREFIX)))
+
+
+def _node_address(kind: str) -> Cell:
+    def cell(node: JSONObject, _now: datetime) -> str:
+        addresses = meta.status(node).get("addresses") or ()
+        return next((entry["address"] for entry in addresses if entry["type"] == kind), NONE)
+
+    return cell
+
+
+def _event_series(event: JSONObject, field: str) -> object:
+    return (event.get("series") or {}).get(field)
+
+
+def _last_seen(event: JSONObject, now: datetime) -> str:
+    last = (
+        _event_series(event, "lastObservedTime") or event.get("lastTimestamp") or event.get("deprecatedLastTimestamp")
+    )
+    return table.age(str(last or event.get("eventTime") or event.get("firstTimestamp") or ""), now)
+
+
+def _first_seen(event: JSONObject, now: datetime) -> str:
+    first = event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp") or event.get("eventTime")
+    return table.age(first, now)
+
+
+def _event_object(event: JSONObject, _now: datetime) -> str:
+    about = event.get("involvedObject") or event.get("regarding") or {}
+    return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
+
+
+def _event_part(event: JSONObject, _now: datetime) -> str:
+    about = event.get("involvedObject") or event.get("regarding") or {}
+    return str(about.get("fieldPath", ""))
+
+
+def _event_source(event: JSONObject, _now: datetime) -> str:
+    source = event.get("source") or event.get("deprecatedSource") or {}
+    component = source.get("component") or event.get("reportingComponent") or event.get("reportingController") or ""
+    host = source.get("host") or event.get("reportingInstance") or ""
+    return f"{component}, {host}" if host else str(component)
+
+
+def _event_count(event: JSONObject, _now: datetime) -> object:
+    return _event_series(event, "count") or event.get("count") or event.get("deprecatedCount") or 1
+
+
+def _event_text(event: JSONObject, _now: datetime) -> str:
+    return str(event.get("message") or event.get("note") or "").strip()
+
+
+def _short(modes: Iterable[str] | None) -> str:
+    return listed((SHORT_ACCESS.get(mode, mode) for mode in modes or ()), "")
+
+
+def _access_modes(volume: JSONObject, _now: datetime) -> str:
+    return _short(meta.spec(volume).get("accessModes"))
+
+
+def _claim_access_modes(claim: JSONObject, _now: datetime) -> str:
+    return _short(meta.status(claim).get("accessModes")) if meta.spec(claim).get("volumeName") else ""
+
+
+def _claim_capacity(claim: JSONObject, _now: datetime) -> str:
+    if not meta.spec(claim).get("volumeName"):
+        return ""
+    return str((meta.status(claim).get("capacity") or {}).get("storage", "0"))
+
+
+def _claim(volume: JSONObject, _now: datetime) -> str:
+    claim = meta.spec(volume).get("claimRef")
+    return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
+
+
+def _controller(revision: JSONObject, _now: datetime) -> str:
+    owner = meta.controller_of(revision)
+    if owner is None:
+        return NONE
+    group = owner["apiVersion"].rpartition("/")[0]
+    return f"{owner['kind'].lower()}{'.' if group else ''}{group}/{owner['name']}"
+
+
+def _selector(service: JSONObject, _now: datetime) -> str:
+    return selectors.format_labels(meta.spec(service).get("selector") or {}) or NONE
+
+
+WEBHOOKS = (NAME, column("Webhooks", count("webhooks"), kind="integer"), AGE)
+EVENTS = (
+    column("Last Seen", _last_seen),
+    column("Type", at("type", "")),
+    column("Reason", at("reason", "")),
+    column("Object", _event_object),
+    column("Subobject", _event_part, wide=True),
+    column("Source", _event_source, wide=True),
+    column("Message", _event_text),
+    column("First Seen", _first_seen, wide=True),
+    column("Count", _event_count, wide=True),
+    (Column("Name", "string", "Name of the event.", priority=1, format="name"), NAME[1]),
+)
+
+COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
+    resources.PODS: (
+        NAME,
+        column("Ready", _pod_ready),
+        column("Status", lambda pod, _: podstate.state(pod)),
+        column("Restarts", _pod_restarts),
+        AGE,
+        column("IP", at("status.podIP"), wide=True),
+        column("Node", at("spec.nodeName"), wide=True),
+        column("Nominated Node", at("status.nominatedNodeName"), wide=True),
+        column("Readiness Gates", _readiness_gates, wide=True),
+    ),
+    resources.STATEFULSETS: (
+        NAME,
+        column("Ready", _statefulset_ready),
+        AGE,
+        column("Containers", _template("name"), wide=True),
+        column("Images", _template("image"), wide=True),
+    ),
+    resources.CONTROLLER_REVISIONS: (
+        NAME,
+        column("Controller", _controller),
+        column("Revision", at("revision", 0)),
+        AGE,
+    ),
+    resources.SERVICES: (
+        NAME,
+        column("Type", at("spec.type")),
+        column("Cluster-IP", at("spec.clusterIP")),
+        column("External-IP", _external_address),
+        column("Port(s)", _service_ports),
+        AGE,
+        column("Selector", _selector, wide=True),
+    ),
+    resources.ENDPOINTS: (NAME, column("Endpoints", _endpoints), AGE),
+    resources.ENDPOINT_SLICES: (
+        NAME,
+        column("AddressType", at("addressType")),
+        column("Ports", _slice_ports),
+        column("Endpoints", _slice_endpoints),
+        AGE,
+    ),
+    resources.CONFIG_MAPS: (NAME, column("Data", count("data", "binaryData")), AGE),
+    resources.SECRETS: (NAME, column("Type", at("type")), column("Data", count("data")), AGE),
+    resources.SERVICE_ACCOUNTS: (NAME, column("Secrets", count("secrets")), AGE),
+    resources.NAMESPACES: (NAME, column("Status", at("status.phase")), AGE),
+    resources.NODES: (
+        NAME,
+        column("Status", _node_status),
+        column("Roles", _node_roles),
+        AGE,
+        column("Version", at("status.nodeInfo.kubeletVersion", "")),
+        column("Internal-IP", _node_address("InternalIP"), wide=True),
+        column("External-IP", _node_address("ExternalIP"), wide=True),
+        column("OS-Image", at("status.nodeInfo.osImage", table.UNKNOWN), wide=True),
+        column("Kernel-Version", at("status.nodeInfo.kernelVersion", table.UNKNOWN), wide=True),
+        column("Container-Runtime", at("status.nodeInfo.containerRuntimeVersion", table.UNKNOWN), wide=True),
+    ),
+    resources.CORE_EVENTS: EVENTS,
+    resources.EVENTS: EVENTS,
+    resources.PERSISTENT_VOLUME_CLAIMS: (
+        NAME,
+        column("Status", at("status.phase", "")),
+        column("Volume", at("spec.volumeName", "")),
+        column("Capacity", _claim_capacity),
+        column("Access Modes", _claim_access_modes),
+        column("StorageClass", at("spec.storageClassName", "")),
+        column("VolumeAttributesClass", at("spec.volumeAttributesClassName", "<unset>")),
+        AGE,
+        column("VolumeMode", at("spec.volumeMode", "<unset>"), wide=True),
+    ),
+    resources.PERSISTENT_VOLUMES: (
+        NAME,
+        column("Capacity", at("spec.capacity.storage", "")),
+        column("Access Modes", _access_modes),
+        column("Reclaim Policy", at("spec.persistentVolumeReclaimPolicy", "")),
+        column("Status", at("status.phase", "")),
+        column("Claim", _claim),
+        column("StorageClass", at("spec.storageClassName", "")),
+        column("VolumeAttributesClass", at("spec.volumeAttributesClassName", "<unset>")),
+        column("Reason", at("status.reason", "")),
+        AGE,
+        column("VolumeMode", at("spec.volumeMode", "<unset>"), wide=True),
+    ),
+    resources.LEASES: (NAME, column("Holder", at("spec.holderIdentity", "")), AGE),
+    resources.PRIORITY_CLASSES: (
+        NAME,
+        column("Value", at("value", 0), kind="integer"),
+        column("Global-Default", at("globalDefault", default=False), kind="boolean"),
+        AGE,
+        column("PreemptionPolicy", at("preemptionPolicy", "")),
+    ),
+    resources.STORAGE_CLASSES: (
+        NAME,
+        column("Provisioner", at("provisioner", "")),
+        column("ReclaimPolicy", at("reclaimPolicy", "")),
+        column("VolumeBindingMode", at("volumeBindingMode", "")),
+        column("AllowVolumeExpansion", at("allowVolumeExpansion", default=False)),
+        AGE,
+    ),
+    resources.CUSTOM_RESOURCE_DEFINITIONS: (
+        NAME,
+        (Column("Created At", "date", "When the definition was created."), at("metadata.creationTimestamp", "")),
+    ),
+    resources.MUTATING_WEBHOOK_CONFIGURATIONS: WEBHOOKS,
+    resources.VALIDATING_WEBHOOK_CONFIGURATIONS: WEBHOOKS,
+}

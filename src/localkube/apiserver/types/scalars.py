@@ -1,0 +1,89 @@
+"""Scalars with a syntax of their own: quantities, times and base64, read and written as Go does.
+
+Each is a marker class that msgspec hands to `decode`; the value is the canonical text.
+"""
+
+import base64
+import binascii
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from kuberuntime.objects import quantity
+
+QUANTITY_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+SECONDS = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\dZ")
+MICROSECONDS = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d\.\d{6}Z")
+
+
+class Scalar:
+    """A canonical text."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Quantity(Scalar):
+    """A resource quantity; `0.5` is kept as `500m` (R-REV-6.6)."""
+
+
+class Time(Scalar):
+    """A moment in whole seconds, UTC."""
+
+
+class MicroTime(Scalar):
+    """A moment in microseconds, UTC."""
+
+
+class Base64(Scalar):
+    """Bytes in base64."""
+
+
+def decode(kind: type[Any], value: Any) -> Scalar:
+    """Read a scalar; the text of a `ValueError` is the one a user sees."""
+    if kind is Quantity:
+        return Quantity(_quantity(value))
+    if not isinstance(value, str):
+        raise ValueError(f"expected a string, got {value!r}")  # noqa: TRY004  msgspec adds the path to a ValueError
+    if kind is Time:
+        return Time(value if SECONDS.fullmatch(value) else _moment(value).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    if kind is MicroTime:
+        return MicroTime(value if MICROSECONDS.fullmatch(value) else _moment(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    return Base64(_base64(value))
+
+
+def encode(value: Any) -> str:
+    """Return the canonical text."""
+    if not isinstance(value, Scalar):
+        raise TypeError(f"{type(value).__name__} is no scalar of JSON")
+    return value.text
+
+
+def _quantity(value: Any) -> str:
+    try:
+        return quantity.canonical(value)
+    except quantity.QuantityError as error:
+        raise ValueError(f"quantities must match the regular expression '{QUANTITY_PATTERN}'") from error
+
+
+def _moment(value: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse it') from error
+    if moment.tzinfo is None:
+        raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"')
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": out of range') from error
+
+
+def _base64(value: str) -> str:
+    try:
+        base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"illegal base64 data: {error}") from error
+    return value

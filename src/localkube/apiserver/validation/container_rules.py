@@ -1,0 +1,140 @@
+"""What is wrong with the containers of a pod, in the words of kube-apiserver.
+
+In: the pod's spec after defaulting. Out: faults. `Names` carries what containers may refer to.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.validation.env_rules import validate_env, validate_env_from
+from localkube.apiserver.validation.probe_rules import port_name_faults, validate_probes
+from localkube.apiserver.validation.resource_rules import validate_resources
+from localkube.apiserver.validation.values import duplicate, forbidden, must_be, not_found, validate_port
+
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
+RESTART_POLICIES = ("Always", "Never", "OnFailure")
+PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+CONTAINER_LISTS = ("containers", "initContainers")
+NOT_FOR_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+
+container_name = lru_cache(maxsize=1024)(names.dns_1123_label)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the containers of a pod may refer to: its volumes without faults, and its resource claims."""
+
+    volumes: Collection[str]
+    claims: Collection[str] = ()
+
+
+def validate(spec: JSONObject, known: Names, path: str) -> Iterator[FieldError]:
+    """Yield every fault of the containers and init containers."""
+    if not spec.get("containers"):
+        yield required(f"{path}.containers")
+    seen: set[str] = set()
+    for field in CONTAINER_LISTS:
+        for index, container in enumerate(spec.get(field) or ()):
+            where = f"{path}.{field}[{index}]"
+            yield from _validate_name(container["name"], seen, f"{where}.name")
+            seen.add(container["name"])
+            yield from _validate_container(container, known, where)
+            if "restartPolicy" in container:
+                yield from must_be(container["restartPolicy"], RESTART_POLICIES, f"{where}.restartPolicy")
+            if field == "initContainers":
+                yield from _validate_init(container, where)
+
+
+def _validate_name(name: str, seen: Collection[str], path: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(path)
+    elif name in seen:
+        yield duplicate(path, name)
+    else:
+        for fault in container_name(name):
+            yield invalid(path, name, fault)
+
+
+def _validate_init(container: JSONObject, where: str) -> Iterator[FieldError]:
+    if container.get("restartPolicy") == "Always":
+        return
+    for name in NOT_FOR_INIT:
+        if name in container:
+            yield forbidden(f"{where}.{name}", "may not be set for init containers without restartPolicy=Always")
+
+
+def _validate_container(container: JSONObject, known: Names, where: str) -> Iterator[FieldError]:
+    image = container.get("image", "")
+    if not image:
+        yield required(f"{where}.image")
+    elif image != image.strip():
+        yield invalid(f"{where}.image", image, "must not have leading or trailing whitespace")
+    yield from must_be(container["imagePullPolicy"], PULL_POLICIES, f"{where}.imagePullPolicy")
+    yield from must_be(container["terminationMessagePolicy"], MESSAGE_POLICIES, f"{where}.terminationMessagePolicy")
+    if "ports" in container:
+        yield from _validate_ports(container["ports"], f"{where}.ports")
+    if "env" in container:
+        yield from validate_env(container["env"], f"{where}.env")
+    if "envFrom" in container:
+        yield from validate_env_from(container["envFrom"], f"{where}.envFrom")
+    if "volumeMounts" in container:
+        yield from _validate_mounts(container["volumeMounts"], known.volumes, f"{where}.volumeMounts")
+    if container["resources"]:
+        yield from validate_resources(container["resources"], known.claims, f"{where}.resources")
+    yield from validate_probes(container, where)
+
+
+def _validate_ports(ports: list[JSONObject], where: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        path = f"{where}[{index}]"
+        name = port.get("name", "")
+        if name:
+            for fault in port_name_faults(name):
+                yield invalid(f"{path}.name", name, fault)
+            if name in seen:
+                yield duplicate(f"{path}.name", name)
+            seen.add(name)
+        if not port["containerPort"]:
+            yield required(f"{path}.containerPort")
+        else:
+            yield from validate_port(port["containerPort"], f"{path}.containerPort")
+        if port.get("hostPort"):
+            yield from validate_port(port["hostPort"], f"{path}.hostPort")
+        yield from must_be(port["protocol"], PROTOCOLS, f"{path}.protocol")
+
+
+def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, mount in enumerate(mounts):
+        path = f"{where}[{index}]"
+        if not mount["name"]:
+            yield required(f"{path}.name")
+        if mount["name"] not in volumes:
+            yield not_found(f"{path}.name", mount["name"])
+        if not mount["mountPath"]:
+            yield required(f"{path}.mountPath")
+        elif mount["mountPath"] in seen:
+            yield invalid(f"{path}.mountPath", mount["mountPath"], "must be unique")
+        seen.add(mount["mountPath"])
+        if mount.get("subPath") and mount.get("subPathExpr"):
+            yield invalid(f"{path}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive")
+        for name in ("subPath", "subPathExpr"):
+            if name in mount:
+                yield from local_path_faults(mount[name], f"{where}.{name}")
+        if "mountPropagation" in mount:
+            yield from must_be(mount["mountPropagation"], PROPAGATIONS, f"{path}.mountPropagation")
+
+
+def local_path_faults(text: str, where: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a path that must stay below where it starts."""
+    if text.startswith("/"):
+        yield invalid(where, text, "must be a relative path")
+    if ".." in text.split("/"):
+        yield invalid(where, text, "must not contain '..'")

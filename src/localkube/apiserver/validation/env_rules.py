@@ -1,0 +1,91 @@
+"""What is wrong with the environment of a container, in the words of kube-apiserver."""
+
+import re
+from collections.abc import Iterator
+
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.meta import JSONObject
+
+SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+FIELD_PATHS = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
+    "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
+REFERABLE = {
+    *FIELD_PATHS, "metadata.annotations", "metadata.labels", "spec.host", "spec.restartPolicy", "spec.schedulerName",
+    "status.phase",
+}  # fmt: skip
+"""All fields that something may refer to."""
+
+SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(?P<key>.*)'\]")
+
+ENV_NAME = re.compile(r"[ -<>-~]+")
+ENV_NAME_TEXT = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+
+
+def validate_env(variables: list[JSONObject], where: str) -> Iterator[FieldError]:
+    """Yield the faults of the variables of a container."""
+    for index, variable in enumerate(variables):
+        name = variable["name"]
+        if not name:
+            yield required(f"{where}[{index}].name")
+        elif not ENV_NAME.fullmatch(name):
+            yield invalid(f"{where}[{index}].name", name, ENV_NAME_TEXT)
+        if "valueFrom" in variable:
+            yield from _validate_source(variable, f"{where}[{index}].valueFrom")
+
+
+def _validate_source(variable: JSONObject, where: str) -> Iterator[FieldError]:
+    source = variable["valueFrom"]
+    found = [name for name in SOURCES if name in source]
+    if not found:
+        kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        yield invalid(where, "", f"must specify one of: {kinds}")
+    elif variable.get("value"):
+        yield invalid(where, "", "may not be specified when `value` is not empty")
+    if len(found) > 1:
+        yield invalid(where, "", "may not have more than one field specified at a time")
+    if "fieldRef" in source:
+        yield from validate_field_ref(source["fieldRef"], f"{where}.fieldRef", FIELD_PATHS)
+    if "resourceFieldRef" in source and not source["resourceFieldRef"]["resource"]:
+        yield required(f"{where}.resourceFieldRef.resource")
+    for name in ("configMapKeyRef", "secretKeyRef"):
+        if name not in source:
+            continue
+        for fault in names.dns_1123_subdomain(source[name].get("name", "")):
+            yield invalid(f"{where}.{name}.name", source[name].get("name", ""), fault)
+        if not source[name]["key"]:
+            yield required(f"{where}.{name}.key")
+
+
+def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ...]) -> Iterator[FieldError]:
+    """Yield the faults of a reference to a field of the pod."""
+    path = reference["fieldPath"]
+    if not path:
+        yield required(f"{where}.fieldPath")
+        return
+    subscript = SUBSCRIPT.fullmatch(path)
+    if subscript is not None:
+        for fault in names.qualified_name(subscript["key"].lower()):
+            yield invalid(where, subscript["key"], fault)
+    elif path not in REFERABLE:
+        yield invalid(f"{where}.fieldPath", path, f"error converting fieldPath: field label not supported: {path}")
+    elif path not in allowed:
+        yield not_supported(f"{where}.fieldPath", path, sorted(allowed))
+
+
+def validate_env_from(sources: list[JSONObject], where: str) -> Iterator[FieldError]:
+    """Yield the faults of the sources that a container takes whole maps of variables from."""
+    for index, source in enumerate(sources):
+        path = f"{where}[{index}]"
+        found = [name for name in ("configMapRef", "secretRef") if name in source]
+        if not found:
+            yield invalid(where, "", "must specify one of: `configMapRef` or `secretRef`")
+        if len(found) > 1:
+            yield invalid(where, "", "may not have more than one field specified at a time")
+        if source.get("prefix") and not ENV_NAME.fullmatch(source["prefix"]):
+            yield invalid(f"{path}.prefix", source["prefix"], ENV_NAME_TEXT)
+        for name in found:
+            if not source[name].get("name"):
+                yield required(f"{path}.{name}.name")

@@ -1,0 +1,194 @@
+"""What is wrong with a pod's spec, alone or in a template; and with a change of a running pod.
+
+In: the spec after defaulting and the path it stands at. Out: faults in the words of kube-apiserver.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from ipaddress import ip_address
+
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.validation import container_rules, object_meta, scheduling_rules, security_rules, volume_rules
+from localkube.apiserver.validation.container_rules import Names
+from localkube.apiserver.validation.values import duplicate, forbidden, must_be
+
+RESTART_POLICIES = ("Always", "Never", "OnFailure")
+DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
+PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
+OPERATING_SYSTEMS = ("linux", "windows")
+MAX_NAMESERVERS = 3
+LONGEST_DEADLINE = 2**31 - 1
+
+subdomain = lru_cache(maxsize=1024)(names.dns_1123_subdomain)
+
+NAME_RULES = {
+    "hostname": container_rules.container_name,
+    "subdomain": container_rules.container_name,
+    "serviceAccountName": subdomain,
+    "nodeName": subdomain,
+    "priorityClassName": subdomain,
+}
+
+CHANGEABLE = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations`"
+    " (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was"
+    " previously negative)"
+)
+
+
+def validate_template(template: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield every fault of a pod template."""
+    metadata = template["metadata"]
+    yield from object_meta.validate_labels(metadata.get("labels") or {}, f"{path}.labels")
+    yield from object_meta.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
+    yield from validate_spec(template["spec"], f"{path}.spec")
+
+
+def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield every fault of a pod's spec."""
+    volumes: set[str] = set()
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        faults = list(volume_rules.validate(volume, volumes, f"{path}.volumes[{index}]"))
+        yield from faults
+        volumes |= set() if faults else {volume["name"]}
+    known = Names(volumes=volumes, claims={claim["name"] for claim in spec.get("resourceClaims") or ()})
+    yield from container_rules.validate(spec, known, path)
+    yield from must_be(spec["restartPolicy"], RESTART_POLICIES, f"{path}.restartPolicy")
+    yield from must_be(spec["dnsPolicy"], DNS_POLICIES, f"{path}.dnsPolicy")
+    yield from _validate_numbers(spec, path)
+    yield from _validate_names(spec, path)
+    yield from _validate_dns(spec, path)
+    yield from scheduling_rules.validate(spec, path)
+    yield from security_rules.validate(spec, path)
+    yield from _validate_host_port_uses(spec, path)
+    if spec.get("hostNetwork"):
+        yield from _validate_host_ports(spec, path)
+    for index, gate in enumerate(spec.get("readinessGates") or ()):
+        for fault in object_meta.annotation_key(gate["conditionType"]):
+            yield invalid(f"{path}.readinessGates[{index}].conditionType", gate["conditionType"], fault)
+    if "os" in spec:
+        yield from must_be(spec["os"].get("name", ""), OPERATING_SYSTEMS, f"{path}.os")
+    if "preemptionPolicy" in spec:
+        yield from must_be(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
+
+
+def _validate_numbers(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= LONGEST_DEADLINE:
+        text = f"must be between 1 and {LONGEST_DEADLINE}, inclusive"
+        yield invalid(f"{path}.activeDeadlineSeconds", deadline, text)
+
+
+def _validate_names(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    for field, rule in NAME_RULES.items():
+        if spec.get(field):
+            for fault in rule(spec[field]):
+                yield invalid(f"{path}.{field}", spec[field], fault)
+    if "schedulingGates" in spec:
+        yield from _validate_gate_names(spec["schedulingGates"], f"{path}.schedulingGates")
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        yield from _validate_alias(alias, f"{path}.hostAliases[{index}]")
+
+
+def _validate_alias(alias: JSONObject, path: str) -> Iterator[FieldError]:
+    address = alias.get("ip", "")
+    try:
+        ip_address(address)
+    except ValueError:
+        yield invalid(f"{path}.ip", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    for index, name in enumerate(alias.get("hostnames") or ()):
+        for fault in subdomain(name):
+            yield invalid(f"{path}.hostnames[{index}]", name, fault)
+
+
+def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, gate in enumerate(gates):
+        for fault in object_meta.label_key(gate["name"]):
+            yield invalid(f"{path}[{index}]", gate["name"], fault)
+        if gate["name"] in seen:
+            yield duplicate(f"{path}[{index}]", gate["name"])
+        seen.add(gate["name"])
+
+
+def _validate_host_port_uses(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the ports of the host that two containers want."""
+    taken: set[str] = set()
+    for index, container in enumerate(spec.get("containers") or ()):
+        for number, port in enumerate(container.get("ports") or ()):
+            use = f"{port['protocol']}/{port.get('hostIP', '')}/{port.get('hostPort')}"
+            if port.get("hostPort") and use in taken:
+                yield duplicate(f"{path}.containers[{index}].ports[{number}].hostPort", use)
+            taken.add(use)
+
+
+def _validate_dns(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    nameservers = (spec.get("dnsConfig") or {}).get("nameservers") or []
+    if spec["dnsPolicy"] == "None" and "dnsConfig" not in spec:
+        yield required(f"{path}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
+    elif spec["dnsPolicy"] == "None" and not nameservers:
+        text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        yield required(f"{path}.dnsConfig.nameservers", text)
+    if len(nameservers) > MAX_NAMESERVERS:
+        text = f"must not have more than {MAX_NAMESERVERS} nameservers"
+        yield invalid(f"{path}.dnsConfig.nameservers", nameservers, text)
+
+
+def _validate_host_ports(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    for index, container in enumerate(spec.get("containers") or ()):
+        for number, port in enumerate(container.get("ports") or ()):
+            if port.get("hostPort", port["containerPort"]) != port["containerPort"]:
+                where = f"{path}.containers[{index}].ports[{number}].containerPort"
+                yield invalid(where, port["containerPort"], "must match `hostPort` when `hostNetwork` is true")
+
+
+def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
+    """Yield what is wrong with a change of a pod's spec: little of it may change."""
+    before, after = old["spec"], new["spec"]
+    if after == before:
+        return
+    yield from _validate_gates(after, before)
+    yield from _validate_deadline(after, before)
+    kept = [_untimed(toleration) for toleration in before.get("tolerations") or ()]
+    found = [_untimed(toleration) for toleration in after.get("tolerations") or ()]
+    if any(toleration not in found for toleration in kept):
+        yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+    gated = bool(before.get("schedulingGates"))
+    bound = before.get("nodeName", after.get("nodeName")) != after.get("nodeName")
+    if bound or _fixed_part(after, gated=gated) != _fixed_part(before, gated=gated):
+        yield forbidden("spec", f"pod updates may not change fields other than {CHANGEABLE}")
+
+
+def _untimed(toleration: JSONObject) -> JSONObject:
+    return toleration | {"tolerationSeconds": None}
+
+
+def _validate_gates(after: JSONObject, before: JSONObject) -> Iterator[FieldError]:
+    old_gates = [gate["name"] for gate in before.get("schedulingGates") or ()]
+    for index, gate in enumerate(after.get("schedulingGates") or ()):
+        if gate["name"] not in old_gates:
+            text = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
+            yield forbidden(f"spec.schedulingGates[{index}].name", text)
+
+
+def _validate_deadline(after: JSONObject, before: JSONObject) -> Iterator[FieldError]:
+    new, old = after.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
+    if old is not None and new is None:
+        text = "must not update from a positive integer to nil value"
+        yield invalid("spec.activeDeadlineSeconds", None, text)
+    elif old is not None and new is not None and new > old:
+        yield invalid("spec.activeDeadlineSeconds", new, "must be less than or equal to previous value")
+
+
+def _fixed_part(spec: JSONObject, *, gated: bool) -> JSONObject:
+    """Return what may never change. A gated pod may still be told where to run; an unbound one is bound by its node."""
+    free = {"activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName"}
+    if gated:
+        free |= {"nodeSelector", "affinity"}
+    rest = {name: value for name, value in spec.items() if name not in free}
+    for field in ("containers", "initContainers"):
+        if rest.get(field):
+            rest[field] = [container | {"image": ""} for container in rest[field]]
+    return rest

@@ -1,0 +1,63 @@
+"""What is wrong with the resources that a container asks for, in the words of kube-apiserver."""
+
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+from kuberuntime.objects import names, quantity
+from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.validation.values import not_found
+
+STANDARD_RESOURCES = {"cpu", "memory", "ephemeral-storage"}
+
+resource_name = lru_cache(maxsize=256)(names.qualified_name)
+
+
+def validate_resources(resources: JSONObject, claims: Collection[str], where: str) -> Iterator[FieldError]:
+    """Yield every fault; `claims` are the resource claims of the pod."""
+    for field in ("limits", "requests"):
+        for name, amount in resources.get(field, {}).items():
+            yield from _validate_name(name, f"{where}.{field}[{name}]")
+            yield from _validate_amount(name, amount, f"{where}.{field}[{name}]")
+    yield from _validate_relation(resources.get("limits", {}), resources.get("requests", {}), where)
+    for index, claim in enumerate(resources.get("claims") or ()):
+        if claim["name"] not in claims:
+            yield not_found(f"{where}.claims[{index}]", claim["name"])
+
+
+def _validate_name(name: str, where: str) -> Iterator[FieldError]:
+    for fault in resource_name(name):
+        yield invalid(where, name, fault)
+    if "/" not in name and name not in STANDARD_RESOURCES and not name.startswith("hugepages-"):
+        yield invalid(where, name, "must be a standard resource type or fully qualified")
+        yield invalid(where, name, "must be a standard resource for containers")
+
+
+def _validate_amount(name: str, amount: str, where: str) -> Iterator[FieldError]:
+    parsed = quantity.parse(amount)
+    if parsed.nanos < 0:
+        yield invalid(where, amount, "must be greater than or equal to 0")
+    elif is_whole_only(name) and parsed.nanos % quantity.NANOS:
+        yield invalid(where, amount, "must be an integer")
+
+
+def _validate_relation(limits: JSONObject, requests: JSONObject, where: str) -> Iterator[FieldError]:
+    for name, amount in requests.items():
+        limit = limits.get(name)
+        if limit == amount:
+            continue
+        if limit is None and is_whole_only(name):
+            yield required(f"{where}.limits", "Limit must be set for non overcommitable resources")
+        elif limit is not None and is_whole_only(name):
+            yield invalid(f"{where}.requests", amount, f"must be equal to {name} limit of {limit}")
+        elif limit is not None and quantity.parse(limit) < quantity.parse(amount):
+            yield invalid(f"{where}.requests", amount, f"must be less than or equal to {name} limit of {limit}")
+
+
+def is_whole_only(name: str) -> bool:
+    """Tell whether the resource comes in whole units that are never overcommitted: devices and huge pages.
+
+    >>> is_whole_only("nvidia.com/gpu"), is_whole_only("cpu")
+    (True, False)
+    """
+    return name.startswith("hugepages-") or ("/" in name and "kubernetes.io/" not in name)

@@ -1,0 +1,82 @@
+"""Checks of single values that many kinds share, in the words of kube-apiserver."""
+
+from collections.abc import Collection, Iterator
+
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.validation import object_meta
+
+MAX_PORT = 65535
+SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def duplicate(path: str, value: JSON) -> FieldError:
+    """Build the error of a value that is there twice."""
+    return FieldError(Kind.DUPLICATE, path, value)
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    """Build the error of a value that may not be there."""
+    return FieldError(Kind.FORBIDDEN, path, detail=detail)
+
+
+def not_found(path: str, value: JSON) -> FieldError:
+    """Build the error of a reference to something that is not there."""
+    return FieldError(Kind.NOT_FOUND, path, value)
+
+
+def must_be(value: JSON, allowed: Collection[str], path: str) -> Iterator[FieldError]:
+    """Yield the error of a value outside a closed set."""
+    if value not in allowed:
+        yield not_supported(path, value, sorted(allowed))
+
+
+def at_least(value: int, least: int, path: str) -> Iterator[FieldError]:
+    """Yield the error of a number that is too small."""
+    if value < least:
+        yield invalid(path, value, f"must be greater than or equal to {least}")
+
+
+def immutable(new: JSON, old: JSON, path: str) -> Iterator[FieldError]:
+    """Yield the error of a value that may not change."""
+    if new != old:
+        yield invalid(path, new, "field is immutable")
+
+
+def port_faults(port: int) -> list[str]:
+    """Return what is wrong with a port number."""
+    return [] if 1 <= port <= MAX_PORT else [f"must be between 1 and {MAX_PORT}, inclusive"]
+
+
+def validate_port(port: int, path: str) -> Iterator[FieldError]:
+    """Yield the error of a number that is no port."""
+    for fault in port_faults(port):
+        yield invalid(path, port, fault)
+
+
+def validate_selector(selector: JSONObject | None, path: str) -> Iterator[FieldError]:
+    """Yield the faults of a label selector in its object form."""
+    if selector is None:
+        return
+    yield from object_meta.validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        yield from _validate_expression(expression, f"{path}.matchExpressions[{index}]")
+
+
+def _validate_expression(expression: JSONObject, path: str) -> Iterator[FieldError]:
+    values = expression.get("values") or []
+    match expression["operator"]:
+        case "In" | "NotIn":
+            if not values:
+                yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        case "Exists" | "DoesNotExist":
+            if values:
+                yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        case other:
+            yield invalid(f"{path}.operator", other, "not a valid selector operator")
+    for fault in object_meta.label_key(expression["key"]):
+        yield invalid(f"{path}.key", expression["key"], fault)
+    for index, value in enumerate(values):
+        for fault in names.label_value(value):
+            yield invalid(f"{path}.values[{index}]", value, fault)

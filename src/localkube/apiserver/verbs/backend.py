@@ -1,0 +1,44 @@
+"""What the verbs work with: the collaborators of one API server, wired by `server.py`."""
+
+from dataclasses import dataclass, field
+
+from localkube.apiserver.model import refusal
+from localkube.apiserver.admission.webhooks import Admission
+from localkube.podaccess import Node
+from localkube.apiserver.model.registry import Registry
+from localkube.apiserver.storage.store import Store
+from localkube.apiserver.requests.watch import WatchHub
+from localkube.apiserver.model.identities import Identities
+from kuberuntime.clock import Clock
+
+
+class NodeSlot:
+    """The node that runs the pods, once there is one."""
+
+    def __init__(self) -> None:
+        self._node: Node | None = None
+
+    def attach(self, node: Node) -> None:
+        """Use this node from now on."""
+        self._node = node
+
+    @property
+    def current(self) -> Node:
+        """Return the node; refuse the request where none is running."""
+        if self._node is None:
+            raise refusal.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
+        return self._node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """The collaborators of the verbs, and how many pods there may be (None: any number)."""
+
+    store: Store
+    registry: Registry
+    hub: WatchHub
+    admission: Admission
+    clock: Clock
+    max_pods: int | None = None
+    identities: Identities = field(default_factory=Identities)
+    node: NodeSlot = field(default_factory=NodeSlot)

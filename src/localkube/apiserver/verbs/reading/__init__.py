@@ -1,0 +1,1 @@
+"""Verbs that read: get, list, watch, logs."""

@@ -1,0 +1,15 @@
+"""GET of one object."""
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+
+
+def get(backend: Backend, call: Call) -> JSONObject:
+    """Return the object as it is committed."""
+    backend.store.flush()
+    stored = backend.store.get(call.key)
+    if stored is None:
+        raise refusal.not_found(call.served.resource, call.name)
+    return call.served.shown(stored)

@@ -1,0 +1,197 @@
+"""GET of a collection: its objects at one revision, in pages where asked for.
+
+The continue token names the revision of the first page and the last key seen, so that all pages together show the
+collection at one moment. Unselective lists are put together from the stored bytes without decoding them.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, Kind, not_supported
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.model.registry import Served
+from localkube.apiserver.storage.store import Compacted
+from localkube.apiserver.requests import selection
+from localkube.apiserver.requests.selection import Selection
+
+REVISION: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
+LARGEST_REVISION: Final = 2**64 - 1
+
+MATCHES: Final = ("Exact", "NotOlderThan")
+
+EXPIRED_LIST: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list"
+    " without the continue parameter."
+)
+
+
+class Token(msgspec.Struct, frozen=True):
+    """What a continue token holds: the revision of the list, and behind which object to go on."""
+
+    revision: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+    namespace: str
+    name: str
+
+    def encode(self) -> str:
+        """Return the token as clients see it."""
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str) -> "Token":
+        """Read a token; refuse what is none."""
+        try:
+            return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=cls)
+        except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError) as error:
+            raise refusal.bad_request("continue key is not valid: encoded start key is not a continue token") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The objects of one page, encoded as stored, and how to go on (`token` empty: it is the last)."""
+
+    items: list[bytes]
+    revision: int
+    token: str = ""
+    remaining: int | None = None
+
+
+def list_page(backend: Backend, call: Call) -> Page:
+    """Read the page that the call asks for."""
+    chosen = selection.parse(call.served, call.namespace, call.query)
+    backend.store.flush()
+    limit = max(call.number("limit") or 0, 0)
+    call.number("timeoutSeconds")  # every list ends at once, but it must be a number
+    try:
+        revision, after = _start(backend, call)
+        rows = _rows(backend, call, revision, after)
+        return _page(_selected(rows, chosen), revision, limit, counted=chosen.is_everything)
+    except Compacted as error:
+        if call.query.get("continue"):
+            raise refusal.expired(EXPIRED_LIST) from error
+        raise refusal.too_old(int(call.query["resourceVersion"]), error.oldest) from error
+
+
+def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
+    """Return the revision to list at and the key to go on behind."""
+    check_match(call.query)
+    match, asked = call.query.get("resourceVersionMatch", ""), call.query.get("resourceVersion", "")
+    if call.query.get("continue"):
+        if asked not in {"", "0"}:
+            raise refusal.bad_request("specifying resource version is not allowed when using continue")
+        token = Token.decode(call.query["continue"])
+        return token.revision, (token.namespace, token.name)
+    revision = version(asked)
+    if revision > backend.store.revision:
+        raise too_new(revision, backend.store.revision)
+    return (revision if match == "Exact" else backend.store.revision), ("", "")
+
+
+def check_match(query: Mapping[str, str]) -> None:
+    """Refuse options that make no sense for a list."""
+    if "sendInitialEvents" in query:
+        fault = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
+        raise refusal.invalid("meta.k8s.io", "ListOptions", "", [fault])
+    match, asked = query.get("resourceVersionMatch", ""), query.get("resourceVersion", "")
+    if not match:
+        return
+    if not asked:
+        fault = _forbidden_match("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    elif query.get("continue"):
+        fault = _forbidden_match("resourceVersionMatch is forbidden when continue is provided")
+    elif match not in MATCHES:
+        fault = not_supported("resourceVersionMatch", match, (*MATCHES, ""))
+    elif match == "Exact" and asked == "0":
+        fault = _forbidden_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    else:
+        return
+    raise refusal.invalid("meta.k8s.io", "ListOptions", "", [fault])
+
+
+def _forbidden_match(text: str) -> FieldError:
+    return FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)
+
+
+def version(text: str) -> int:
+    """Read a resourceVersion of the query; absent counts as 0."""
+    if not REVISION.fullmatch(text or "0") or int(text or "0") > LARGEST_REVISION:
+        raise refusal.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number this server gave out')
+    return int(text or "0")
+
+
+def too_new(asked: int, current: int) -> refusal.Refusal:
+    """Build the refusal of a resourceVersion that is still to come."""
+    details = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    return refusal.Refusal(504, "Timeout", f"Too large resource version: {asked}, current: {current}", details)
+
+
+def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -> Iterator[bytes]:
+    if revision == backend.store.revision:
+        return backend.store.list(call.served.stored_as, call.namespace, after=after)
+    return backend.store.list_at(revision, call.served.stored_as, call.namespace, after=after)
+
+
+def _selected(rows: Iterator[bytes], chosen: Selection) -> Iterator[bytes]:
+    if chosen.is_everything:
+        return rows
+    return (row for row in rows if chosen.matches(msgspec.json.decode(row)))
+
+
+def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) -> Page:
+    """Cut a page off the rows; count what is left behind it where that is known without looking at it."""
+    if not limit:
+        return Page(list(rows), revision)
+    items = list(islice(rows, limit))
+    following = next(rows, None)
+    if following is None:
+        return Page(items, revision)
+    last = meta.key(msgspec.json.decode(items[-1]))
+    remaining = 1 + sum(1 for _ in rows) if counted else None
+    return Page(items, revision, Token(revision, last.namespace, last.name).encode(), remaining)
+
+
+def encode_list(served: Served, page: Page) -> bytes:
+    """Encode a page as the List of its kind."""
+    resource = served.resource
+    metadata = head_of(page)
+    if served.custom:
+        metadata = {"continue": ""} | metadata  # lists of custom resources tell the token also where there is none
+    head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
+    items = b",".join(_item(served, item) for item in page.items)
+    return encode(head)[:-1] + b',"items":[' + items + b"]}"
+
+
+def head_of(page: Page) -> JSONObject:
+    """Build the metadata of a list."""
+    head: JSONObject = {"resourceVersion": str(page.revision)}
+    if page.token:
+        head["continue"] = page.token
+    if page.remaining is not None:
+        head["remainingItemCount"] = page.remaining
+    return head
+
+
+def _item(served: Served, item: bytes) -> bytes:
+    """Return an item without apiVersion and kind, which those of built-in lists do not carry."""
+    if served.kind.alias is not None:
+        shown = served.shown(msgspec.json.decode(item))
+        return encode({name: value for name, value in shown.items() if name not in {"apiVersion", "kind"}})
+    if served.custom:
+        return item
+    resource = served.resource
+    identity = b'{"apiVersion":"%s","kind":"%s",' % (resource.api_version.encode(), resource.kind.encode())
+    return b"{" + item[len(identity) :]

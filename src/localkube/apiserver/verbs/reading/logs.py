@@ -1,0 +1,73 @@
+"""GET of a pod's `/log`: the output of a container, as the kubelet keeps it."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import cast
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, invalid
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.types import scalars
+from localkube.apiserver.requests.call import Call
+from localkube.podaccess import LogOptions, NodeError
+from localkube.apiserver.verbs.reading import containers
+from localkube.apiserver.verbs.reading.get import get
+
+AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
+
+
+async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes]:
+    """Return the pieces of the log; a refusal of the node comes before the first of them."""
+    pod = get(backend, call)
+    options = read_options(call, containers.container_of(pod, call.query.get("container", "")))
+    if not meta.spec(pod).get("nodeName"):
+        return _pieces(None, None)
+    pieces = backend.node.current.logs(pod, options)
+    try:
+        first = await anext(pieces, None)
+    except NodeError as error:
+        raise refusal.bad_request(str(error)) from error
+    return _pieces(first, pieces)
+
+
+def read_options(call: Call, container: str) -> LogOptions:
+    """Read the query of `/log`."""
+    numbers = {name: call.number(name) for name in AT_LEAST}
+    faults: list[FieldError] = [
+        invalid(name, value, f"must be greater than or equal to {AT_LEAST[name]}")
+        for name, value in numbers.items()
+        if value is not None and value < AT_LEAST[name]
+    ]
+    if "sinceTime" in call.query and numbers["sinceSeconds"] is not None:
+        faults.append(invalid("sinceSeconds", numbers["sinceSeconds"], "may not be used together with sinceTime"))
+    if faults:
+        raise refusal.invalid("", "PodLogOptions", call.name, faults)
+    return LogOptions(
+        container=container,
+        follow=call.flag("follow"),
+        previous=call.flag("previous"),
+        timestamps=call.flag("timestamps"),
+        tail_lines=numbers["tailLines"],
+        since_seconds=numbers["sinceSeconds"],
+        since_time=_moment(call),
+        limit_bytes=numbers["limitBytes"],
+    )
+
+
+def _moment(call: Call) -> str | None:
+    """Return the time of `sinceTime` in UTC; refuse what is none."""
+    text = call.query.get("sinceTime")
+    try:
+        return scalars.decode(scalars.Time, text).text if text else None
+    except ValueError as error:
+        raise refusal.bad_request(f"sinceTime: {error}") from error
+
+
+async def _pieces(first: bytes | None, rest: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:
+    if first is None or rest is None:
+        return
+    async with aclosing(cast("AsyncGenerator[bytes, None]", rest)):
+        yield first
+        async for piece in rest:
+            yield piece

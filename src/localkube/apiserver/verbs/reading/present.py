@@ -1,0 +1,79 @@
+"""How objects are shown: as they are, as rows of a Table (`kubectl get`), or as their metadata only.
+
+In: objects that a verb returned. Out: the answer as the client accepts it. Plain lists are put together from the bytes
+that are stored, without decoding them.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.tables import table
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.requests.representation import META_API, METADATA_ONLY, TABLE, Representation, metadata_only, negotiate, respond, respond_bytes
+from localkube.apiserver.requests.watch import Encoder
+from localkube.apiserver.verbs.reading.list import Page, encode_list, head_of
+from kuberuntime.client.transport import Response
+
+
+def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:
+    """Build the answer that shows one object (or a Status) as the client accepts it."""
+    shown = negotiate(call.headers.get("accept", ""))
+    if obj.get("kind") != "Status":
+        match shown.shape:
+            case "Table":
+                obj = table.render(call.served.kind, [obj], backend.clock.now(), include_object(call))
+            case "PartialObjectMetadata":
+                obj = metadata_only(obj)
+    return respond(code, obj, shown.media, warnings)
+
+
+def show_page(backend: Backend, call: Call, page: Page) -> Response:
+    """Build the answer that shows a page of a list as the client accepts it."""
+    shown = negotiate(call.headers.get("accept", ""))
+    if not shown.shape:
+        return respond_bytes(200, encode_list(call.served, page), shown.media)
+    objects = [call.served.shown(msgspec.json.decode(item)) for item in page.items]
+    if shown.shape == "Table":
+        rows = table.render(call.served.kind, objects, backend.clock.now(), include_object(call))
+        return respond(200, {**rows, "metadata": head_of(page)}, shown.media)
+    head = {"kind": "PartialObjectMetadataList", "apiVersion": META_API, "metadata": head_of(page)}
+    return respond(200, head | {"items": [metadata_only(obj) for obj in objects]}, shown.media)
+
+
+def include_object(call: Call) -> str:
+    """Return what the rows of a Table carry of their objects, as the client asks."""
+    return call.query.get("includeObject", "")
+
+
+def encoder_of(backend: Backend, call: Call, shown: Representation) -> Encoder:
+    """Return the encoder of watch events in a representation."""
+    served = call.served
+    identity = {"kind": served.resource.kind, "apiVersion": served.resource.api_version}
+    match shown.shape:
+        case "PartialObjectMetadata":
+            return Encoder("metadata", METADATA_ONLY, lambda obj, _: encode(metadata_only(served.shown(obj))))
+        case "Table":
+            return Encoder(f"table {backend.identities.uid()}", TABLE, _rows(backend, call))
+        case _ if served.kind.alias is not None:
+            return Encoder("object", identity, lambda obj, _: encode(served.shown(obj)))
+        case _:
+            return Encoder("object", identity, lambda obj, value: encode(obj) if value is None else value)
+
+
+def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
+    """Encode objects as Tables of one row; the first tells the columns, so that each watcher needs its own."""
+    columns_told = False
+
+    def encode_row(obj: JSONObject, _: bytes | None) -> bytes:
+        nonlocal columns_told
+        rows = table.render(call.served.kind, [call.served.shown(obj)], backend.clock.now(), include_object(call))
+        if columns_told:
+            rows["columnDefinitions"] = None
+        columns_told = True
+        return encode(rows)
+
+    return encode_row

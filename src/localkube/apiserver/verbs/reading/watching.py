@@ -1,0 +1,134 @@
+"""GET of a collection with `watch=true`: the changes of its objects as they happen.
+
+```
+resourceVersion absent or 0     what is there now as ADDED, then changes
+resourceVersion N               the changes behind N; 410 Expired where they are no longer remembered
+sendInitialEvents=true          what is there now, a bookmark annotated `k8s.io/initial-events-end`, then changes
+```
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects.field import FieldError, Kind, not_supported
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.reading.present import encoder_of
+from localkube.apiserver.requests.representation import Representation
+from localkube.apiserver.storage.store import Compacted, Store
+from localkube.apiserver.requests.watch import Feed, Subject, follow
+from localkube.apiserver.verbs.reading import list as listing
+from localkube.apiserver.requests import selection
+from localkube.apiserver.requests.selection import Selection
+
+LONGEST: Final = 3600
+"""Seconds a watch lasts that does not say how long."""
+
+INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a watch was asked for. `initial`: begin with what is there; `marked`: and tell where that ends."""
+
+    selection: Selection
+    revision: int
+    initial: bool
+    marked: bool
+    bookmarks: bool
+    timeout: float
+
+
+def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[bytes]:
+    """Check the request and return the lines of the watch."""
+    check(call)
+    revision = listing.version(call.query.get("resourceVersion", ""))
+    marked = call.flag("sendInitialEvents")
+    plan = Plan(
+        selection=selection.parse(call.served, call.namespace, call.query),
+        revision=revision,
+        initial=marked or (not revision and "sendInitialEvents" not in call.query),
+        marked=marked,
+        bookmarks=call.flag("allowWatchBookmarks"),
+        timeout=float(call.number("timeoutSeconds") or LONGEST),
+    )
+    backend.store.flush()
+    if revision > backend.store.revision:
+        raise listing.too_new(revision, backend.store.revision)
+    try:
+        return Lines(backend, call, plan, shown)
+    except Compacted as error:
+        raise refusal.too_old(revision, error.oldest) from error
+
+
+def check(call: Call) -> None:
+    """Refuse options that make no sense for a watch."""
+    match, initial = call.query.get("resourceVersionMatch", ""), "sendInitialEvents" in call.query
+    if initial and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+    elif match and not initial:
+        text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+    else:
+        return
+    faults = [FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)]
+    if match not in {"", "NotOlderThan"}:
+        faults.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
+    raise refusal.invalid("meta.k8s.io", "ListOptions", "", faults)
+
+
+class Lines:
+    """The lines of one watch: what was there when it was opened, then what comes. Close it, or the hub keeps it."""
+
+    def __init__(self, backend: Backend, call: Call, plan: Plan, shown: Representation) -> None:
+        encoder = encoder_of(backend, call, shown)
+        self._store, self._hub, self._plan = backend.store, backend.hub, plan
+        self._feed, self._watcher = backend.hub.attach(Subject(call.served, plan.selection, encoder.name), encoder)
+        try:
+            self._watcher.push(_first(backend.store, self._feed, plan))
+        except Compacted:
+            self._detach()
+            raise
+        if plan.marked:
+            self._watcher.push(self._feed.bookmark(backend.store.revision, INITIAL_EVENTS_END))
+        self._chunks = follow(self._watcher, timeout=plan.timeout, progress=self._progress)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._chunks)
+
+    async def aclose(self) -> None:
+        """Leave the hub."""
+        self._detach()
+
+    def _detach(self) -> None:
+        self._hub.detach(self._feed, self._watcher)
+
+    def _progress(self) -> None:
+        if self._plan.bookmarks:
+            self._store.flush()
+            self._feed.deliver()
+            self._watcher.push(self._feed.bookmark(self._store.revision))
+
+
+def _first(store: Store, feed: Feed, plan: Plan) -> bytes:
+    """Return the lines before the first change that the hub brings."""
+    served = feed.subject.served
+    if plan.initial:
+        return feed.added(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
+    if plan.revision:
+        return feed.lines_of(store.changes_since(plan.revision, served.stored_as))
+    return b""
+
+
+def _present(rows: Iterator[bytes], chosen: Selection) -> Iterator[tuple[JSONObject, bytes]]:
+    for row in rows:
+        obj = msgspec.json.decode(row)
+        if chosen.matches(obj):
+            yield obj, row

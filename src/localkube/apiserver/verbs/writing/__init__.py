@@ -1,0 +1,1 @@
+"""Verbs that write: create, update, patch, delete, and the subresources."""

@@ -1,0 +1,55 @@
+"""POST to a pod's `/binding`: the scheduler puts the pod on a node."""
+
+from dataclasses import replace
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import body
+
+SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+async def bind(backend: Backend, call: Call) -> JSONObject:
+    """Assign the pod to the node of the Binding in the body."""
+    sent = body.read_struct(call, "Binding")
+    node = sent["target"].get("name", "")
+    if not node:
+        raise refusal.bad_request("the body must be a Binding of v1 with target.name, the name of a node")
+    stored = backend.store.get(call.key)
+    if stored is None:
+        raise refusal.not_found(call.served.resource, call.name)
+    _require_unbound(call, stored)
+    uid = meta.uid(sent)
+    if uid and uid != meta.uid(stored):
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.uid(stored)}"
+        raise refusal.conflict(call.served.resource, call.name, why)
+    backend.store.update(call.key, _bound(stored, node, sent, timestamps.render(backend.clock.now())), stored)
+    await backend.store.settle()
+    return SUCCESS
+
+
+def _require_unbound(call: Call, pod: JSONObject) -> None:
+    resource = replace(call.served.resource, plural="pods/binding")
+    if meta.is_deleting(pod):
+        raise refusal.conflict(resource, call.name, f"pod {call.name} is being deleted, cannot be assigned to a host")
+    node = meta.spec(pod).get("nodeName")
+    if node:
+        raise refusal.conflict(resource, call.name, f'pod {call.name} is already assigned to node "{node}"')
+
+
+def _bound(pod: JSONObject, node: str, sent: JSONObject, now: str) -> JSONObject:
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+    conditions = [one for one in meta.status(pod).get("conditions") or [] if one.get("type") != "PodScheduled"]
+    metadata = meta.metadata(pod)
+    added = meta.annotations(sent)
+    if added:
+        metadata = {**metadata, "annotations": meta.annotations(pod) | added}
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": {**meta.spec(pod), "nodeName": node},
+        "status": {**meta.status(pod), "conditions": [*conditions, scheduled]},
+    }

@@ -1,0 +1,71 @@
+"""POST to a collection: store a new object."""
+
+from contextlib import suppress
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from localkube.apiserver.model import refusal
+from localkube.apiserver.admission import namespaces, podquota
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import body
+from localkube.apiserver.storage.store import Exists
+from localkube.apiserver.verbs.writing import metadata, writing
+from localkube.apiserver.requests import options
+from localkube.apiserver.requests.options import WriteOptions
+
+ATTEMPTS: Final = 8
+"""How many generated names are tried."""
+
+
+async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:
+    """Create the object of the body; return it as stored."""
+    chosen = options.parse(call, "CreateOptions")
+    sent = body.read_object(call)
+    options.check_fields(call.served.kind, sent, chosen)
+    try:
+        return await create_object(backend, call, sent, chosen), chosen
+    except Exists as error:
+        name = meta.name(sent) or error.name
+        stored = backend.store.get(call.served.key(call.namespace, name))
+        deleting = stored is not None and meta.is_deleting(stored)
+        raise refusal.already_exists(call.served.resource, name, deleting=deleting) from error
+
+
+async def create_object(
+    backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool = False
+) -> JSONObject:
+    """Create `sent`, trying further names where the name is generated; `owned`: its managedFields are as they should.
+
+    Raises `Exists`.
+    """
+    if meta.resource_version(sent) not in {"", "0"}:
+        raise refusal.Refusal(500, "", "resourceVersion should not be set on objects to be created")
+    generated = not meta.name(sent) and bool(meta.metadata(sent).get("generateName"))
+    for _ in range(ATTEMPTS - 1 if generated else 0):
+        with suppress(Exists):
+            return await _attempt(backend, call, sent, chosen, owned=owned)
+    return await _attempt(backend, call, sent, chosen, owned=owned)
+
+
+async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool) -> JSONObject:
+    resource, store = call.served.resource, backend.store
+    fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
+    name, before = str(fresh.get("name") or ""), store.revision
+    namespaces.require_open(store, resource, call.namespace, name)
+    change = writing.Change(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
+    obj = await writing.complete(backend, change, chosen)
+    if store.revision != before:  # others wrote while admission was asked
+        namespaces.require_open(store, resource, call.namespace, name)
+    if resource == PODS and backend.max_pods is not None:
+        podquota.require_room(store, meta.name(obj), backend.max_pods)
+    key = call.served.key(call.namespace, meta.name(obj))
+    if chosen.dry_run:
+        if store.get(key) is not None:
+            raise Exists(key.name)
+        return obj
+    stored = store.create(key, call.served.to_store(obj))
+    await store.settle()
+    return call.served.shown(stored)

@@ -1,0 +1,255 @@
+"""DELETE of an object: at once, after its grace period, or when its finalizers are gone.
+
+```
+finalizers or a grace period left   mark with deletionTimestamp; removed by a later write
+pod without grace left              mark, then remove: watchers see MODIFIED, DELETED
+otherwise                           remove
+```
+
+The finalizers `orphan` and `foregroundDeletion` are put on here, as the propagation policy asks; the garbage collector
+takes them off when it has done its part.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Annotated, Final
+
+import msgspec
+
+from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects.field import FieldError, invalid, not_supported
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.admission import admission, namespaces
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import body
+from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.verbs.writing.update import is_finished
+
+NANOSECONDS: Final = 10**9
+NANOSECONDS_END: Final = 2**63
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+FINALIZER_OF: Final[dict[str, str | None]] = {"Orphan": ORPHAN, "Foreground": FOREGROUND, "Background": None}
+
+RETURNS_OBJECT: Final = {
+    "pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "podtemplates",
+    "resourcequotas", "storageclasses.storage.k8s.io",
+}  # fmt: skip
+"""Resources whose deletion answers with the object instead of a Status."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How to delete; None where nothing was said."""
+
+    grace_period: int | None = None
+    propagation: str | None = None
+    orphan_dependents: bool | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    dry_run: bool = False
+
+
+class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
+    """What must be so for the deletion to happen."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
+    """The body of a deletion."""
+
+    kind: str = "DeleteOptions"
+    grace: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = msgspec.field(
+        name="gracePeriodSeconds", default=None
+    )
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    preconditions: Preconditions | None = None
+    dry_run: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a deletion left: the object as it is or was last, whether it is gone, and what webhooks warned of."""
+
+    object: JSONObject
+    removed: bool
+    warnings: Sequence[str] = ()
+
+
+async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequence[str]]:
+    """Delete the object; return the code, body and warnings of the answer."""
+    chosen = read_options(call)
+    outcome = await delete_object(backend, call, chosen)
+    code = 202 if not outcome.removed and chosen.orphan_dependents is False else 200
+    if outcome.removed and call.served.stored_as not in RETURNS_OBJECT:
+        return code, success(call, outcome.object), outcome.warnings
+    return code, outcome.object, outcome.warnings
+
+
+async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
+    """Mark or remove one object as the options ask."""
+    namespaces.require_mortal(call.served.resource, call.name)
+    stored = backend.store.get(call.key)
+    if stored is None:
+        raise refusal.not_found(call.served.resource, call.name)
+    options = WriteOptions(dry_run=chosen.dry_run)
+    attempt = admission.attempt_of(call, call.served.shown(stored), None, options)
+    await backend.admission.mutate(attempt)
+    await backend.admission.validate(attempt)
+    outcome = delete_now(backend, call, chosen)
+    await backend.store.settle()
+    return replace(outcome, object=call.served.shown(outcome.object), warnings=options.warnings)
+
+
+def delete_now(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
+    """Mark or remove one object in the current transaction."""
+    stored = backend.store.get(call.key)
+    if stored is None:
+        raise refusal.not_found(call.served.resource, call.name)
+    _require_preconditions(call, stored, chosen)
+    marked = mark(call, stored, chosen, backend.clock.now())
+    return _write(backend, call, stored, marked, dry_run=chosen.dry_run)
+
+
+def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject, *, dry_run: bool) -> Outcome:
+    finished = is_finished(marked)
+    if dry_run:
+        return Outcome(stored if finished and not _is_graceful(call) else marked, finished)
+    if finished and not _is_graceful(call):
+        return Outcome(backend.store.delete(call.key, stored), removed=True)
+    current = stored if marked == stored else backend.store.update(call.key, marked, stored)
+    if finished:
+        return Outcome(backend.store.delete(call.key, current), removed=True)
+    return Outcome(current, removed=False)
+
+
+def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> JSONObject:
+    """Return the object as a deletion leaves it; one that `is_finished` is to be removed."""
+    metadata = meta.metadata(obj)
+    if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
+        return _shortened(obj, chosen)
+    finalizers = _finalizers(metadata.get("finalizers") or [], chosen)
+    grace = _grace(obj, chosen) if _is_graceful(call) and not meta.is_deleting(obj) else 0
+    kept = {name: value for name, value in metadata.items() if name != "finalizers"}
+    marks: JSONObject = {"finalizers": finalizers} if finalizers else {}
+    marks["deletionGracePeriodSeconds"] = grace
+    if not meta.is_deleting(obj):
+        marks["deletionTimestamp"] = timestamps.render(_after(now, grace))
+        if "generation" in metadata:
+            marks["generation"] = metadata["generation"] + 1
+    marked = {**obj, "metadata": {**kept, **marks}}
+    return namespaces.marked(marked) if call.served.resource == resources.NAMESPACES else marked
+
+
+def _shortened(obj: JSONObject, chosen: DeleteOptions) -> JSONObject:
+    """Return a pod that is being deleted with a shorter grace period, if one is asked for."""
+    metadata = meta.metadata(obj)
+    before = metadata["deletionGracePeriodSeconds"]
+    if chosen.grace_period is None or chosen.grace_period >= before:
+        return obj
+    moment = _after(timestamps.parse(metadata["deletionTimestamp"]), chosen.grace_period - before)
+    marks = {"deletionTimestamp": timestamps.render(moment), "deletionGracePeriodSeconds": chosen.grace_period}
+    return {**obj, "metadata": {**metadata, **marks}}
+
+
+def _after(moment: datetime, seconds: int) -> datetime:
+    """Return the moment some seconds later; more of them than 64 bits of nanoseconds hold overflow, as they do in Go."""
+    nanoseconds = (seconds * NANOSECONDS + NANOSECONDS_END) % (2 * NANOSECONDS_END) - NANOSECONDS_END
+    return moment + timedelta(microseconds=nanoseconds // 1000)
+
+
+def _finalizers(present: list[str], chosen: DeleteOptions) -> list[str]:
+    """Return the finalizers with that of the garbage collector put on or off, as the propagation policy asks."""
+    if chosen.orphan_dependents is None and chosen.propagation is None:
+        return present
+    others = [name for name in present if name not in {ORPHAN, FOREGROUND}]
+    wanted = ORPHAN if chosen.orphan_dependents else FINALIZER_OF.get(chosen.propagation or "")
+    return [*others, wanted] if wanted else others
+
+
+def _is_graceful(call: Call) -> bool:
+    return call.served.stored_as == resources.PODS.group_resource
+
+
+def _grace(pod: JSONObject, chosen: DeleteOptions) -> int:
+    """Return the seconds a pod gets to end; none if no node runs it or it has ended."""
+    if not meta.spec(pod).get("nodeName") or meta.status(pod).get("phase") in {"Succeeded", "Failed"}:
+        return 0
+    asked = chosen.grace_period
+    period = int(meta.spec(pod).get("terminationGracePeriodSeconds") or 0) if asked is None else asked
+    return period if period >= 0 else 1
+
+
+def _require_preconditions(call: Call, stored: JSONObject, chosen: DeleteOptions) -> None:
+    uid, version = meta.uid(stored), meta.resource_version(stored)
+    if chosen.uid is not None and chosen.uid != uid:
+        why = (
+            f"the UID in the precondition ({chosen.uid}) does not match the UID in record ({uid})."
+            " The object might have been deleted and then recreated"
+        )
+        raise refusal.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
+    if chosen.resource_version is not None and chosen.resource_version != version:
+        why = (
+            f"the ResourceVersion in the precondition ({chosen.resource_version}) does not match the"
+            f" ResourceVersion in record ({version}). The object might have been modified"
+        )
+        raise refusal.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
+
+
+def read_options(call: Call) -> DeleteOptions:
+    """Read the options of a deletion: those of the query, and over them those of the body."""
+    sent = body.parse(call.body, body.media_type(call.headers)) if call.body else {}
+    try:
+        told = msgspec.convert(sent, SentOptions)
+    except msgspec.ValidationError as error:
+        raise refusal.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
+    if told.kind != "DeleteOptions":
+        raise refusal.bad_request(f'no kind "{told.kind}" is registered for deletions: the body must be DeleteOptions')
+    query, conditions = call.query, told.preconditions or Preconditions()
+    in_query = call.flag("orphanDependents") if "orphanDependents" in query else None
+    chosen = DeleteOptions(
+        grace_period=call.number("gracePeriodSeconds") if told.grace is None else told.grace,
+        propagation=told.propagation_policy or query.get("propagationPolicy") or None,
+        orphan_dependents=in_query if told.orphan_dependents is None else told.orphan_dependents,
+        uid=conditions.uid,
+        resource_version=conditions.resource_version,
+        dry_run=bool(told.dry_run or query.get("dryRun")),
+    )
+    faults = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun") or "All"])]
+    if faults:
+        raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", faults)
+    return chosen
+
+
+def _faults(chosen: DeleteOptions) -> list[FieldError]:
+    if chosen.propagation is not None and chosen.orphan_dependents is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        return [invalid("propagationPolicy", chosen.propagation, text)]
+    if chosen.propagation is not None and chosen.propagation not in FINALIZER_OF:
+        return [not_supported("propagationPolicy", chosen.propagation, ["Foreground", "Background", "Orphan", "nil"])]
+    return []
+
+
+def _dry_run_faults(values: Iterable[str]) -> list[FieldError]:
+    listed = list(values)
+    return [not_supported("dryRun", listed, ["All"])] if listed != ["All"] else []
+
+
+def success(call: Call, obj: JSONObject) -> JSONObject:
+    """Build the Status of an object that was removed."""
+    resource = call.served.resource
+    details = {"name": meta.name(obj), "group": resource.group, "kind": resource.plural, "uid": meta.uid(obj)}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {name: value for name, value in details.items() if value},
+    }

@@ -1,0 +1,20 @@
+"""POST to a pod's `/eviction`: delete it as the Eviction's options say. There are no disruption budgets here."""
+
+from dataclasses import replace
+
+import msgspec
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import body
+from localkube.apiserver.verbs.writing import delete
+from localkube.apiserver.verbs.writing.binding import SUCCESS
+
+
+async def evict(backend: Backend, call: Call) -> JSONObject:
+    """Delete the pod."""
+    sent = body.read_struct(call, "Eviction")
+    options = msgspec.json.encode(sent.get("deleteOptions") or {})
+    await delete.delete_object(backend, call, delete.read_options(replace(call, body=options, headers={})))
+    return SUCCESS

@@ -1,0 +1,55 @@
+"""The metadata that the server keeps: what a create sets, and what an update may not change.
+
+In: the metadata as sent, the clock's time, new identities, the object that is stored. Out: the metadata to store.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.field import FieldError, Kind, invalid
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model.identities import Identities
+
+SERVER_OWNED: Final = (
+    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "selfLink", "uid",
+)  # fmt: skip
+KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+"""What an update carries over from the stored object, whatever was sent."""
+
+IMMUTABLE: Final = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+LONGEST_BASE: Final = 58
+"""Characters of `generateName` that are used: 63 less the suffix."""
+
+
+def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSONObject:
+    """Return the metadata of a new object."""
+    kept = {name: value for name, value in metadata.items() if name not in SERVER_OWNED and value is not None}
+    if not kept.get("name") and kept.get("generateName"):
+        kept["name"] = str(kept["generateName"])[:LONGEST_BASE] + identities.suffix()
+    return {**kept, "uid": identities.uid(), "creationTimestamp": timestamps.render(now)}
+
+
+def updated(metadata: JSONObject, old: JSONObject) -> JSONObject:
+    """Return the metadata of an update with what an update cannot change put back."""
+    sent = {name: value for name, value in metadata.items() if name not in {"selfLink", "generation"}}
+    kept: JSONObject = {name: old[name] for name in KEPT if name in old}
+    return {**sent, **kept, "uid": sent.get("uid") or old["uid"], "resourceVersion": old["resourceVersion"]}
+
+
+def faults_of_update(metadata: JSONObject, old: JSONObject) -> Iterator[FieldError]:
+    """Yield what is wrong with the metadata of an update."""
+    for name in IMMUTABLE:
+        if metadata.get(name) != old.get(name):
+            yield invalid(f"metadata.{name}", metadata.get(name), "field is immutable")
+    if old.get("deletionTimestamp"):
+        added = sorted(set(metadata.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+        if added:
+            found = ", ".join(f'"{name}"' for name in added)
+            text = (
+                "no new finalizers can be added if the object is being deleted, found new finalizers"
+                f" []string{{{found}}}"
+            )
+            yield FieldError(Kind.FORBIDDEN, "metadata.finalizers", detail=text)

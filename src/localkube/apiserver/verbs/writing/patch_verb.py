@@ -1,0 +1,140 @@
+"""PATCH to an object or a subresource: JSON patch, merge patch, strategic merge patch, server-side apply.
+
+In: a call whose content type names the patch. Out: the object as stored, and whether an apply created it.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, required
+from kuberuntime.objects.field import Kind as FieldKind
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import body
+from localkube.apiserver.model.kind import Operation
+from localkube.apiserver.patch import apply, json_patch, merge, strategic
+from localkube.apiserver.storage.store import Exists
+from localkube.apiserver.verbs.writing import create, update, writing
+from localkube.apiserver.requests import options
+from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.verbs.writing.update import Edit
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+Patcher: TypeAlias = Callable[[JSONObject], JSON]
+
+STATUS_PARTS: Final = {"apiVersion", "kind", "metadata", "status"}
+ACCEPTED: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
+    """Patch the object; return the code and object of the answer."""
+    chosen = options.parse(call, "PatchOptions")
+    if body.media_type(call.headers) == APPLY_PATCH:
+        return await _apply(backend, call, chosen)
+    patched = patcher(call)
+
+    def wanted(old: JSONObject) -> JSONObject:
+        obj = patched(old)
+        if not isinstance(obj, dict):
+            raise refusal.undecodable("PATCH", call.body, "the patch turns the object into something else")
+        _check_fields(call, obj, chosen)
+        obj = body.identified(call, obj)
+        body.require_name(call, obj)
+        return obj
+
+    return 200, await update.edit_object(backend, call, Edit(operation_of(call), wanted), chosen), chosen
+
+
+def operation_of(call: Call) -> Operation:
+    """Return what a write to the call's subresource is."""
+    return "status" if call.subresource == "status" else "update"
+
+
+def patcher(call: Call) -> Patcher:
+    """Return the function that performs the JSON, merge or strategic merge patch of a call."""
+    if "force" in call.query:
+        fault = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
+        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [fault])
+    media = body.media_type(call.headers)
+    accepted = [one for one in ACCEPTED if not (call.served.custom and one == STRATEGIC_PATCH)]
+    if media not in accepted:
+        raise refusal.unsupported_media_type(accepted)
+    content = body.parse_json(call.body)
+    if media == JSON_PATCH:
+        return lambda old: json_patch.apply(old, content)
+    if not isinstance(content, dict):
+        raise refusal.bad_request("the body of a merge patch must be an object")
+    if media == MERGE_PATCH:
+        return lambda old: merge.apply(old, content)
+    return lambda old: strategic.apply(old, content, call.served.kind.schema)
+
+
+def _check_fields(call: Call, obj: JSONObject, chosen: WriteOptions) -> None:
+    texts = options.unknown_fields(call.served.kind, obj, chosen)
+    if texts and chosen.validation == "Strict":
+        raise refusal.undecodable("PATCH", call.body, f"strict decoding error: {', '.join(texts)}")
+    chosen.warnings.extend(texts)
+
+
+async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
+    """Apply server-side; create the object where it is not there."""
+    if not call.query.get("fieldManager"):
+        fault = required("fieldManager", "is required for apply patch")
+        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [fault])
+    applied = _applied(call)
+    force = call.flag("force")
+    writer = writing.writer(backend, call, chosen, "Apply")
+
+    def wanted(old: JSONObject | None) -> JSONObject:
+        return apply.apply(call.served.kind, old, applied, writer, force=force)
+
+    while True:
+        if backend.store.get(call.key) is not None:
+            edit = Edit(operation_of(call), wanted, owned=True)
+            return 200, await update.edit_object(backend, call, edit, chosen), chosen
+        if call.subresource:
+            raise refusal.not_found(call.served.resource, call.name)
+        if meta.uid(applied):
+            why = (
+                f"uid mismatch: the provided object specified uid {meta.uid(applied)}, and no existing object was found"
+            )
+            raise refusal.conflict(call.served.resource, call.name, why)
+        try:
+            return 201, await create.create_object(backend, call, wanted(None), chosen, owned=True), chosen
+        except Exists:
+            continue
+
+
+def _writable(call: Call, applied: JSONObject) -> JSONObject:
+    """Return what may be written this way: all but the status, or the status only."""
+    if call.subresource == "status":
+        return {name: value for name, value in applied.items() if name in STATUS_PARTS}
+    unwritable = {"status"} if call.served.kind.has_status else set()
+    return {name: value for name, value in applied.items() if name not in unwritable}
+
+
+def _applied(call: Call) -> JSONObject:
+    """Read the applied configuration; refuse one that is not of this object or has unknown fields."""
+    content = body.parse_yaml(call.body) if not call.body.lstrip().startswith(b"{") else body.parse_json(call.body)
+    if not isinstance(content, dict):
+        raise refusal.bad_request("error decoding YAML: the body is no object")
+    kind, resource = content.get("kind"), call.served.resource
+    if kind and kind != resource.kind:
+        raise refusal.bad_request(f"invalid object type: /{content.get('apiVersion')}, Kind={kind}")
+    applied = body.identified(call, content)
+    body.require_name(call, applied)
+    applied = _writable(call, applied)
+    unknown = call.served.kind.unknown_fields(applied)
+    if unknown:
+        place = f"{(content.get('metadata') or {}).get('namespace', '')}/{call.name}"
+        faults = [f".{path}: field not declared in schema" for path in unknown]
+        listed = faults[0] if len(faults) == 1 else "errors:\n" + "\n".join(f"  {fault}" for fault in faults)
+        what = f"({place}; {resource.group}/{resource.version}, Kind={resource.kind})"
+        raise refusal.Refusal(500, "", f"failed to create typed patch object {what}: {listed}")
+    return applied

@@ -1,0 +1,129 @@
+"""The `/scale` subresource: the replicas of a kind that has them, as autoscaling/v1 Scale."""
+
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.field import invalid
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import body
+from localkube.apiserver.model.kind import ScalePaths
+from localkube.apiserver.requests import options
+from localkube.apiserver.verbs.writing import patch_verb, update
+from localkube.apiserver.verbs.reading.get import get
+from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.verbs.writing.update import Edit
+
+KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+class Identity(msgspec.Struct, frozen=True, rename="camel"):
+    """What the metadata of a Scale may say against writing to another object or version."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The spec of a Scale."""
+
+    replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] = 0
+
+
+class SentScale(msgspec.Struct, frozen=True):
+    """A Scale as clients send it."""
+
+    kind: Literal["Scale"] = "Scale"
+    metadata: Identity = Identity()
+    spec: Wanted = Wanted()
+
+
+async def get_scale(backend: Backend, call: Call) -> JSONObject:
+    """Return the scale of an object."""
+    return build_scale(call, get(backend, call))
+
+
+async def update_scale(backend: Backend, call: Call) -> JSONObject:
+    """Set the replicas of an object to those of the Scale in the body."""
+    chosen = options.parse(call, "UpdateOptions")
+    sent = body.parse(call.body, body.media_type(call.headers))
+    _read(call, sent)
+    body.require_name(call, cast("JSONObject", sent))
+    return await _scale(backend, call, chosen, lambda _: sent)
+
+
+async def patch_scale(backend: Backend, call: Call) -> JSONObject:
+    """Patch the Scale of an object, and set its replicas accordingly."""
+    chosen = options.parse(call, "PatchOptions")
+    return await _scale(backend, call, chosen, patch_verb.patcher(call))
+
+
+async def _scale(backend: Backend, call: Call, chosen: WriteOptions, wanted: patch_verb.Patcher) -> JSONObject:
+    def apply(old: JSONObject) -> JSONObject:
+        scale = _read(call, wanted(build_scale(call, old)))
+        sent = {"uid": scale.metadata.uid, "resourceVersion": scale.metadata.resource_version}
+        scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale.spec.replicas)
+        return {**scaled, "metadata": meta.metadata(old) | {name: value for name, value in sent.items() if value}}
+
+    return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), chosen))
+
+
+def build_scale(call: Call, obj: JSONObject) -> JSONObject:
+    """Build the Scale of an object."""
+    paths = _paths(call)
+    replicas = _value(obj, _parts(paths.spec_replicas))
+    status: JSONObject = {"replicas": _value(obj, _parts(paths.status_replicas)) or 0}
+    selector = _value(obj, _parts(paths.selector)) if paths.selector else None
+    if selector:
+        status["selector"] = selector if isinstance(selector, str) else str(selectors.from_object(selector))
+    metadata = meta.metadata(obj)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in KEPT if name in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def _read(call: Call, content: JSON) -> SentScale:
+    """Read a Scale; refuse what is none, or asks for less than nothing."""
+    try:
+        scale = msgspec.convert(content, SentScale)
+    except msgspec.ValidationError as error:
+        text = f"the body must be a Scale of autoscaling/v1: {error}"
+        raise refusal.undecodable(call.method, call.body, text) from error
+    if scale.spec.replicas < 0 and not call.served.custom:
+        fault = invalid("spec.replicas", scale.spec.replicas, "must be greater than or equal to 0")
+        raise refusal.invalid("autoscaling", "Scale", call.name, [fault])
+    return scale
+
+
+def _paths(call: Call) -> ScalePaths:
+    paths = call.served.kind.scale
+    if paths is None:
+        raise refusal.unknown_resource()
+    return paths
+
+
+def _parts(path: str) -> list[str]:
+    """Split a dotted JSON path: `.spec.replicas`."""
+    return path.strip(".").split(".")
+
+
+def _value(obj: JSON, parts: list[str]) -> Any:
+    for part in parts:
+        obj = obj.get(part) if isinstance(obj, dict) else None
+    return obj
+
+
+def _with(obj: JSON, parts: list[str], value: JSON) -> Any:
+    """Return the object with the value at a path."""
+    if not parts:
+        return value
+    base = obj if isinstance(obj, dict) else {}
+    return {**base, parts[0]: _with(base.get(parts[0]), parts[1:], value)}

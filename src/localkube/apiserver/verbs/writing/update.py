@@ -1,0 +1,127 @@
+"""PUT to an object or its `/status`: replace it; and what PUT and PATCH share: changing the stored object.
+
+In: a call and a function from the stored object to the wanted one. Out: the object as stored afterwards. When somebody
+else wrote in between, a wanted object that names a resourceVersion is refused; otherwise the function runs again on
+the newer object.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import invalid
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests import body
+from localkube.apiserver.model.kind import Operation
+from localkube.apiserver.storage.store import Stale
+from localkube.apiserver.verbs.writing import metadata, writing
+from localkube.apiserver.requests import options
+from localkube.apiserver.verbs.writing.create import create_object
+from localkube.apiserver.requests.options import WriteOptions
+
+ATTEMPTS: Final = 8
+"""How often a change without a resourceVersion is made anew because somebody else was faster."""
+
+CONDITIONAL: Final = {
+    "leases.coordination.k8s.io",
+    "serviceaccounts",
+    "poddisruptionbudgets.policy",
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+}
+"""Built-in resources that are replaced only at a resourceVersion, like all custom ones."""
+
+CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "services"}
+"""Resources that a PUT creates where they are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """How to make the wanted object from the stored one.
+
+    `owned`: its managedFields are as they should be; `conditional`: it must say from which version it was made.
+    """
+
+    operation: Operation
+    apply: Callable[[JSONObject], JSONObject]
+    owned: bool = False
+    conditional: bool = False
+
+
+async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
+    """Replace the object by that of the body; return the code and object of the answer."""
+    chosen = options.parse(call, "UpdateOptions")
+    sent = body.read_object(call)
+    body.require_name(call, sent)
+    options.check_fields(call.served.kind, sent, chosen)
+    exists = backend.store.get(call.key) is not None
+    if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
+        return 201, await create_object(backend, call, sent, chosen), chosen
+    operation: Operation = "status" if call.subresource == "status" else "update"
+    edit = Edit(operation, lambda _: sent, conditional=is_conditional(call))
+    return 200, await edit_object(backend, call, edit, chosen), chosen
+
+
+def is_conditional(call: Call) -> bool:
+    """Tell whether the resource is replaced only at a resourceVersion."""
+    return call.served.custom or call.served.stored_as in CONDITIONAL
+
+
+async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOptions) -> JSONObject:
+    """Make the edit; return the object as stored afterwards."""
+    for _ in range(ATTEMPTS):
+        stored = backend.store.get(call.key)
+        if stored is None:
+            raise refusal.not_found(call.served.resource, call.name)
+        old = call.served.shown(stored)
+        wanted = edit.apply(old)
+        require_preconditions(call, wanted, old)
+        if edit.conditional and meta.resource_version(wanted) in {"", "0"}:
+            fault = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            resource = call.served.resource
+            raise refusal.invalid(resource.group, resource.plural, call.name, [fault])
+        placed = {**wanted, "metadata": metadata.updated(meta.metadata(wanted), meta.metadata(old))}
+        change = writing.Change(call, edit.operation, placed, old, owned=edit.owned)
+        new = await writing.complete(backend, change, chosen)
+        if chosen.dry_run or new == old:
+            await backend.store.settle()
+            return new
+        try:
+            return await _store(backend, call, new, stored)
+        except Stale:
+            continue
+    raise refusal.stale(call.served.resource, call.name)
+
+
+async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObject) -> JSONObject:
+    if is_finished(new):
+        backend.store.delete(call.key, stored)
+        await backend.store.settle()
+        return new
+    written = backend.store.update(call.key, call.served.to_store(new), stored)
+    await backend.store.settle()
+    return call.served.shown(written)
+
+
+def is_finished(obj: JSONObject) -> bool:
+    """Tell whether nothing holds back the removal of an object that is being deleted."""
+    metadata_ = meta.metadata(obj)
+    waits = metadata_.get("finalizers") or metadata_.get("deletionGracePeriodSeconds")
+    held = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")
+    return meta.is_deleting(obj) and not waits and not held
+
+
+def require_preconditions(call: Call, wanted: JSONObject, old: JSONObject) -> None:
+    """Refuse an edit of another object of this name, or of an older version of it."""
+    resource = call.served.resource
+    uid, version = meta.uid(wanted), meta.resource_version(wanted)
+    if uid and uid != meta.uid(old):
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.uid(old)}"
+        raise refusal.conflict(resource, call.name, why)
+    if version not in {"", "0"} and version != meta.resource_version(old):
+        raise refusal.stale(resource, call.name)

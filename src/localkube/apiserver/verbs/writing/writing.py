@@ -1,0 +1,77 @@
+"""What every write goes through between the request and the store: defaults, validation, field ownership, admission.
+
+In: a `Change`: the call, the operation, the object wanted and the one stored. Out: the object to store, or a refusal.
+"""
+
+from dataclasses import dataclass, replace
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from localkube.apiserver.model import refusal
+from localkube.apiserver.admission import admission, priorities
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.model.kind import Operation, UndecodableError
+from localkube.apiserver.patch import ownership
+from localkube.apiserver.patch.ownership import Writer, WriteType
+from localkube.apiserver.verbs.writing import metadata
+from localkube.apiserver.requests.options import WriteOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object about to be written: `old` is what is stored, None on create; `owned`: managedFields are settled."""
+
+    call: Call
+    operation: Operation
+    new: JSONObject
+    old: JSONObject | None
+    owned: bool = False
+
+
+async def complete(backend: Backend, change: Change, chosen: WriteOptions) -> JSONObject:
+    """Return the object to store; the stored one itself where the write changes nothing."""
+    call, kind = change.call, change.call.served.kind
+    obj = prepare(change)
+    if change.operation == "create" and call.served.resource == PODS:
+        obj = priorities.resolve(backend.store, obj)
+    if not change.owned:
+        anew = ownership.is_reset(change.new)
+        obj = ownership.track(kind, change.old, obj, writer(backend, call, chosen, "Update"), anew=anew)
+    attempt = admission.attempt_of(call, change.old, obj, chosen)
+    if is_admitted(call):
+        obj = await backend.admission.mutate(attempt) or obj  # what webhooks change stays owned as it was
+    validate(change, obj)
+    if is_admitted(call):
+        await backend.admission.validate(replace(attempt, object=obj))
+    return obj if change.old is None else ownership.settle(change.old, obj)
+
+
+def is_admitted(call: Call) -> bool:
+    """Tell whether webhooks are asked: not about `/scale`, where what they would see is another kind."""
+    return call.subresource != "scale"
+
+
+def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteType) -> Writer:
+    """Return who writes, as managedFields name it."""
+    version, now = call.served.resource.api_version, timestamps.render(backend.clock.now())
+    return Writer(chosen.manager, operation, version, now, call.subresource)
+
+
+def prepare(change: Change) -> JSONObject:
+    """Fill defaults and drop what the operation may not write."""
+    try:
+        return change.call.served.kind.prepare(change.operation, change.new, change.old)
+    except UndecodableError as error:
+        raise refusal.undecodable(change.call.method, change.call.body, str(error)) from error
+
+
+def validate(change: Change, obj: JSONObject) -> None:
+    """Refuse an object with faulty fields."""
+    faults = list(change.call.served.kind.validate(change.operation, obj, change.old))
+    if change.old is not None:
+        faults = [*metadata.faults_of_update(meta.metadata(obj), meta.metadata(change.old)), *faults]
+    if faults:
+        resource = change.call.served.resource
+        raise refusal.invalid(resource.group, resource.kind, meta.name(obj), faults)

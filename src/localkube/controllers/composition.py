@@ -1,0 +1,160 @@
+"""All controllers of the embedded cluster, wired and run together over one client.
+
+Informers are shared, so that every kind is watched once (the garbage collector watches the metadata of all kinds
+beside that). Events are written under the names that the controllers have upstream.
+"""
+
+import asyncio
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from localkube.controllers.endpoints import EndpointSlices
+from localkube.controllers.garbage.controller import GarbageCollector
+from localkube.controllers.informers import Informers, build_informers
+from localkube.controllers.namespaces import Namespaces
+from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
+from localkube.controllers.nodes.nodetaints import NodeTaints
+from localkube.controllers.nodes.podgc import PodGarbageCollector
+from localkube.controllers.scheduler import controller as scheduling
+from localkube.controllers.statefulset.controller import StatefulSets
+from localkube.controllers.nodes.tainteviction import TaintEviction
+from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.loop import Loop, LoopOptions
+from kuberuntime.controller.manager import Manager, Runnable
+
+MANY: Final = LoopOptions(workers=8)
+"""For sets, each of which may create its pods at the same time too."""
+
+ONE: Final = LoopOptions(workers=1)
+"""For what may wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerSettings:
+    """What the user can choose: the simulated nodes, and where the directories of volume claims are made."""
+
+    volumes: Path
+    nodes: NodeSettings = field(default_factory=NodeSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What every controller gets."""
+
+    client: Client
+    informers: Informers
+    clock: Clock
+
+    def recorder(self, reporter: str) -> EventRecorder:
+        """Build the recorder of one controller's events."""
+        return EventRecorder(self.client, reporter, socket.gethostname(), self.clock)
+
+    def executor(self, recorder: EventRecorder) -> Executor:
+        """Build the executor of one controller."""
+        return Executor(self.client, recorder, self.clock)
+
+
+async def run_controllers(
+    client: Client, settings: ControllerSettings, *, clock: Clock, ready: asyncio.Event | None = None
+) -> None:
+    """Run all controllers until cancelled; `ready` is set once the nodes are there and everything is watched."""
+    await ensure_nodes(client, settings.nodes, clock)
+    await ensure_default_class(client)
+    wiring = Wiring(client, build_informers(client), clock)
+    collector = GarbageCollector(client, wiring.informers.definitions)
+    runnables = (
+        *_statefulsets(wiring),
+        *_scheduler(wiring),
+        *_volume_binder(wiring, settings.volumes),
+        *_nodes(wiring),
+        *_housekeeping(wiring),
+        collector,
+    )
+    manager = Manager(informers=wiring.informers.all(), runnables=runnables)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(manager.run(), name="embedded controllers")
+        await manager.wait_synced()
+        await collector.synced.wait()
+        if ready is not None:
+            ready.set()
+
+
+def _statefulsets(wiring: Wiring) -> tuple[Runnable, ...]:
+    informers, recorder = wiring.informers, wiring.recorder("statefulset-controller")
+    sets = StatefulSets(
+        sets=informers.statefulsets,
+        pods=informers.pods,
+        revisions=informers.revisions,
+        claims=informers.claims,
+        client=wiring.client,
+        executor=wiring.executor(recorder),
+        clock=wiring.clock,
+    )
+    return recorder, Loop("statefulset", watches=sets.watches(), look=sets.look, options=MANY)
+
+
+def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:
+    informers, recorder = wiring.informers, wiring.recorder(scheduling.NAME)
+    sources = scheduling.Sources(
+        pods=informers.pods, nodes=informers.nodes, claims=informers.claims, namespaces=informers.namespaces
+    )
+    return recorder, scheduling.Scheduler(wiring.client, sources, recorder, wiring.clock)
+
+
+def _volume_binder(wiring: Wiring, root: Path) -> tuple[Runnable, ...]:
+    informers, recorder = wiring.informers, wiring.recorder("persistentvolume-controller")
+    binder = VolumeBinder(
+        claims=informers.claims,
+        volumes=informers.volumes,
+        classes=informers.classes,
+        pods=informers.pods,
+        client=wiring.client,
+        executor=wiring.executor(recorder),
+        root=root,
+    )
+    return recorder, Loop("persistent-volume", watches=binder.watches(), look=binder.look)
+
+
+def _nodes(wiring: Wiring) -> tuple[Runnable, ...]:
+    """Build the controllers that look after nodes, and after pods whose nodes are lost."""
+    informers, recorder = wiring.informers, wiring.recorder("taint-eviction-controller")
+    executor = wiring.executor(recorder)
+    taints = NodeTaints(nodes=informers.nodes, client=wiring.client, executor=executor, clock=wiring.clock)
+    eviction = TaintEviction(
+        pods=informers.pods, nodes=informers.nodes, client=wiring.client, executor=executor, clock=wiring.clock
+    )
+    collector = PodGarbageCollector(wiring.client, informers.pods, informers.nodes)
+    return (
+        recorder,
+        Loop("node-lifecycle", watches=taints.watches(), look=taints.look, options=ONE),
+        Loop("taint-eviction", watches=eviction.watches(), look=eviction.look),
+        Loop("pod-garbage-collector", watches=collector.watches(), look=collector.look, options=ONE),
+    )
+
+
+def _housekeeping(wiring: Wiring) -> tuple[Runnable, ...]:
+    """Build the controllers that write no events."""
+    informers, recorder = wiring.informers, wiring.recorder("controller-manager")
+    executor = wiring.executor(recorder)
+    namespaces = Namespaces(
+        namespaces=informers.namespaces, client=wiring.client, executor=executor, clock=wiring.clock
+    )
+    slices = EndpointSlices(
+        services=informers.services,
+        pods=informers.pods,
+        slices=informers.slices,
+        client=wiring.client,
+        executor=executor,
+        clock=wiring.clock,
+    )
+    return (
+        recorder,
+        Loop("namespace", watches=namespaces.watches(), look=namespaces.look),
+        Loop("endpointslice", watches=slices.watches(), look=slices.look),
+    )

@@ -1,0 +1,195 @@
+"""EndpointSlices: which pods stand behind a service, for those who read them (`kubectl get endpointslices`, clients).
+
+Nothing in the embedded cluster resolves names by them, so they are written at most once a second per service. Slices
+are named `<service>-<number>` and hold up to 100 endpoints each, as upstream's do. The older Endpoints are not made.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.plan import Create, Delete
+from kuberuntime.objects.resources import ENDPOINT_SLICES
+from localkube.controllers.framework.session import Session
+from localkube.controllers.framework.steps import Step, guarded_patch
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Executor, Write
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.controller.loop import Watch
+
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+MANAGER: Final = "endpointslice-controller.k8s.io"
+HEADLESS: Final = "service.kubernetes.io/headless"
+
+PER_SLICE: Final = 100
+INTERVAL: Final = 1.0
+"""Seconds between two writes for one service, so that starting n pods costs few writes of n endpoints."""
+
+BY_NAMESPACE: Final = "namespace"
+BY_SERVICE: Final = "service"
+
+
+def namespace_index(obj: JSONObject) -> Iterable[str]:
+    """File an object under its namespace."""
+    return [meta.namespace(obj)]
+
+
+def service_index(endpoint_slice: JSONObject) -> Iterable[str]:
+    """File a slice made here under its service."""
+    labels = meta.labels(endpoint_slice)
+    if labels.get(MANAGED_BY) != MANAGER or SERVICE_NAME not in labels:
+        return []
+    return [f"{meta.namespace(endpoint_slice)}/{labels[SERVICE_NAME]}"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointSlices:
+    """Keeps the slices of services with selectors; services, pods and slices have the indexes above."""
+
+    services: Informer
+    pods: Informer
+    slices: Informer
+    client: Client
+    executor: Executor
+    clock: Clock
+    _written: dict[UID, float] = field(default_factory=dict)
+
+    def watches(self) -> tuple[Watch, ...]:
+        """Say which services a change concerns."""
+        return (
+            Watch(self.services, lambda change: [meta.key(change.object)]),
+            Watch(self.pods, self._services_of_pod),
+            Watch(self.slices, _service_of_slice),
+        )
+
+    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
+        """Write the slices of one service, unless they were written a moment ago; the collector deletes old ones."""
+        service = self.services.store.get(key)
+        if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
+            return None
+        elapsed = self.clock.monotonic() - self._written.get(meta.uid(service), -INTERVAL)
+        if elapsed < INTERVAL:
+            return INTERVAL - elapsed
+        steps = plan(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
+        if not steps:
+            return None
+        self._written[meta.uid(service)] = self.clock.monotonic()
+        await Session(self.client, self.executor, writes).perform(*steps)
+        return None
+
+    def _pods_of(self, service: JSONObject) -> list[JSONObject]:
+        pods = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(service))
+        return sorted((pod for pod in pods if selects(service, pod)), key=meta.name)
+
+    def _services_of_pod(self, change: Change) -> Iterator[ObjectKey]:
+        old, new = change.old, change.new
+        if old is not None and new is not None and _relevant(old) == _relevant(new):
+            return
+        for service in self.services.store.by_index(BY_NAMESPACE, meta.namespace(change.object)):
+            if any(pod is not None and selects(service, pod) for pod in (old, new)):
+                yield meta.key(service)
+
+
+def plan(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> list[Step]:
+    """Return what makes the existing slices those of the service."""
+    known = {meta.name(one): one for one in existing}
+    wanted = {meta.name(one): one for one in build(service, pods)}
+    steps: list[Step] = [
+        Create(resource=ENDPOINT_SLICES, object=one) for name, one in wanted.items() if name not in known
+    ]
+    for name, one in known.items():
+        if name not in wanted:
+            key, uid = meta.key(one), meta.uid(one)
+            steps.append(Delete(resource=ENDPOINT_SLICES, key=key, propagation="Background", uid=uid))
+        elif any((one.get(part) or []) != wanted[name][part] for part in ("endpoints", "ports")):
+            change = {part: wanted[name][part] for part in ("endpoints", "ports")}
+            steps.append(guarded_patch(ENDPOINT_SLICES, one, change))
+    return steps
+
+
+def build(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
+    """Build the slices of a service; there is always one."""
+    endpoints = [endpoint for pod in pods if (endpoint := _endpoint(service, pod)) is not None]
+    ports = _ports(service, pods)
+    chunks = [endpoints[begin : begin + PER_SLICE] for begin in range(0, len(endpoints), PER_SLICE)] or [[]]
+    labels = meta.labels(service) | {SERVICE_NAME: meta.name(service), MANAGED_BY: MANAGER}
+    if meta.spec(service).get("clusterIP") == "None":
+        labels |= {HEADLESS: ""}
+    return [
+        {
+            "apiVersion": ENDPOINT_SLICES.api_version,
+            "kind": ENDPOINT_SLICES.kind,
+            "metadata": {
+                "name": f"{meta.name(service)}-{number}",
+                "namespace": meta.namespace(service),
+                "labels": labels,
+                "ownerReferences": [meta.controller_reference(service)],
+            },
+            "addressType": "IPv4",
+            "endpoints": chunk,
+            "ports": ports,
+        }
+        for number, chunk in enumerate(chunks)
+    ]
+
+
+def selects(service: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether the service's selector matches the pod; a service without one has no pods."""
+    wanted = meta.spec(service).get("selector") or {}
+    labels = meta.labels(pod)
+    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())
+
+
+def _endpoint(service: JSONObject, pod: JSONObject) -> JSONObject | None:
+    status, spec = meta.status(pod), meta.spec(pod)
+    if not status.get("podIP") or status.get("phase") in ("Succeeded", "Failed"):
+        return None
+    serving, terminating = meta.is_condition_true(pod, "Ready"), meta.is_deleting(pod)
+    always = bool(meta.spec(service).get("publishNotReadyAddresses"))
+    endpoint: JSONObject = {
+        "addresses": [status["podIP"]],
+        "conditions": {
+            "ready": always or (serving and not terminating),
+            "serving": always or serving,
+            "terminating": terminating,
+        },
+        "targetRef": {"kind": "Pod", "namespace": meta.namespace(pod), "name": meta.name(pod), "uid": meta.uid(pod)},
+    }
+    if spec.get("nodeName"):
+        endpoint["nodeName"] = spec["nodeName"]
+    if spec.get("hostname") and spec.get("subdomain") == meta.name(service):
+        endpoint["hostname"] = spec["hostname"]
+    return endpoint
+
+
+def _ports(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
+    return [
+        {"name": port.get("name") or "", "port": number, "protocol": port.get("protocol") or "TCP"}
+        for port in meta.spec(service).get("ports") or []
+        if (number := _target(port, pods)) is not None
+    ]
+
+
+def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
+    """Return the number of a service port's target; a name is looked up in the first pod that has it."""
+    target = port.get("targetPort") or port["port"]
+    if isinstance(target, int):
+        return target
+    containers = (container for pod in pods for container in meta.spec(pod).get("containers") or [])
+    named = (one for container in containers for one in container.get("ports") or [] if one.get("name") == target)
+    return next((int(one["containerPort"]) for one in named), None)
+
+
+def _relevant(pod: JSONObject) -> tuple[object, ...]:
+    """Return what of a pod its endpoint depends on."""
+    status, spec = meta.status(pod), meta.spec(pod)
+    state = (status.get("podIP"), status.get("phase"), meta.is_condition_true(pod, "Ready"), meta.is_deleting(pod))
+    return (*state, meta.labels(pod), spec.get("nodeName"))
+
+
+def _service_of_slice(change: Change) -> list[ObjectKey]:
+    return [ObjectKey(*key.split("/")) for key in service_index(change.object)]

@@ -1,0 +1,1 @@
+"""What the controllers share: steps as values, performing them, events."""

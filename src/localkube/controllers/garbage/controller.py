@@ -1,0 +1,197 @@
+"""The driver of the garbage collector: watches the metadata of every kind, and acts on what the plan decides.
+
+Kinds come from discovery, anew whenever a CustomResourceDefinition changes. Nothing is deleted on a doubtful absence:
+an owner that was not seen being deleted is asked for, and the object itself is read again just before.
+"""
+
+import asyncio
+from collections.abc import Collection
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+from localkube.controllers.garbage.discovery import discover
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner, read_node, read_owners
+from localkube.controllers.garbage.plan import Collect, Disown, Keep, OwnerState, Verdict, decide
+from localkube.controllers.garbage.metadata import metadata_client
+from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.client.client import Client
+from kuberuntime.errors import Conflict, KubeError, NotFound
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.controller.workers import Workers
+from kuberuntime.controller.workqueue import WorkQueue
+
+IGNORED: Final = {"events", "events.events.k8s.io"}
+"""Never collected, as in kube-controller-manager: they are many, short-lived, and own nothing."""
+
+WORKERS: Final = 16
+
+RETRY: Final = 1.0
+"""Seconds until kinds are discovered again after that failed."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class GarbageCollector:
+    """Deletes what lost its owners, finishes foreground and orphaning deletions."""
+
+    def __init__(self, client: Client, definitions: Informer) -> None:
+        self._client = metadata_client(client)
+        self._definitions = definitions
+        self._graph = Graph()
+        self._queue = WorkQueue[UID]()
+        self._workers = Workers("garbage-collector", self._queue, self._look, count=WORKERS)
+        self._watched: dict[Resource, asyncio.Task[None]] = {}
+        self._kinds: dict[tuple[str, str], Resource] = {}
+        self._kinds_changed = asyncio.Event()
+        self.synced = asyncio.Event()
+
+    async def run(self) -> None:
+        """Collect until cancelled."""
+        self._definitions.subscribe(lambda _: self._kinds_changed.set())
+        await self._definitions.wait_synced()
+        async with asyncio.TaskGroup() as group:
+            for informer in await self._follow_kinds(group):
+                await informer.wait_synced()
+            group.create_task(self._workers.run())
+            self.synced.set()
+            while True:
+                await self._kinds_changed.wait()
+                try:
+                    await self._follow_kinds(group)
+                except KubeError as error:
+                    log.warning("kinds cannot be discovered", error=str(error), retry_in=RETRY)
+                    await asyncio.sleep(RETRY)
+                    self._kinds_changed.set()
+
+    async def _follow_kinds(self, group: asyncio.TaskGroup) -> list[Informer]:
+        """Watch every kind that is served now, and none that is not; return the new informers."""
+        self._kinds_changed.clear()
+        served = {resource for resource in await discover(self._client) if resource.group_resource not in IGNORED}
+        self._kinds = {(resource.group, resource.kind): resource for resource in served}
+        for resource in self._watched.keys() - served:
+            self._watched.pop(resource).cancel()
+            self._graph.forget(resource)
+        fresh = [Informer(self._client, resource) for resource in served - self._watched.keys()]
+        for informer in fresh:
+            informer.subscribe(partial(self._changed, informer.resource))
+            self._watched[informer.resource] = group.create_task(informer.run())
+        return fresh
+
+    def _changed(self, resource: Resource, change: Change) -> None:
+        if change.new is None:
+            concerned = self._graph.remove(meta.uid(change.object))
+        else:
+            concerned = self._graph.put(read_node(resource, change.new))
+        for uid in concerned:
+            self._queue.add(uid)
+
+    async def _look(self, uid: UID) -> None:
+        node = self._graph.nodes.get(uid)
+        if node is None:
+            return
+        if node.orphans_dependents:
+            await self._orphan_dependents(node)
+        elif node.waits_for_dependents and not self._graph.blocking_dependents(uid):
+            await self._remove_finalizer(node, FOREGROUND)
+        elif not isinstance(await self._decide(node), Keep):
+            await self._act(node)
+
+    async def _act(self, node: Node) -> None:
+        """Decide again on the object as it is now, and do it."""
+        live = await self._read(node)
+        if live is None:
+            return
+        match await self._decide(read_node(node.resource, live)):
+            case Disown(uids):
+                await self._write_owners(node.resource, live, without(live, uids))
+            case Collect(propagation, unblock):
+                if unblock:
+                    await self._write_owners(node.resource, live, unblocked(live))
+                with suppress(NotFound, Conflict):
+                    await self._client.delete(node.resource, node.key, propagation=propagation, uid=node.uid)
+
+    async def _decide(self, node: Node) -> Verdict:
+        states = {owner.uid: await self._state(node, owner) for owner in node.owners if not node.deleting}
+        return decide(node, states, self._graph.dependents(node.uid))
+
+    async def _state(self, node: Node, owner: Owner) -> OwnerState:
+        known = self._graph.nodes.get(owner.uid)
+        if known is not None and known.is_meant_by(owner):
+            return OwnerState.WAITING if known.waits_for_dependents else OwnerState.SOLID
+        if self._graph.is_known_gone(owner.uid):
+            return OwnerState.ABSENT
+        return await self._ask_for(node, owner)
+
+    async def _ask_for(self, node: Node, owner: Owner) -> OwnerState:
+        """Ask the API server for an owner that the graph does not have."""
+        resource = self._kinds.get((owner.group, owner.kind))
+        if resource is None or (resource.namespaced and not node.key.namespace):
+            log.debug("owner cannot be looked up", object=str(node.key), owner=owner.name, kind=owner.kind)
+            return OwnerState.SOLID
+        key = ObjectKey(node.key.namespace if resource.namespaced else "", owner.name)
+        try:
+            found = read_node(resource, await self._client.get(resource, key))
+        except NotFound:
+            self._graph.note_absent(owner.uid)
+            return OwnerState.ABSENT
+        if found.uid != owner.uid:
+            return OwnerState.ABSENT
+        return OwnerState.WAITING if found.waits_for_dependents else OwnerState.SOLID
+
+    async def _orphan_dependents(self, node: Node) -> None:
+        """Let all dependents go at the same time, so that whoever counts them counts few halves; then the owner."""
+        failures: list[KubeError] = []
+        async with asyncio.TaskGroup() as group:
+            for dependent in self._graph.dependents(node.uid):
+                group.create_task(self._orphan(dependent, node.uid, failures))
+        if failures:
+            raise failures[0]
+        await self._remove_finalizer(node, ORPHAN)
+
+    async def _orphan(self, dependent: Node, owner: UID, failures: list[KubeError]) -> None:
+        try:
+            live = await self._read(dependent)
+            if live is not None and any(one.uid == owner for one in read_owners(live)):
+                await self._write_owners(dependent.resource, live, without(live, {owner}))
+        except KubeError as error:
+            failures.append(error)
+
+    async def _remove_finalizer(self, node: Node, finalizer: str) -> None:
+        live = await self._read(node)
+        kept = [name for name in meta.metadata(live or {}).get("finalizers") or [] if name != finalizer]
+        if live is not None:
+            await self._patch(node.resource, live, {"finalizers": kept})
+
+    async def _read(self, node: Node) -> JSONObject | None:
+        """Read the object as it is now; None if it, or the one that was meant, is gone."""
+        try:
+            live = await self._client.get(node.resource, node.key)
+        except NotFound:
+            return None
+        return live if meta.uid(live) == node.uid else None
+
+    async def _write_owners(self, resource: Resource, live: JSONObject, owners: list[JSONObject]) -> None:
+        await self._patch(resource, live, {"ownerReferences": owners})
+
+    async def _patch(self, resource: Resource, live: JSONObject, change: JSONObject) -> None:
+        step = guarded_patch(resource, live, {"metadata": change})
+        with suppress(NotFound):
+            await self._client.patch(resource, step.key, step.patch, kind="merge")
+
+
+def without(obj: JSONObject, uids: Collection[str]) -> list[JSONObject]:
+    """Return the owner references of an object but those to these UIDs."""
+    references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
+    return [reference for reference in references if reference["uid"] not in uids]
+
+
+def unblocked(obj: JSONObject) -> list[JSONObject]:
+    """Return the owner references of an object, none of them holding up its owner's deletion."""
+    references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
+    return [reference | {"blockOwnerDeletion": False} for reference in references]

@@ -1,0 +1,168 @@
+"""Who owns whom: the metadata of all objects as a graph, and whom a change concerns.
+
+In: objects as they come and go, in any order. Out: the UIDs to look at. An owner that the graph does not have may still
+exist (its kind is not watched, or its watch lags); the graph never claims absence, except of what it saw being deleted.
+Mirrors `graph_builder.go`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+
+REMEMBERED: Final = 10_000
+"""UIDs of deleted objects that are remembered, so that each of their dependents need not ask the API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One owner reference: whom it names, and whether it holds up that owner's foreground deletion."""
+
+    uid: UID
+    group: str
+    kind: str
+    name: str
+    blocks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What the collector needs to know of an object."""
+
+    resource: Resource
+    key: ObjectKey
+    uid: UID
+    owners: tuple[Owner, ...] = ()
+    deleting: bool = False
+    finalizers: frozenset[str] = frozenset()
+
+    @property
+    def waits_for_dependents(self) -> bool:
+        """Tell whether the object is being deleted in the foreground."""
+        return self.deleting and FOREGROUND in self.finalizers
+
+    @property
+    def orphans_dependents(self) -> bool:
+        """Tell whether the object is being deleted and leaves its dependents behind."""
+        return self.deleting and ORPHAN in self.finalizers
+
+    def is_meant_by(self, owner: Owner) -> bool:
+        """Tell whether a reference names this object in all its parts."""
+        named = (self.uid, self.resource.group, self.resource.kind, self.key.name)
+        return named == (owner.uid, owner.group, owner.kind, owner.name)
+
+
+@dataclass(slots=True)
+class Graph:
+    """Nodes and edges; one owner changes it."""
+
+    nodes: dict[UID, Node] = field(default_factory=dict)
+    _dependents: dict[UID, set[UID]] = field(default_factory=dict)
+    _gone: OrderedDict[UID, None] = field(default_factory=OrderedDict)
+
+    def put(self, node: Node) -> set[UID]:
+        """Take an object as it is now; return whom to look at."""
+        old = self.nodes.get(node.uid)
+        if old == node:
+            return set()
+        if old is not None:
+            self._unlink(old)
+        self.nodes[node.uid] = node
+        for owner in node.owners:
+            self._dependents.setdefault(owner.uid, set()).add(node.uid)
+        return self._concerned(old, node)
+
+    def remove(self, uid: UID) -> set[UID]:
+        """Forget an object that was deleted; return whom to look at: its dependents, and owners that wait for it."""
+        node = self.nodes.pop(uid, None)
+        self._gone[uid] = None
+        if len(self._gone) > REMEMBERED:
+            self._gone.popitem(last=False)
+        if node is None:
+            return set()
+        self._unlink(node)
+        return set(self._dependents.get(uid, ())) | self._waiting_owners(node)
+
+    def forget(self, resource: Resource) -> None:
+        """Forget the objects of a kind that is not served any more, without calling them deleted."""
+        for node in [node for node in self.nodes.values() if node.resource == resource]:
+            del self.nodes[node.uid]
+            self._unlink(node)
+
+    def note_absent(self, uid: UID) -> None:
+        """Remember that an object which the graph does not have was found absent."""
+        self._gone[uid] = None
+
+    def is_known_gone(self, uid: UID) -> bool:
+        """Tell whether the object with this UID is known to be deleted; a UID never comes back."""
+        return uid in self._gone and uid not in self.nodes
+
+    def dependents(self, uid: UID) -> list[Node]:
+        """Return the objects that name this one as an owner."""
+        return [self.nodes[dependent] for dependent in self._dependents.get(uid, ())]
+
+    def blocking_dependents(self, uid: UID) -> list[Node]:
+        """Return the dependents that must be gone before the owner may go in the foreground."""
+        return [
+            node for node in self.dependents(uid) if any(owner.uid == uid and owner.blocks for owner in node.owners)
+        ]
+
+    def _concerned(self, old: Node | None, node: Node) -> set[UID]:
+        concerned: set[UID] = set()
+        if node.owners and (old is None or old.owners != node.owners or old.deleting != node.deleting):
+            concerned.add(node.uid)
+            concerned |= self._waiting_owners(node)
+        if old is not None:
+            concerned |= self._waiting_owners(old)
+        if node.waits_for_dependents and not (old and old.waits_for_dependents):
+            concerned |= {node.uid, *self._dependents.get(node.uid, ())}
+        if node.orphans_dependents:
+            concerned.add(node.uid)
+        return concerned
+
+    def _waiting_owners(self, node: Node) -> set[UID]:
+        return {uid for uid in (owner.uid for owner in node.owners) if self._waits(uid)}
+
+    def _waits(self, uid: UID) -> bool:
+        owner = self.nodes.get(uid)
+        return owner is not None and owner.waits_for_dependents
+
+    def _unlink(self, node: Node) -> None:
+        for owner in node.owners:
+            edges = self._dependents.get(owner.uid, set())
+            edges.discard(node.uid)
+            if not edges:
+                self._dependents.pop(owner.uid, None)
+
+
+def read_node(resource: Resource, obj: JSONObject) -> Node:
+    """Reduce an object to what the collector needs."""
+    metadata = meta.metadata(obj)
+    return Node(
+        resource=resource,
+        key=meta.key(obj),
+        uid=meta.uid(obj),
+        owners=tuple(read_owners(obj)),
+        deleting=meta.is_deleting(obj),
+        finalizers=frozenset(metadata.get("finalizers") or ()),
+    )
+
+
+def read_owners(obj: JSONObject) -> Iterator[Owner]:
+    """Read the owner references of an object."""
+    for reference in meta.metadata(obj).get("ownerReferences") or []:
+        group, slash, _ = str(reference.get("apiVersion") or "").partition("/")
+        yield Owner(
+            uid=UID(reference.get("uid") or ""),
+            group=group if slash else "",
+            kind=reference.get("kind") or "",
+            name=reference.get("name") or "",
+            blocks=bool(reference.get("blockOwnerDeletion")),
+        )

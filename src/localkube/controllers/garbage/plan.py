@@ -1,0 +1,73 @@
+"""What becomes of one object whose owners may be gone. Mirrors `attemptToDeleteItem` of kube-controller-manager.
+
+In: the object as the API server has it now, what is known of each owner, whether it has dependents. Out: a verdict.
+
+| owners | verdict |
+|---|---|
+| one solid, the others solid too | keep |
+| one solid, others absent or waiting | drop the references to the others |
+| none solid, one waiting for its dependents, and the object has dependents | delete it in the foreground |
+| none solid | delete it, in the way its own finalizers ask for |
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from kuberuntime.objects.meta import UID
+from kuberuntime.plan import Propagation
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Node
+
+
+class OwnerState(StrEnum):
+    """What is known of an owner."""
+
+    SOLID = "solid"
+    """It exists, or cannot be told to be absent."""
+    WAITING = "waiting"
+    """It is being deleted in the foreground."""
+    ABSENT = "absent"
+    """It is certain not to exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Leave the object alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disown:
+    """Drop the references to these owners."""
+
+    uids: frozenset[UID]
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Delete the object; `unblock` first where it owns, over a circle, one of the objects that wait for it."""
+
+    propagation: Propagation
+    unblock: bool = False
+
+
+Verdict: TypeAlias = Keep | Disown | Collect
+
+
+def decide(node: Node, states: Mapping[UID, OwnerState], dependents: Sequence[Node]) -> Verdict:
+    """Decide on one object; `states` has every owner of it."""
+    if not node.owners or node.deleting:
+        return Keep()
+    found = {owner.uid: states[owner.uid] for owner in node.owners}
+    unsound = frozenset(uid for uid, state in found.items() if state is not OwnerState.SOLID)
+    if len(unsound) < len(found):
+        return Disown(unsound) if unsound else Keep()
+    if dependents and OwnerState.WAITING in found.values():
+        return Collect("Foreground", unblock=any(dependent.waits_for_dependents for dependent in dependents))
+    return Collect(_own_propagation(node))
+
+
+def _own_propagation(node: Node) -> Propagation:
+    if ORPHAN in node.finalizers:
+        return "Orphan"
+    return "Foreground" if FOREGROUND in node.finalizers else "Background"

@@ -1,0 +1,60 @@
+"""The informers that the controllers share: every kind is watched once, with the indexes of all who read it."""
+
+from dataclasses import dataclass, fields
+
+from kuberuntime.objects import resources
+from localkube.controllers import endpoints
+from localkube.controllers.nodes import podgc
+from localkube.controllers.volumes import volumebinder
+from localkube.controllers.statefulset import controller as statefulsets
+from kuberuntime.client.client import Client
+from kuberuntime.cache.informer import Informer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Informers:
+    """One informer per kind."""
+
+    pods: Informer
+    nodes: Informer
+    namespaces: Informer
+    statefulsets: Informer
+    revisions: Informer
+    claims: Informer
+    volumes: Informer
+    classes: Informer
+    services: Informer
+    slices: Informer
+    definitions: Informer
+
+    def all(self) -> list[Informer]:
+        """Return every informer."""
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+def build_informers(client: Client) -> Informers:
+    """Build the informers; nothing is read before they run."""
+    pod_indexes = {
+        statefulsets.BY_CONTROLLER: statefulsets.controller_index,
+        statefulsets.ORPHANS: statefulsets.orphan_pod_index,
+        podgc.BY_NODE: podgc.node_index,
+        volumebinder.BY_CLAIM: volumebinder.pod_claim_index,
+        endpoints.BY_NAMESPACE: endpoints.namespace_index,
+    }
+    revision_indexes = {
+        statefulsets.BY_CONTROLLER: statefulsets.controller_index,
+        statefulsets.ORPHANS: statefulsets.orphan_revision_index,
+    }
+    return Informers(
+        pods=Informer(client, resources.PODS, indexes=pod_indexes),
+        nodes=Informer(client, resources.NODES),
+        namespaces=Informer(client, resources.NAMESPACES),
+        statefulsets=Informer(client, resources.STATEFULSETS),
+        revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=revision_indexes),
+        claims=Informer(client, resources.PERSISTENT_VOLUME_CLAIMS),
+        volumes=Informer(client, resources.PERSISTENT_VOLUMES),
+        classes=Informer(client, resources.STORAGE_CLASSES),
+        services=Informer(client, resources.SERVICES, indexes={endpoints.BY_NAMESPACE: endpoints.namespace_index}),
+        slices=Informer(client, resources.ENDPOINT_SLICES, indexes={endpoints.BY_SERVICE: endpoints.service_index}),
+        definitions=Informer(client, resources.CUSTOM_RESOURCE_DEFINITIONS),
+    )

@@ -1,0 +1,1 @@
+"""The simulated nodes, their taints, and pods that must leave them."""

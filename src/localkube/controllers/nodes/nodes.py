@@ -1,0 +1,158 @@
+"""The simulated nodes: how many, what they have, which labels they carry. All of them are this one machine.
+
+In: `NodeSettings`, made from what the user typed (`labeltemplate.py`, `nodewords.py`). Out: Node objects, and at start the writes that make the
+cluster have exactly these. Nothing is enforced: a node with 8 GPUs lets 8 be requested. The defaults are far more than
+any machine has, so that requests written for real nodes do not leave pods pending; give smaller ones to rehearse that.
+"""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+from localkube.controllers.nodes.labeltemplate import LabelTemplate
+from localkube.controllers.nodes.nodewords import CAPACITY, TaintTemplate
+from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import AlreadyExists, NotFound
+
+SIMULATED: Final = "embedded.leaderworkerset.x-k8s.io/simulated"
+"""The label of the nodes made here; those without are left alone."""
+
+GPU: Final = "nvidia.com/gpu"
+KUBELET_VERSION: Final = "v1.36.0"
+ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """What the simulated nodes are like; `capacity` replaces or extends the defaults."""
+
+    count: int = 1
+    labels: tuple[LabelTemplate, ...] = ()
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[TaintTemplate, ...] = ()
+
+    def with_gpus(self, number: int) -> "NodeSettings":
+        """Give each node this many GPUs."""
+        return replace(self, capacity=dict(self.capacity) | {GPU: str(number)})
+
+    def check(self) -> None:
+        """Raise a `ValueError` where a template goes wrong for one of the nodes."""
+        for index in range(self.count):
+            for label in self.labels:
+                label.value(index)
+            for taint in self.taints:
+                taint.taint(index)
+
+
+def node_names(settings: NodeSettings) -> list[str]:
+    """Return the names of the nodes.
+
+    >>> node_names(NodeSettings(count=2))
+    ['node-0', 'node-1']
+    """
+    return [_node_name(index) for index in range(settings.count)]
+
+
+def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
+    """Build one node with its status."""
+    name = _node_name(index)
+    machine = platform.uname()
+    system, architecture = machine.system.lower(), ARCHITECTURES.get(machine.machine, machine.machine)
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": system,
+        "kubernetes.io/arch": architecture,
+        SIMULATED: "true",
+    }
+    capacity = CAPACITY | dict(settings.capacity)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels | {one.key: one.value(index) for one in settings.labels}},
+        "spec": {"taints": [one.taint(index) for one in settings.taints]} if settings.taints else {},
+        "status": {
+            "capacity": capacity,
+            "allocatable": capacity,
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
+            "conditions": [_ready(now)],
+            "nodeInfo": _node_info(machine.release, system, architecture),
+        },
+    }
+
+
+async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> None:
+    """Make the cluster have exactly these simulated nodes; write only what differs."""
+    wanted = [build_node(settings, index, clock.now()) for index in range(settings.count)]
+    for node in wanted:
+        await _ensure_node(client, node)
+    found = await client.list(NODES, label_selector=f"{SIMULATED}=true")
+    for node in found.items:
+        if meta.name(node) not in node_names(settings):
+            await _remove_node(client, node)
+
+
+async def _ensure_node(client: Client, wanted: JSONObject) -> None:
+    try:
+        live = await client.create(NODES, wanted)
+    except AlreadyExists:
+        live = await client.get(NODES, ObjectKey("", meta.name(wanted)))
+    labels, taints = meta.labels(wanted), meta.spec(wanted).get("taints") or []
+    removed: dict[str, str | None] = dict.fromkeys(meta.labels(live).keys() - labels.keys())
+    if removed or meta.labels(live) != labels or (meta.spec(live).get("taints") or []) != taints:
+        change = {"metadata": {"labels": removed | labels}, "spec": {"taints": taints}}
+        step = guarded_patch(NODES, live, change)
+        live = await client.patch(NODES, step.key, step.patch, kind="merge")
+    if _status_differs(meta.status(live), meta.status(wanted)):
+        await client.update(NODES, live | {"status": meta.status(wanted)}, subresource="status")
+
+
+async def _remove_node(client: Client, node: JSONObject) -> None:
+    try:
+        await client.delete(NODES, meta.key(node), uid=meta.uid(node))
+    except NotFound:
+        return
+
+
+def _node_name(index: int) -> str:
+    return f"node-{index}"
+
+
+def _status_differs(live: JSONObject, wanted: JSONObject) -> bool:
+    """Tell whether a status must be written; the times in conditions do not count."""
+    fields = ("capacity", "allocatable", "addresses", "nodeInfo")
+    ready = meta.is_condition_true({"status": live}, "Ready")
+    return not ready or any(live.get(name) != wanted[name] for name in fields)
+
+
+def _ready(now: datetime) -> JSONObject:
+    moment = timestamps.render(now)
+    return {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "the cluster runs on this machine",
+        "lastHeartbeatTime": moment,
+        "lastTransitionTime": moment,
+    }
+
+
+def _node_info(kernel: str, system: str, architecture: str) -> JSONObject:
+    return {
+        "kernelVersion": kernel,
+        "operatingSystem": system,
+        "architecture": architecture,
+        "kubeletVersion": KUBELET_VERSION,
+        "containerRuntimeVersion": "processes://1",
+        "osImage": platform.system(),
+        "machineID": "",
+        "systemUUID": "",
+        "bootID": "",
+        "kubeProxyVersion": "",
+    }

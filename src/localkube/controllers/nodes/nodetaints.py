@@ -1,0 +1,91 @@
+"""What the conditions of a node say is also said by taints, which is what schedulers and evictions go by.
+
+Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Not mirrored: a node that says nothing
+for a while becomes Unknown, and the pods of a node that is not ready become unready. The nodes here live and die with
+this process, so that nobody but a user ever makes one NotReady.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+from localkube.controllers.framework.session import Session
+from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Executor, Write
+from kuberuntime.cache.informer import Informer
+from kuberuntime.controller.loop import Watch
+
+PREFIX: Final = "node.kubernetes.io/"
+
+TAINTS: Final = {
+    ("Ready", "False"): "not-ready",
+    ("Ready", "Unknown"): "unreachable",
+    ("MemoryPressure", "True"): "memory-pressure",
+    ("DiskPressure", "True"): "disk-pressure",
+    ("PIDPressure", "True"): "pid-pressure",
+    ("NetworkUnavailable", "True"): "network-unavailable",
+}
+EVICTING: Final = ("not-ready", "unreachable")
+"""Those for which pods also have to go."""
+
+UNSCHEDULABLE: Final = "unschedulable"
+"""For a node that was cordoned."""
+
+OWN: Final = {PREFIX + name for name in (*TAINTS.values(), UNSCHEDULABLE)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTaints:
+    """Keeps the taints of nodes as their conditions are."""
+
+    nodes: Informer
+    client: Client
+    executor: Executor
+    clock: Clock
+
+    def watches(self) -> tuple[Watch, ...]:
+        """Say which nodes a change concerns."""
+        return (Watch(self.nodes, lambda change: [meta.key(change.object)]),)
+
+    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
+        """Correct the taints of one node."""
+        node = self.nodes.store.get(key)
+        if node is not None and (taints := corrected(node, self.clock.now())) is not None:
+            session = Session(self.client, self.executor, writes)
+            await session.patch(guarded_patch(NODES, node, {"spec": {"taints": taints}}))
+        return None
+
+
+def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
+    """Return the taints that the node should have; None where it has them. Those of others stay."""
+    live: list[JSONObject] = meta.spec(node).get("taints") or []
+    wanted = due(node)
+    kept = [taint for taint in live if taint["key"] not in OWN or _identity(taint) in wanted]
+    missing = [pair for pair in wanted if pair not in set(map(_identity, live))]
+    if len(kept) == len(live) and not missing:
+        return None
+    added = timestamps.render(now)
+    return kept + [{"key": key, "effect": effect, "timeAdded": added} for key, effect in missing]
+
+
+def due(node: JSONObject) -> list[tuple[str, str]]:
+    """Return the taints that the state of a node asks for, as keys and effects.
+
+    >>> due({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    [('node.kubernetes.io/not-ready', 'NoSchedule'), ('node.kubernetes.io/not-ready', 'NoExecute')]
+    """
+    said = [(one["type"], one["status"]) for one in meta.status(node).get("conditions") or []]
+    names = [TAINTS[pair] for pair in said if pair in TAINTS]
+    cordoned = [UNSCHEDULABLE] if meta.spec(node).get("unschedulable") else []
+    return [(PREFIX + name, "NoSchedule") for name in (*names, *cordoned)] + [
+        (PREFIX + name, "NoExecute") for name in names if name in EVICTING
+    ]
+
+
+def _identity(taint: JSONObject) -> tuple[str, str]:
+    return taint["key"], taint["effect"]

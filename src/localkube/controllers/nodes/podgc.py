@@ -1,0 +1,67 @@
+"""Pods on nodes that are gone: nobody else will ever end them, so they are removed at once.
+
+Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: the nodes are ours, and a live GET tells
+whether one is gone.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.client.client import Client
+from kuberuntime.errors import Conflict, NotFound
+from kuberuntime.controller.executor import Removed, Write
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.controller.loop import Watch
+
+BY_NODE: Final = "node"
+
+
+def node_index(pod: JSONObject) -> Iterable[str]:
+    """File a pod under the name of its node."""
+    node = meta.spec(pod).get("nodeName")
+    return [node] if node else []
+
+
+@dataclass(frozen=True, slots=True)
+class PodGarbageCollector:
+    """Removes the pods of nodes that are gone; `pods` has the index above. Its keys are names of nodes."""
+
+    client: Client
+    pods: Informer
+    nodes: Informer
+
+    def watches(self) -> tuple[Watch, ...]:
+        """Say which nodes a change concerns."""
+        return Watch(self.nodes, _lost_node), Watch(self.pods, self._unknown_node)
+
+    async def look(self, key: ObjectKey, writes: list[Write]) -> None:
+        """Remove the pods of one node, if it is gone."""
+        stranded = self.pods.store.by_index(BY_NODE, key.name)
+        if not stranded or not await self._is_gone(key):
+            return
+        for pod in stranded:
+            with suppress(NotFound, Conflict):
+                await self.client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0)
+            writes.append(Removed(PODS, meta.key(pod), meta.uid(pod)))
+
+    def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
+        """Name the node of a pod where it is not known: gone before this process began, or not heard of yet."""
+        for node in node_index(change.new or {}):
+            if self.nodes.store.get(ObjectKey("", node)) is None:
+                yield ObjectKey("", node)
+
+    async def _is_gone(self, key: ObjectKey) -> bool:
+        try:
+            await self.client.get(NODES, key)
+        except NotFound:
+            return True
+        return False
+
+
+def _lost_node(change: Change) -> list[ObjectKey]:
+    return [meta.key(change.object)] if change.new is None else []

@@ -1,0 +1,97 @@
+"""Pods leave a node that has a taint NoExecute which they do not tolerate, or not for longer.
+
+Mirrors `taint_eviction.go` of kube-controller-manager: the time that a pod tolerates a taint counts from when this
+controller first saw pod and taint together. An evicted pod carries no condition `DisruptionTarget`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import duration, meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.plan import Delete, Event
+from kuberuntime.objects.resources import PODS
+from localkube.controllers.framework import events
+from localkube.controllers.nodes.podgc import BY_NODE
+from localkube.controllers.framework.session import Session
+from localkube.controllers.nodes.tolerations import read_tolerations
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Executor, Write
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.controller.loop import Watch
+
+AT_ONCE: Final = timedelta()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintEviction:
+    """Evicts pods; `pods` has the index of `podgc.py`. `_since` is when a pod began to tolerate what its node has."""
+
+    pods: Informer
+    nodes: Informer
+    client: Client
+    executor: Executor
+    clock: Clock
+    _since: dict[ObjectKey, tuple[UID, datetime]] = field(default_factory=dict)
+
+    def watches(self) -> tuple[Watch, ...]:
+        """Say which pods a change concerns."""
+        return Watch(self.nodes, self._pods_of), Watch(self.pods, self._pod_in_danger)
+
+    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
+        """Evict one pod, if its time has come; return in how many seconds it comes."""
+        pod = self.pods.store.get(key)
+        stay = None if pod is None or meta.is_deleting(pod) else self._stay(pod)
+        if pod is None or stay is None:
+            self._since.pop(key, None)
+            return None
+        now = self.clock.now()
+        uid, since = self._since.get(key, ("", now))
+        since = since if uid == meta.uid(pod) else now
+        self._since[key] = (meta.uid(pod), since)
+        left = (since + stay - now).total_seconds()
+        if left > 0:
+            return left
+        deletion = Delete(
+            resource=PODS, key=key, propagation="Background", uid=meta.uid(pod), on_success=(marked(pod),)
+        )
+        await Session(self.client, self.executor, writes).perform(deletion)
+        return None
+
+    def _stay(self, pod: JSONObject) -> timedelta | None:
+        return tolerated(pod, self._taints_around(pod))
+
+    def _taints_around(self, pod: JSONObject) -> list[JSONObject]:
+        node = self.nodes.store.get(ObjectKey("", meta.spec(pod).get("nodeName") or ""))
+        return [taint for taint in meta.spec(node or {}).get("taints") or [] if taint["effect"] == "NoExecute"]
+
+    def _pod_in_danger(self, change: Change) -> list[ObjectKey]:
+        """Name the pod where its node has such taints, or had: nearly never."""
+        key = meta.key(change.object)
+        return [key] if key in self._since or self._taints_around(change.object) else []
+
+    def _pods_of(self, change: Change) -> Iterator[ObjectKey]:
+        taints = [meta.spec(node or {}).get("taints") or [] for node in (change.old, change.new)]
+        if change.old is None or taints[0] != taints[1]:
+            for pod in self.pods.store.by_index(BY_NODE, meta.name(change.object)):
+                yield meta.key(pod)
+
+
+def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
+    """Return how long the pod may stay on a node with these taints NoExecute; None: as long as it likes."""
+    tolerations = read_tolerations(pod)
+    limits: list[float] = []
+    for taint in taints:
+        matching = [one for one in tolerations if one.tolerates(taint)]
+        if not matching:
+            return AT_ONCE
+        limits += [one.seconds for one in matching if one.seconds is not None]
+    return duration.of_seconds(max(min(limits), 0)) if limits else None
+
+
+def marked(pod: JSONObject) -> Event:
+    """Tell that the pod is evicted, as kube-controller-manager does."""
+    return events.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")

@@ -1,0 +1,65 @@
+"""Inter-pod affinity: which nodes the required terms of a pod, and of the pods that run, leave for it.
+
+Everything about other pods is counted once per decision; then each node is a few look-ups. Mirrors the plugin
+InterPodAffinity of kube-scheduler, with its exception for the first pod of a group that wants to be with itself.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.pod import PodInfo
+from localkube.controllers.scheduler.predicates import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Affinity:
+    """What a decision needs to know of the other pods."""
+
+    wanted: tuple[tuple[str, Mapping[str, int]], ...]
+    """By required affinity term: its topology key, and how many pods that match all terms are in which domain."""
+    is_first: bool
+    """No pod matches all affinity terms yet, and the pod itself does: it may begin anywhere."""
+    avoided: frozenset[tuple[str, str]]
+    """Topology pairs with pods that the pod's anti-affinity names."""
+    claimed: frozenset[tuple[str, str]]
+    """Topology pairs with pods whose anti-affinity names the pod."""
+
+    def objection(self, node: NodeState) -> tuple[Cause, str] | None:
+        """Return why the pod may not run on the node."""
+        if not self._is_near(node):
+            return Cause.AFFINITY, "node(s) didn't match pod affinity rules"
+        if _has_any(node, self.avoided):
+            return Cause.ANTI_AFFINITY, "node(s) didn't match pod anti-affinity rules"
+        if _has_any(node, self.claimed):
+            return Cause.ANTI_AFFINITY, "node(s) didn't satisfy existing pods anti-affinity rules"
+        return None
+
+    def _is_near(self, node: NodeState) -> bool:
+        if any(key not in node.labels for key, _ in self.wanted):
+            return False
+        return self.is_first or all(domains.get(node.labels[key], 0) > 0 for key, domains in self.wanted)
+
+
+def survey(cluster: Cluster, pod: PodInfo) -> Affinity:
+    """Count the other pods as far as this pod is concerned."""
+    scopes = tuple(term.scope for term in pod.affinity)
+    wanted: list[tuple[str, Counter[str]]] = [
+        (term.topology_key, cluster.count_domains(scopes, term.topology_key)) for term in pod.affinity
+    ]
+    alone = not any(domains for _, domains in wanted)
+    return Affinity(
+        wanted=tuple(wanted),
+        is_first=bool(wanted) and alone and cluster.matches(scopes, pod),
+        avoided=frozenset(
+            (term.topology_key, value)
+            for term in pod.anti_affinity
+            for value in cluster.count_domains((term.scope,), term.topology_key)
+        ),
+        claimed=frozenset(cluster.forbidden_domains(pod)),
+    )
+
+
+def _has_any(node: NodeState, pairs: frozenset[tuple[str, str]]) -> bool:
+    return any(node.labels.get(key) == value for key, value in pairs)

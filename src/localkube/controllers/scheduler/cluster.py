@@ -1,0 +1,169 @@
+"""What the nodes have left, and how many pods of which sort they run: all counts kept up as pods come and go.
+
+So a decision costs as many steps as there are nodes, not pods. Counts by scope are made when a term is first met, by
+going over all pods once, and forgotten when they were not asked for longest.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from localkube.controllers.scheduler import resources
+from localkube.controllers.scheduler.pod import PodInfo, Port
+from localkube.controllers.scheduler.resources import Amounts
+from localkube.controllers.scheduler.terms import Scope, Term
+
+KEPT_SCOPES: Final = 1024
+
+Scopes: TypeAlias = tuple[Scope, ...]
+"""Pods that match all of these."""
+
+
+@dataclass(slots=True)
+class NodeState:
+    """One node: what it has, and the sums over the pods it runs."""
+
+    name: str
+    labels: dict[str, str]
+    taints: tuple[JSONObject, ...]
+    unschedulable: bool
+    allocatable: Amounts
+    used: Counter[str] = field(default_factory=Counter)
+    scored: Counter[str] = field(default_factory=Counter)
+    ports: Counter[Port] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pod and the name of its node, which need not exist any more."""
+
+    pod: PodInfo
+    node: str
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Nodes and placed pods; the scheduler's driver is its one writer."""
+
+    nodes: dict[str, NodeState] = field(default_factory=dict)
+    pods: dict[UID, Placed] = field(default_factory=dict)
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    _by_node: dict[str, dict[UID, PodInfo]] = field(default_factory=dict)
+    _counts: "OrderedDict[Scopes, Counter[str]]" = field(default_factory=OrderedDict)
+    _carriers: dict[Term, Counter[str]] = field(default_factory=dict)
+
+    def put_node(self, node: JSONObject) -> None:
+        """Take a node as it is now."""
+        state = read_node(node)
+        for pod in self._by_node.get(state.name, {}).values():
+            _account(state, pod, 1)
+        self.nodes[state.name] = state
+
+    def remove_node(self, name: str) -> None:
+        """Forget a node; its pods stay known until they are deleted."""
+        self.nodes.pop(name, None)
+
+    def put_namespace(self, name: str, labels: dict[str, str]) -> bool:
+        """Take the labels of a namespace; tell whether they changed."""
+        if self.namespaces.get(name) == labels:
+            return False
+        self.namespaces[name] = labels
+        self._counts.clear()
+        return True
+
+    def place(self, pod: PodInfo, node: str) -> None:
+        """Take a pod as running, or about to run, on a node."""
+        if self.pods.get(pod.uid) == Placed(pod, node):
+            return
+        self.remove(pod.uid)
+        self.pods[pod.uid] = Placed(pod, node)
+        self._by_node.setdefault(node, {})[pod.uid] = pod
+        self._count(pod, node, 1)
+
+    def remove(self, uid: UID) -> Placed | None:
+        """Forget a pod; return where it was."""
+        placed = self.pods.pop(uid, None)
+        if placed is not None:
+            del self._by_node[placed.node][uid]
+            self._count(placed.pod, placed.node, -1)
+        return placed
+
+    def count(self, scopes: Scopes) -> Mapping[str, int]:
+        """Return how many pods match all scopes, by node."""
+        counts = self._counts.get(scopes)
+        if counts is None:
+            matching = (placed.node for placed in self.pods.values() if self.matches(scopes, placed.pod))
+            counts = self._counts[scopes] = Counter(matching)
+            if len(self._counts) > KEPT_SCOPES:
+                self._counts.popitem(last=False)
+        self._counts.move_to_end(scopes)
+        return counts
+
+    def count_domains(self, scopes: Scopes, topology_key: str) -> Counter[str]:
+        """Return how many pods match all scopes, by the value of a node label."""
+        return self._by_domain(self.count(scopes), topology_key)
+
+    def forbidden_domains(self, pod: PodInfo) -> set[tuple[str, str]]:
+        """Return the topology pairs that running pods want to have to themselves, as far as this pod is concerned."""
+        return {
+            (term.topology_key, value)
+            for term, nodes in self._carriers.items()
+            if self.matches((term.scope,), pod)
+            for value in self._by_domain(nodes, term.topology_key)
+        }
+
+    def matches(self, scopes: Iterable[Scope], pod: PodInfo) -> bool:
+        """Tell whether a pod matches all scopes."""
+        labels = self.namespaces.get(pod.key.namespace, {})
+        return all(
+            scope.matches(pod.key.namespace, pod.labels, labels) and not (scope.living and pod.deleting)
+            for scope in scopes
+        )
+
+    def _by_domain(self, nodes: Mapping[str, int], topology_key: str) -> Counter[str]:
+        domains: Counter[str] = Counter()
+        for name, number in nodes.items():
+            node = self.nodes.get(name)
+            if number and node is not None and topology_key in node.labels:
+                domains[node.labels[topology_key]] += number
+        return domains
+
+    def _count(self, pod: PodInfo, name: str, change: int) -> None:
+        node = self.nodes.get(name)
+        if node is not None:
+            _account(node, pod, change)
+        for scopes, counts in self._counts.items():
+            if self.matches(scopes, pod):
+                counts[name] += change
+        for term in pod.anti_affinity:
+            carriers = self._carriers.setdefault(term, Counter())
+            carriers[name] += change
+            if not any(carriers.values()):
+                del self._carriers[term]
+
+
+def read_node(node: JSONObject) -> NodeState:
+    """Read a node, without pods."""
+    spec = meta.spec(node)
+    return NodeState(
+        name=meta.name(node),
+        labels=meta.labels(node),
+        taints=tuple(spec.get("taints") or ()),
+        unschedulable=bool(spec.get("unschedulable")),
+        allocatable=resources.parse(meta.status(node).get("allocatable")),
+    )
+
+
+def _account(node: NodeState, pod: PodInfo, change: int) -> None:
+    _add(node.used, pod.requests, change)
+    _add(node.scored, pod.scored, change)
+    for port in pod.ports:
+        node.ports[port] += change
+
+
+def _add(sums: Counter[str], amounts: Amounts, change: int) -> None:
+    for name, amount in amounts.items():
+        sums[name] += change * amount

@@ -1,0 +1,228 @@
+"""The driver of the scheduler: keeps the cluster's state by watching, decides pod by pod, binds at the same time.
+
+A decision is taken as made the moment it is made (the pod counts on its node), so that the next pod is decided without
+waiting for the binding; a binding that fails is taken back. Pods of other schedulers are left alone.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.resources import PODS
+from localkube.controllers.scheduler import conditions, queue, volumes
+from localkube.controllers.scheduler.cluster import Cluster
+from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
+from localkube.controllers.scheduler.pod import PodInfo, read_pod
+from localkube.controllers.scheduler.predicates import Cause
+from localkube.controllers.scheduler.queue import SchedulingQueue
+from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.client import requests
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import Conflict, KubeError, NotFound
+from kuberuntime.controller.executor import Recorder
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.transport import Request
+
+NAME: Final = "default-scheduler"
+BINDINGS: Final = 32
+"""How many bindings and reports are under way at the same time."""
+
+RETRY: Final = 1.0
+"""Seconds after which a pod is tried again whose binding or report failed, as kube-scheduler's first back-off."""
+
+CATCH_UP: Final = 0.05
+"""Seconds until a pod that changed meanwhile is looked at again: by then the watch has told how."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What the scheduler watches."""
+
+    pods: Informer
+    nodes: Informer
+    claims: Informer
+    namespaces: Informer
+
+
+class Scheduler:
+    """Gives nodes to pods that name this scheduler."""
+
+    def __init__(self, client: Client, sources: Sources, recorder: Recorder, clock: Clock) -> None:
+        self._client = client
+        self._sources = sources
+        self._recorder = recorder
+        self._clock = clock
+        self._cluster = Cluster()
+        self._queue = SchedulingQueue()
+        self._wake = asyncio.Event()
+        self._assumed: set[UID] = set()
+        self._slots = asyncio.Semaphore(BINDINGS)
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        sources = self._sources
+        sources.namespaces.subscribe(self._namespace_changed)
+        sources.nodes.subscribe(self._node_changed)
+        sources.claims.subscribe(lambda _: self._retry(queue.VOLUMES_CHANGED))
+        sources.pods.subscribe(self._pod_changed)
+        for informer in (sources.namespaces, sources.nodes, sources.claims, sources.pods):
+            await informer.wait_synced()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                while (pod := self._queue.pop()) is not None:
+                    await self._slots.acquire()
+                    group.create_task(self._write(pod, self._decide(pod)))
+
+    def _decide(self, pod: PodInfo) -> Decision:
+        """Decide on a pod, and take the decision as made."""
+        objection = volumes.objection(pod, self._sources.claims.store.get)
+        if objection:
+            total = len(self._cluster.nodes)
+            decision: Decision = Refusal(f"0/{total} nodes are available: {objection}.", queue.VOLUMES_CHANGED)
+        else:
+            decision = decide(self._cluster, pod)
+        match decision:
+            case Placement(node):
+                self._assumed.add(pod.uid)
+                self._place(pod, node)
+            case Refusal(_, causes):
+                self._queue.refuse(pod, causes)
+        return decision
+
+    async def _write(self, pod: PodInfo, decision: Decision) -> None:
+        """Write a decision; what fails is taken back and decided again later."""
+        obj = self._sources.pods.store.get(pod.key)
+        try:
+            if obj is None or meta.uid(obj) != pod.uid:
+                self._forget(pod.uid)
+                return
+            match decision:
+                case Placement(node):
+                    await self._bind(obj, node)
+                    self._recorder.record(conditions.scheduled(obj, node))
+                case Refusal(message):
+                    await self._report(obj, message)
+        except KubeError as error:
+            stale = isinstance(error, NotFound | Conflict)
+            delay = CATCH_UP if stale else RETRY
+            report = log.debug if stale else log.warning
+            report("scheduling failed", pod=str(pod.key), error=str(error), retry_in=delay)
+            asyncio.get_running_loop().call_later(delay, self._take_back, pod)
+        finally:
+            self._slots.release()
+
+    async def _bind(self, pod: JSONObject, node: str) -> None:
+        key = meta.key(pod)
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": key.name, "namespace": key.namespace, "uid": meta.uid(pod)},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        path = requests.object_path(PODS, key, "binding")
+        headers = {"content-type": requests.JSON_TYPE}
+        await self._client.send(Request("POST", path, headers=headers, body=msgspec.json.encode(binding)))
+
+    async def _report(self, pod: JSONObject, message: str) -> None:
+        """Say on the pod why it has no node, unless it says so already."""
+        changed = conditions.unschedulable(pod, message, self._clock.now())
+        if changed is None:
+            return
+        step = guarded_patch(PODS, pod, {"status": {"conditions": changed}}, subresource="status")
+        await self._client.patch(PODS, step.key, step.patch, kind="merge", subresource=step.subresource)
+        self._recorder.record(conditions.failed(pod, message))
+
+    def _take_back(self, pod: PodInfo) -> None:
+        """Undo a decision that could not be written, and decide again if the pod still waits for a node."""
+        self._forget(pod.uid)
+        obj = self._sources.pods.store.get(pod.key)
+        if obj is not None and meta.uid(obj) == pod.uid:
+            self._take(obj)
+
+    def _forget(self, uid: UID) -> None:
+        """Drop a pod from queue and cluster; what it held may help others."""
+        self._assumed.discard(uid)
+        self._queue.remove(uid)
+        if self._cluster.remove(uid) is not None:
+            self._retry(queue.POD_GONE)
+
+    def _place(self, pod: PodInfo, node: str) -> None:
+        self._cluster.place(pod, node)
+        self._queue.retry(queue.POD_PLACED, lambda waiting: self._is_about(waiting, pod))
+        self._wake.set()
+
+    def _is_about(self, waiting: PodInfo, placed: PodInfo) -> bool:
+        """Tell whether a pod waits for pods of the sort that was placed."""
+        scopes = [term.scope for term in waiting.affinity] + [one.scope for one in waiting.constraints]
+        return any(self._cluster.matches((scope,), placed) for scope in scopes)
+
+    def _retry(self, changed: frozenset[Cause]) -> None:
+        self._queue.retry(changed)
+        self._wake.set()
+
+    def _pod_changed(self, change: Change) -> None:
+        if change.new is None or meta.status(change.new).get("phase") in ("Succeeded", "Failed"):
+            self._forget(meta.uid(change.object))
+        elif not _is_same(change.old, change.new):
+            self._take(change.new)
+
+    def _take(self, pod: JSONObject) -> None:
+        """Take a pod as it is now: on a node, in the queue, or nobody's business."""
+        try:
+            self._sort(pod)
+        except Exception as error:  # noqa: BLE001 - loop edge: a pod nobody foresaw must not stop the others
+            log.warning("pod cannot be read", pod=str(meta.key(pod)), error=repr(error))
+            self._recorder.record(conditions.failed(pod, f"the pod cannot be read: {error!r}"))
+
+    def _sort(self, pod: JSONObject) -> None:
+        uid, spec = meta.uid(pod), meta.spec(pod)
+        if spec.get("nodeName"):
+            self._queue.remove(uid)
+            self._assumed.discard(uid)
+            relabeled = uid in self._cluster.pods
+            self._place(read_pod(pod), spec["nodeName"])
+            if relabeled:
+                self._retry(queue.POD_RELABELED)
+        elif meta.is_deleting(pod):
+            self._forget(uid)
+        elif uid not in self._assumed and (spec.get("schedulerName") or NAME) == NAME:
+            self._enqueue(pod)
+
+    def _enqueue(self, pod: JSONObject) -> None:
+        if meta.spec(pod).get("schedulingGates"):
+            self._queue.remove(meta.uid(pod))
+            return
+        self._queue.put(read_pod(pod))
+        self._wake.set()
+
+    def _node_changed(self, change: Change) -> None:
+        if change.new is None:
+            self._cluster.remove_node(meta.name(change.object))
+        else:
+            self._cluster.put_node(change.new)
+        self._retry(queue.EVERYTHING)
+
+    def _namespace_changed(self, change: Change) -> None:
+        if change.new is not None and self._cluster.put_namespace(meta.name(change.new), meta.labels(change.new)):
+            self._retry(queue.POD_RELABELED)
+
+
+def _is_same(old: JSONObject | None, new: JSONObject) -> bool:
+    """Tell whether nothing changed that scheduling depends on (most changes are of the status)."""
+    if old is None:
+        return False
+    return (
+        meta.spec(old) == meta.spec(new)
+        and meta.labels(old) == meta.labels(new)
+        and meta.is_deleting(old) == meta.is_deleting(new)
+    )

@@ -1,0 +1,72 @@
+"""Where a pod goes: the best of the nodes that no rule objects to, or the reasons why there is none."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from localkube.controllers.scheduler import affinity, scores, spread
+from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.pod import PodInfo
+from localkube.controllers.scheduler.predicates import NODE_CHECKS, Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The pod goes to this node."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The pod fits nowhere now; `causes` tell which changes may help."""
+
+    message: str
+    causes: frozenset[Cause]
+
+
+Decision: TypeAlias = Placement | Refusal
+
+
+def decide(cluster: Cluster, pod: PodInfo) -> Decision:
+    """Choose a node."""
+    near = affinity.survey(cluster, pod)
+    spreads = spread.survey(cluster, pod, hard=True)
+    possible: list[NodeState] = []
+    reasons: Counter[str] = Counter()
+    causes: set[Cause] = set()
+    for node in cluster.nodes.values():
+        objections = _objections(pod, node, near, spreads)
+        if not objections:
+            possible.append(node)
+        for cause, reason in objections:
+            causes.add(cause)
+            reasons[reason] += 1
+    if possible:
+        return Placement(scores.choose(cluster, pod, possible).name)
+    return Refusal(message(len(cluster.nodes), reasons), frozenset(causes))
+
+
+def message(nodes: int, reasons: Counter[str]) -> str:
+    """Say why no node will do.
+
+    >>> message(3, Counter({"Insufficient cpu": 2, "node(s) were unschedulable": 1}))
+    '0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu.'
+    """
+    if not nodes:
+        return "no nodes available to schedule pods"
+    return f"0/{nodes} nodes are available: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}."
+
+
+def _objections(
+    pod: PodInfo, node: NodeState, near: affinity.Affinity, spreads: tuple[spread.Spread, ...]
+) -> list[tuple[Cause, str]]:
+    """Return what the first rule that objects to the node has to say."""
+    for cause, check in NODE_CHECKS:
+        if found := check(pod, node):
+            return [(cause, reason) for reason in found]
+    for one in spreads:
+        if reason := one.objection(node):
+            return [(Cause.SPREAD, reason)]
+    objection = near.objection(node)
+    return [objection] if objection else []

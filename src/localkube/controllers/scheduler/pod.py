@@ -1,0 +1,147 @@
+"""What a pod asks of a node, read once from the object."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.selectors import LabelSelector, Operator, Requirement
+from localkube.controllers.scheduler import resources
+from localkube.controllers.scheduler.resources import Amounts
+from localkube.controllers.scheduler.terms import Scope, Term, read_preferred_terms, read_terms, with_own_labels
+from localkube.controllers.nodes.tolerations import Toleration, read_tolerations
+
+Port: TypeAlias = tuple[str, str, int]
+"""Host address (0.0.0.0: all), protocol, port."""
+
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - compared with; nothing is bound to it
+
+SCORED_DEFAULTS: Final[Amounts] = {resources.CPU: 100, resources.MEMORY: 200 * 1024 * 1024}
+"""What a pod without requests counts as when nodes are compared, so that such pods spread too."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """One node selector term: requirements on labels and on the node's name; a term without any matches nothing."""
+
+    labels: tuple[Requirement, ...]
+    fields: tuple[Requirement, ...]
+
+    def matches(self, name: str, labels: dict[str, str]) -> bool:
+        """Tell whether a node fulfils the term."""
+        if not self.labels and not self.fields:
+            return False
+        named = {"metadata.name": name}
+        return all(one.matches(labels) for one in self.labels) and all(one.matches(named) for one in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One topology spread constraint."""
+
+    scope: Scope
+    topology_key: str
+    max_skew: int
+    hard: bool
+    min_domains: int
+    honor_affinity: bool
+    honor_taints: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodInfo:
+    """A pod as the scheduler sees it."""
+
+    key: ObjectKey
+    uid: UID
+    labels: dict[str, str]
+    priority: int
+    requests: Amounts
+    scored: Amounts
+    ports: frozenset[Port]
+    node_selector: tuple[Requirement, ...]
+    node_terms: tuple[NodeTerm, ...] | None
+    preferred_nodes: tuple[tuple[int, NodeTerm], ...]
+    tolerations: tuple[Toleration, ...]
+    affinity: tuple[Term, ...]
+    anti_affinity: tuple[Term, ...]
+    preferred: tuple[Term, ...]
+    constraints: tuple[Constraint, ...]
+    claims: tuple[str, ...]
+    deleting: bool
+
+
+def read_pod(pod: JSONObject) -> PodInfo:
+    """Read a pod."""
+    spec = meta.spec(pod)
+    nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution")
+    requests = resources.pod_requests(pod)
+    against = tuple(replace(term, weight=-term.weight) for term in read_preferred_terms(pod, "podAntiAffinity"))
+    return PodInfo(
+        key=meta.key(pod),
+        uid=meta.uid(pod),
+        labels=meta.labels(pod),
+        priority=int(spec.get("priority") or 0),
+        requests=requests,
+        scored={name: requests.get(name) or default for name, default in SCORED_DEFAULTS.items()},
+        ports=frozenset(_host_ports(spec)),
+        node_selector=tuple(
+            Requirement(key, Operator.IN, (value,)) for key, value in (spec.get("nodeSelector") or {}).items()
+        ),
+        node_terms=None if required is None else tuple(map(_node_term, required.get("nodeSelectorTerms") or [])),
+        preferred_nodes=tuple(
+            (int(entry["weight"]), _node_term(entry["preference"]))
+            for entry in nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or []
+        ),
+        tolerations=read_tolerations(pod),
+        affinity=read_terms(pod, "podAffinity"),
+        anti_affinity=read_terms(pod, "podAntiAffinity"),
+        preferred=read_preferred_terms(pod, "podAffinity") + against,
+        constraints=tuple(_constraint(pod, entry) for entry in spec.get("topologySpreadConstraints") or []),
+        claims=tuple(_claims(pod)),
+        deleting=meta.is_deleting(pod),
+    )
+
+
+def _host_ports(spec: JSONObject) -> Iterator[Port]:
+    sidecars = [one for one in spec.get("initContainers") or [] if one.get("restartPolicy") == "Always"]
+    for container in [*sidecars, *(spec.get("containers") or [])]:
+        for port in container.get("ports") or []:
+            number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else 0)
+            if number:
+                yield port.get("hostIP") or ANY_ADDRESS, port.get("protocol") or "TCP", int(number)
+
+
+def _node_term(term: JSONObject) -> NodeTerm:
+    return NodeTerm(
+        tuple(map(selectors.parse_expression, term.get("matchExpressions") or [])),
+        tuple(map(_field_requirement, term.get("matchFields") or [])),
+    )
+
+
+def _field_requirement(entry: JSONObject) -> Requirement:
+    return Requirement(entry["key"], Operator(entry["operator"]), tuple(entry.get("values") or ()))
+
+
+def _constraint(pod: JSONObject, entry: JSONObject) -> Constraint:
+    selector: LabelSelector = selectors.from_object(entry.get("labelSelector"))
+    selector = with_own_labels(selector, pod, entry.get("matchLabelKeys") or [], Operator.IN)
+    return Constraint(
+        scope=Scope(selector, frozenset({meta.namespace(pod)}), living=True),
+        topology_key=entry["topologyKey"],
+        max_skew=int(entry["maxSkew"]),
+        hard=(entry.get("whenUnsatisfiable") or "DoNotSchedule") == "DoNotSchedule",
+        min_domains=int(entry.get("minDomains") or 1),
+        honor_affinity=(entry.get("nodeAffinityPolicy") or "Honor") == "Honor",
+        honor_taints=(entry.get("nodeTaintsPolicy") or "Ignore") == "Honor",
+    )
+
+
+def _claims(pod: JSONObject) -> Iterator[str]:
+    for volume in meta.spec(pod).get("volumes") or []:
+        if volume.get("persistentVolumeClaim"):
+            yield volume["persistentVolumeClaim"]["claimName"]
+        elif volume.get("ephemeral"):
+            yield f"{meta.name(pod)}-{volume['name']}"

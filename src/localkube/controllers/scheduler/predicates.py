@@ -1,0 +1,86 @@
+"""On which nodes a pod may run, as far as one node and one pod tell: the reasons against, in kube-scheduler's words.
+
+The checks are in the order of kube-scheduler's filter plugins; the first that objects speaks for the node.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.scheduler.cluster import NodeState
+from localkube.controllers.scheduler.pod import ANY_ADDRESS, PodInfo, Port
+
+REPELLING: Final = ("NoSchedule", "NoExecute")
+
+
+class Cause(StrEnum):
+    """What keeps a pod from a node, by what can change it."""
+
+    NODE = "node"
+    RESOURCES = "resources"
+    AFFINITY = "affinity"
+    ANTI_AFFINITY = "anti-affinity"
+    SPREAD = "spread"
+    VOLUMES = "volumes"
+
+
+Check: TypeAlias = Callable[[PodInfo, NodeState], list[str]]
+
+
+def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
+    """NodeUnschedulable: cordoned, and the pod does not tolerate that."""
+    taint: JSONObject = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    if not node.unschedulable or any(one.tolerates(taint) for one in pod.tolerations):
+        return []
+    return ["node(s) were unschedulable"]
+
+
+def untolerated_taint(pod: PodInfo, node: NodeState) -> list[str]:
+    """TaintToleration: a taint keeps the pod away."""
+    for taint in node.taints:
+        if taint.get("effect") in REPELLING and not any(one.tolerates(taint) for one in pod.tolerations):
+            return [f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value') or ''}}}"]
+    return []
+
+
+def node_affinity(pod: PodInfo, node: NodeState) -> list[str]:
+    """NodeAffinity: nodeSelector and required node affinity."""
+    return [] if matches_affinity(pod, node) else ["node(s) didn't match Pod's node affinity/selector"]
+
+
+def matches_affinity(pod: PodInfo, node: NodeState) -> bool:
+    """Tell whether the node fulfils nodeSelector and one of the required terms."""
+    if not all(requirement.matches(node.labels) for requirement in pod.node_selector):
+        return False
+    return pod.node_terms is None or any(term.matches(node.name, node.labels) for term in pod.node_terms)
+
+
+def free_ports(pod: PodInfo, node: NodeState) -> list[str]:
+    """NodePorts: a host port is taken."""
+    taken = any(number and _clash(port, wanted) for port, number in node.ports.items() for wanted in pod.ports)
+    return ["node(s) didn't have free ports for the requested pod ports"] if taken else []
+
+
+def fit(pod: PodInfo, node: NodeState) -> list[str]:
+    """NodeResourcesFit: every resource that the node has too little of."""
+    return list(_shortages(pod, node))
+
+
+NODE_CHECKS: Final[tuple[tuple[Cause, Check], ...]] = (
+    (Cause.NODE, unschedulable),
+    (Cause.NODE, untolerated_taint),
+    (Cause.NODE, node_affinity),
+    (Cause.RESOURCES, free_ports),
+    (Cause.RESOURCES, fit),
+)
+
+
+def _shortages(pod: PodInfo, node: NodeState) -> Iterator[str]:
+    for name, asked in pod.requests.items():
+        if asked and asked + node.used[name] > node.allocatable.get(name, 0):
+            yield "Too many pods" if name == "pods" else f"Insufficient {name}"
+
+
+def _clash(left: Port, right: Port) -> bool:
+    return left[1:] == right[1:] and (left[0] == right[0] or ANY_ADDRESS in (left[0], right[0]))

@@ -1,0 +1,68 @@
+"""Amounts of resources as integers: what pods request, what nodes have to give.
+
+CPU counts in thousandths, everything else in units, rounded up. A pod's request is that of its containers and sidecars,
+or of its greediest init container with the sidecars started before it, plus the overhead; `pods: 1` for itself.
+"""
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, quantity
+from kuberuntime.objects.meta import JSON, JSONObject
+
+Amounts: TypeAlias = Mapping[str, int]
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+PODS: Final = "pods"
+MILLI: Final = 1000
+NANOS_PER_MILLI: Final = quantity.NANOS // MILLI
+
+
+def parse(listed: Mapping[str, JSON] | None) -> dict[str, int]:
+    """Read a resource list.
+
+    >>> parse({"cpu": "1500m", "memory": "1Ki", "nvidia.com/gpu": 8})
+    {'cpu': 1500, 'memory': 1024, 'nvidia.com/gpu': 8}
+    """
+    return {name: _amount(name, value) for name, value in (listed or {}).items()}
+
+
+def pod_requests(pod: JSONObject) -> dict[str, int]:
+    """Return what a node must have left for the pod."""
+    spec = meta.spec(pod)
+    sidecars: dict[str, int] = {}
+    starting: dict[str, int] = {}
+    for container in spec.get("initContainers") or []:
+        asked = _container_requests(container)
+        if container.get("restartPolicy") == "Always":
+            sidecars = add(sidecars, asked)
+            starting = largest(starting, sidecars)
+        else:
+            starting = largest(starting, add(sidecars, asked))
+    running = sidecars
+    for container in spec.get("containers") or []:
+        running = add(running, _container_requests(container))
+    whole_pod = spec.get("resources") or {}
+    total = largest(running, starting) | parse(whole_pod.get("limits")) | parse(whole_pod.get("requests"))
+    return add(total, parse(spec.get("overhead"))) | {PODS: 1}
+
+
+def add(left: Amounts, right: Amounts) -> dict[str, int]:
+    """Add amounts by name."""
+    return {name: left.get(name, 0) + right.get(name, 0) for name in left.keys() | right.keys()}
+
+
+def largest(left: Amounts, right: Amounts) -> dict[str, int]:
+    """Take the larger amount by name."""
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in left.keys() | right.keys()}
+
+
+def _container_requests(container: JSONObject) -> dict[str, int]:
+    asked = container.get("resources") or {}
+    return parse(asked.get("limits")) | parse(asked.get("requests"))
+
+
+def _amount(name: str, value: JSON) -> int:
+    amount = quantity.parse(value)
+    return -(-amount.nanos // NANOS_PER_MILLI) if name == CPU else amount.ceil()

@@ -1,0 +1,91 @@
+"""On which of the possible nodes a pod had better run: kube-scheduler's main scores, each 0 to 100, weighted.
+
+Nodes with the most left win over full ones; preferences of the pod add to that. Equal scores: the first node wins, so
+that decisions repeat.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from localkube.controllers.scheduler import spread
+from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.pod import PodInfo
+
+FULL: Final = 100.0
+
+Scorer: TypeAlias = Callable[[Cluster, PodInfo, Sequence[NodeState]], list[float]]
+
+
+def choose(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeState:
+    """Return the best of the nodes; there must be one."""
+    if len(nodes) == 1:
+        return nodes[0]
+    totals = [0.0] * len(nodes)
+    for weight, scorer in SCORERS:
+        scores = scorer(cluster, pod, nodes)
+        totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
+    return nodes[max(range(len(nodes)), key=lambda index: (totals[index], -index))]
+
+
+def least_allocated(_: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+    """NodeResourcesFit: the share of CPU and memory that is left with the pod on the node."""
+    return [FULL * sum(_share_left(node, pod, name) for name in pod.scored) / len(pod.scored) for node in nodes]
+
+
+def preferred_nodes(_: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+    """NodeAffinity: the weights of the preferences that the node fulfils."""
+    return normalize(
+        [sum(weight for weight, term in pod.preferred_nodes if term.matches(node.name, node.labels)) for node in nodes]
+    )
+
+
+def tolerable_taints(_: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+    """TaintToleration: the fewer taints that ask to stay away, the better."""
+    return normalize([-sum(_is_unwelcome(pod, taint) for taint in node.taints) for node in nodes])
+
+
+def preferred_pods(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+    """InterPodAffinity: the weights of the preferences for and against the pods in the node's domains."""
+    domains = [(term, cluster.count_domains((term.scope,), term.topology_key)) for term in pod.preferred]
+    return normalize(
+        [
+            sum(term.weight * counts[node.labels.get(term.topology_key, "")] for term, counts in domains)
+            for node in nodes
+        ]
+    )
+
+
+def even_spread(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+    """PodTopologySpread: the fewer matching pods in the node's domains, the better."""
+    soft = spread.survey(cluster, pod, hard=False)
+    return normalize(
+        [-sum(one.domains[node.labels.get(one.constraint.topology_key, "")] for one in soft) for node in nodes]
+    )
+
+
+SCORERS: Final[tuple[tuple[int, Scorer], ...]] = (
+    (1, least_allocated),
+    (2, preferred_nodes),
+    (3, tolerable_taints),
+    (2, preferred_pods),
+    (2, even_spread),
+)
+
+
+def normalize(values: Sequence[int]) -> list[float]:
+    """Stretch values to 0..100; equal ones say nothing.
+
+    >>> normalize([1, 3, 2]), normalize([5, 5])
+    ([0.0, 100.0, 50.0], [0.0, 0.0])
+    """
+    lowest, highest = min(values), max(values)
+    return [FULL * (value - lowest) / (highest - lowest) if highest > lowest else 0.0 for value in values]
+
+
+def _share_left(node: NodeState, pod: PodInfo, name: str) -> float:
+    has = node.allocatable.get(name, 0)
+    return max(0.0, (has - node.scored[name] - pod.scored[name]) / has) if has else 0.0
+
+
+def _is_unwelcome(pod: PodInfo, taint: dict[str, str]) -> bool:
+    return taint.get("effect") == "PreferNoSchedule" and not any(one.tolerates(taint) for one in pod.tolerations)

@@ -1,0 +1,55 @@
+"""Topology spread: which nodes keep the pods of a set evenly spread. Mirrors the plugin PodTopologySpread.
+
+A node is eligible where it has all topology keys and, as the policies say, fits the pod's node affinity and taints.
+A hard constraint admits a node if its domain, with the pod, has at most `maxSkew` pods more than the emptiest domain.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from localkube.controllers.scheduler import predicates
+from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.pod import Constraint, PodInfo
+
+MISMATCH = "node(s) didn't match pod topology spread constraints"
+NO_LABEL = f"{MISMATCH} (missing required label)"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One constraint with the number of matching pods in each eligible domain."""
+
+    constraint: Constraint
+    domains: Counter[str]
+    own: int
+
+    def objection(self, node: NodeState) -> str | None:
+        """Return why the pod may not run on the node."""
+        domain = node.labels.get(self.constraint.topology_key)
+        if domain is None:
+            return NO_LABEL
+        fewest = 0 if len(self.domains) < self.constraint.min_domains else min(self.domains.values(), default=0)
+        skew = self.domains[domain] + self.own - fewest
+        return MISMATCH if skew > self.constraint.max_skew else None
+
+
+def survey(cluster: Cluster, pod: PodInfo, *, hard: bool) -> tuple[Spread, ...]:
+    """Count the domains of all hard, or all soft, constraints of a pod."""
+    constraints = [constraint for constraint in pod.constraints if constraint.hard is hard]
+    keys = {constraint.topology_key for constraint in constraints}
+    return tuple(_survey_one(cluster, pod, constraint, keys) for constraint in constraints)
+
+
+def _survey_one(cluster: Cluster, pod: PodInfo, constraint: Constraint, keys: set[str]) -> Spread:
+    counts = cluster.count((constraint.scope,))
+    domains: Counter[str] = Counter()
+    for node in cluster.nodes.values():
+        if keys <= node.labels.keys() and _is_eligible(pod, node, constraint):
+            domains[node.labels[constraint.topology_key]] += counts.get(node.name, 0)
+    return Spread(constraint, domains, int(cluster.matches((constraint.scope,), pod)))
+
+
+def _is_eligible(pod: PodInfo, node: NodeState, constraint: Constraint) -> bool:
+    if constraint.honor_affinity and not predicates.matches_affinity(pod, node):
+        return False
+    return not (constraint.honor_taints and predicates.untolerated_taint(pod, node))

@@ -1,0 +1,108 @@
+"""Who a pod of a StatefulSet is: its ordinal, name, labels, host name and template.
+
+Mirrors `stateful_set_utils.go`. The ordinals of a set are `spec.ordinals.start` and the `spec.replicas - 1` that follow.
+"""
+
+import re
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.statefulset import claims, revisions
+
+POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
+POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+REVISION_LABEL: Final = "controller-revision-hash"
+
+POD_NAME = re.compile(r"(.*)-([0-9]+)")
+LARGEST_ORDINAL: Final = 2**31 - 1
+
+
+def replicas(statefulset: JSONObject) -> int:
+    """Return `spec.replicas`, 1 where absent."""
+    wanted = meta.spec(statefulset).get("replicas")
+    return 1 if wanted is None else int(wanted)
+
+
+def start_ordinal(statefulset: JSONObject) -> int:
+    """Return `spec.ordinals.start`, 0 where absent."""
+    return int((meta.spec(statefulset).get("ordinals") or {}).get("start") or 0)
+
+
+def ordinals(statefulset: JSONObject) -> range:
+    """Return the ordinals that the set wants."""
+    start = start_ordinal(statefulset)
+    return range(start, start + replicas(statefulset))
+
+
+def pod_name(statefulset: JSONObject, ordinal: int) -> str:
+    """Return the name of the pod with this ordinal."""
+    return f"{meta.name(statefulset)}-{ordinal}"
+
+
+def parse_pod_name(name: str) -> tuple[str, int] | None:
+    """Split a pod's name into the set's name and the ordinal.
+
+    >>> parse_pod_name("web-0-12"), parse_pod_name("web")
+    (('web-0', 12), None)
+    """
+    match = POD_NAME.fullmatch(name)
+    if match is None or int(match[2]) > LARGEST_ORDINAL:
+        return None
+    return match[1], int(match[2])
+
+
+def ordinal_of(pod: JSONObject) -> int:
+    """Return the ordinal in the pod's name, -1 where there is none."""
+    parsed = parse_pod_name(meta.name(pod))
+    return parsed[1] if parsed else -1
+
+
+def is_member(statefulset: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether the pod's name makes it a pod of this set."""
+    parsed = parse_pod_name(meta.name(pod))
+    return parsed is not None and parsed[0] == meta.name(statefulset)
+
+
+def revision_of(pod: JSONObject) -> str:
+    """Return the name of the ControllerRevision that the pod was made from."""
+    return meta.labels(pod).get(REVISION_LABEL, "")
+
+
+def identity_labels(statefulset: JSONObject, ordinal: int) -> dict[str, str]:
+    """Return the labels by which the pod says who it is."""
+    return {POD_NAME_LABEL: pod_name(statefulset, ordinal), POD_INDEX_LABEL: str(ordinal)}
+
+
+def has_identity(statefulset: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether the pod still says who it is (its labels may be edited)."""
+    return meta.labels(pod).get(POD_NAME_LABEL) == pod_name(statefulset, ordinal_of(pod))
+
+
+def build_pod(statefulset: JSONObject, revision: JSONObject, ordinal: int) -> JSONObject:
+    """Build the pod with this ordinal from the template that the revision holds."""
+    template = revisions.template_of(revision)
+    head = meta.metadata(template)
+    name = pod_name(statefulset, ordinal)
+    labels = meta.labels(template) | identity_labels(statefulset, ordinal) | {REVISION_LABEL: meta.name(revision)}
+    metadata = {
+        "name": name,
+        "generateName": f"{meta.name(statefulset)}-",
+        "namespace": meta.namespace(statefulset),
+        "labels": labels,
+        "ownerReferences": [meta.controller_reference(statefulset)],
+    }
+    copied = {field: head[field] for field in ("annotations", "finalizers") if head.get(field)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata | copied,
+        "spec": _spec(statefulset, template, name),
+    }
+
+
+def _spec(statefulset: JSONObject, template: JSONObject, name: str) -> JSONObject:
+    spec = meta.spec(template)
+    identity = {"hostname": name, "subdomain": meta.spec(statefulset).get("serviceName") or ""}
+    volumes = claims.pod_volumes(statefulset, name, spec.get("volumes") or [])
+    return spec | identity | ({"volumes": volumes} if volumes else {})

@@ -1,0 +1,65 @@
+"""Which pods and revisions belong to a StatefulSet, which it adopts, which it lets go.
+
+Mirrors `controller_ref_manager.go`. A pod belongs where its owner reference says so; it is let go when its name or
+labels do not fit any more, and adopted when it has no controller and both fit. Nothing is adopted by, or for, an object
+on its way out; before adopting, the live set is read to be sure that it is still the one that was seen.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.selectors import LabelSelector
+from localkube.controllers.statefulset import identity
+from localkube.controllers.framework.steps import MergePatch, guarded_patch
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The pods of a set, those to let go, and those to adopt."""
+
+    members: tuple[JSONObject, ...]
+    released: tuple[JSONObject, ...]
+    adopted: tuple[JSONObject, ...]
+
+
+def selector_of(statefulset: JSONObject) -> LabelSelector:
+    """Return the set's selector."""
+    return selectors.from_object(meta.spec(statefulset).get("selector"))
+
+
+def claim(statefulset: JSONObject, owned: Sequence[JSONObject], orphans: Iterable[JSONObject]) -> Claimed:
+    """Sort pods: `owned` have the set as their controller, `orphans` have none."""
+    selector = selector_of(statefulset)
+    fitting = {
+        meta.name(pod) for pod in owned if identity.is_member(statefulset, pod) and selector.matches(meta.labels(pod))
+    }
+    leaving = meta.is_deleting(statefulset)
+    return Claimed(
+        members=tuple(pod for pod in owned if meta.name(pod) in fitting),
+        released=() if leaving else tuple(pod for pod in owned if meta.name(pod) not in fitting),
+        adopted=() if leaving else tuple(pod for pod in orphans if _is_adoptable(statefulset, selector, pod)),
+    )
+
+
+def adopt(resource: Resource, statefulset: JSONObject, orphan: JSONObject) -> MergePatch:
+    """Make the set the controller of an object."""
+    owners = [*_owners(orphan), meta.controller_reference(statefulset)]
+    return guarded_patch(resource, orphan, {"metadata": {"ownerReferences": owners}})
+
+
+def release(resource: Resource, statefulset: JSONObject, obj: JSONObject) -> MergePatch:
+    """Take the set from the owners of an object."""
+    owners = [owner for owner in _owners(obj) if owner.get("uid") != meta.uid(statefulset)]
+    return guarded_patch(resource, obj, {"metadata": {"ownerReferences": owners}})
+
+
+def _is_adoptable(statefulset: JSONObject, selector: LabelSelector, pod: JSONObject) -> bool:
+    fits = identity.is_member(statefulset, pod) and selector.matches(meta.labels(pod))
+    return fits and not meta.is_deleting(pod)
+
+
+def _owners(obj: JSONObject) -> list[JSONObject]:
+    return meta.metadata(obj).get("ownerReferences") or []

@@ -1,0 +1,115 @@
+"""The history of a StatefulSet's template: which ControllerRevision is current, which is the update, which may go.
+
+Mirrors `getStatefulSetRevisions`, `truncateHistory` and `pkg/controller/history`. A revision is named `<set>-<hash>`;
+the hash covers the template and the collision count, and grows a new value when another template took the name.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.gotypes import canonical_json
+from kuberuntime.objects.meta import JSONObject
+
+HASH_LABEL: Final = "controller.kubernetes.io/hash"
+HISTORY_LIMIT: Final = 10
+LONGEST_PREFIX: Final = 223
+SAFE_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+FNV_OFFSET: Final = 2166136261
+FNV_PRIME: Final = 16777619
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The newest revision already holds the template."""
+
+    revision: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """An older revision holds the template: it becomes the newest by taking `number`."""
+
+    revision: JSONObject
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """No revision holds the template: one with `number` is created."""
+
+    number: int
+
+
+def order(revisions: Iterable[JSONObject]) -> list[JSONObject]:
+    """Sort from oldest to newest."""
+    return sorted(revisions, key=lambda revision: (number_of(revision), _created(revision), meta.name(revision)))
+
+
+def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Keep | Raise | New:
+    """Decide which revision is the update revision; `history` is ordered."""
+    data = revision_data(statefulset)
+    equal = [revision for revision in history if revision.get("data") == data]
+    number = number_of(history[-1]) + 1 if history else 1
+    if not equal:
+        return New(number)
+    return Keep(history[-1]) if equal[-1] is history[-1] else Raise(equal[-1], number)
+
+
+def choose_current(statefulset: JSONObject, history: Iterable[JSONObject], update: JSONObject) -> JSONObject:
+    """Return the revision that status names as current, the update revision where that is unknown or gone."""
+    name = meta.status(statefulset).get("currentRevision")
+    return next((revision for revision in history if meta.name(revision) == name), update)
+
+
+def obsolete(statefulset: JSONObject, history: Sequence[JSONObject], live: Collection[str]) -> tuple[JSONObject, ...]:
+    """Return the oldest revisions beyond the history limit whose names are not `live` (in use by a pod or status)."""
+    limit = meta.spec(statefulset).get("revisionHistoryLimit")
+    dead = [revision for revision in history if meta.name(revision) not in live]
+    surplus = len(dead) - (HISTORY_LIMIT if limit is None else int(limit))
+    return tuple(dead[: max(surplus, 0)])
+
+
+def build(statefulset: JSONObject, number: int, collisions: int) -> JSONObject:
+    """Build the ControllerRevision of the set's template."""
+    data = revision_data(statefulset)
+    digest = hash_of(data, collisions)
+    metadata: JSONObject = {
+        "name": f"{meta.name(statefulset)[:LONGEST_PREFIX]}-{digest}",
+        "namespace": meta.namespace(statefulset),
+        "labels": meta.labels(meta.spec(statefulset)["template"]) | {HASH_LABEL: digest},
+        "ownerReferences": [meta.controller_reference(statefulset)],
+    }
+    if annotations := meta.annotations(statefulset):
+        metadata["annotations"] = annotations
+    kind = {"apiVersion": "apps/v1", "kind": "ControllerRevision"}
+    return kind | {"metadata": metadata, "data": data, "revision": number}
+
+
+def revision_data(statefulset: JSONObject) -> JSONObject:
+    """Return what a revision keeps of a set: its template, as a patch that replaces it."""
+    return {"spec": {"template": meta.spec(statefulset)["template"] | {"$patch": "replace"}}}
+
+
+def template_of(revision: JSONObject) -> JSONObject:
+    """Return the pod template that the revision keeps."""
+    template: JSONObject = revision["data"]["spec"]["template"]
+    return {field: value for field, value in template.items() if field != "$patch"}
+
+
+def number_of(revision: JSONObject) -> int:
+    """Return the place of the revision in the history."""
+    return int(revision.get("revision") or 0)
+
+
+def hash_of(data: JSONObject, collisions: int) -> str:
+    """Hash the data of a revision: FNV-1 of its JSON as Go writes it, in characters that spell no words."""
+    digest = FNV_OFFSET
+    for byte in canonical_json(data) + str(collisions).encode():
+        digest = ((digest * FNV_PRIME) & 0xFFFFFFFF) ^ byte
+    return "".join(SAFE_CHARACTERS[ord(digit) % len(SAFE_CHARACTERS)] for digit in str(digest))
+
+
+def _created(revision: JSONObject) -> str:
+    return str(meta.metadata(revision).get("creationTimestamp") or "")

@@ -1,0 +1,85 @@
+"""The status of a StatefulSet: pods counted, revisions named, a rollout declared complete.
+
+Mirrors `updateStatus`, `completeRollingUpdate` and `inconsistentStatus` of kube-controller-manager.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.statefulset import identity, pods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many pods are in which state, and the names of the two revisions."""
+
+    replicas: int
+    ready: int
+    available: int
+    current: int
+    updated: int
+    current_revision: str
+    update_revision: str
+
+
+def min_ready_seconds(statefulset: JSONObject) -> int:
+    """Return `spec.minReadySeconds`, 0 where absent."""
+    return int(meta.spec(statefulset).get("minReadySeconds") or 0)
+
+
+def count(
+    statefulset: JSONObject, owned: Sequence[JSONObject], revisions: tuple[JSONObject, JSONObject], now: datetime
+) -> Counts:
+    """Count the pods of a set; `revisions` are the current and the update revision."""
+    seconds = min_ready_seconds(statefulset)
+    current, update = (meta.name(revision) for revision in revisions)
+    created = [pod for pod in owned if pods.is_created(pod)]
+    living = [identity.revision_of(pod) for pod in created if not meta.is_deleting(pod)]
+    return Counts(
+        replicas=len(created),
+        ready=sum(map(pods.is_ready, owned)),
+        available=sum(pods.is_available(pod, seconds, now) for pod in owned),
+        current=living.count(current),
+        updated=living.count(update),
+        current_revision=current,
+        update_revision=update,
+    )
+
+
+def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObject:
+    """Build the whole status; counts of 0 are left out where the API type omits them."""
+    current, current_revision = counts.current, counts.current_revision
+    if _is_complete(statefulset, counts):
+        current, current_revision = counts.updated, counts.update_revision
+    optional = {"readyReplicas": counts.ready, "currentReplicas": current, "updatedReplicas": counts.updated}
+    return {
+        "observedGeneration": meta.generation(statefulset),
+        "replicas": counts.replicas,
+        "availableReplicas": counts.available,
+        "currentRevision": current_revision,
+        "updateRevision": counts.update_revision,
+        "collisionCount": collisions,
+    } | {field: number for field, number in optional.items() if number}
+
+
+def is_changed(statefulset: JSONObject, status: JSONObject) -> bool:
+    """Tell whether the status must be written."""
+    return {field: value for field, value in meta.status(statefulset).items() if value is not None} != status
+
+
+def next_available(statefulset: JSONObject, owned: Iterable[JSONObject], now: datetime) -> float | None:
+    """Return in how many seconds the next ready pod becomes available."""
+    seconds = min_ready_seconds(statefulset)
+    moments = [pods.available_at(pod, seconds) for pod in owned] if seconds else []
+    waits = [(moment - now).total_seconds() for moment in moments if moment is not None and moment > now]
+    return min(waits, default=None)
+
+
+def _is_complete(statefulset: JSONObject, counts: Counts) -> bool:
+    strategy = meta.spec(statefulset).get("updateStrategy") or {}
+    wanted = identity.replicas(statefulset)
+    rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
+    return rolling and wanted == counts.updated == counts.ready == counts.replicas

@@ -1,0 +1,1 @@
+"""Volume claims on one machine."""

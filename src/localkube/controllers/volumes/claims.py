@@ -1,0 +1,206 @@
+"""Volume claims on one machine: a claim gets a volume that fits, or one is made for it: a directory.
+
+| claim | what happens |
+|---|---|
+| names a volume (`spec.volumeName`) | bound to it, once it is there and free |
+| a free volume of its class fits | bound to the smallest such volume |
+| class of this provisioner, or none and there is a default class | a volume is made: directory `<root>/pvc-<uid>` |
+| class of another provisioner, unknown class, no class at all | stays Pending, an event says why |
+
+A made volume goes, with its directory, once its claim and every pod that used it are gone. Capacity is not enforced.
+Mirrors `pkg/controller/volume/persistentvolume` and the events of its `pv_controller.go`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects import meta, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Create, Emit, Event
+from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from localkube.controllers.framework import events
+from localkube.controllers.framework.steps import MergePatch, Steps, guarded_patch
+
+PROVISIONER: Final = "embedded.leaderworkerset.x-k8s.io/directory"
+DEFAULT_CLASS_NAME: Final = "standard"
+IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
+PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+
+DEFAULT_CLASS: Final[JSONObject] = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": DEFAULT_CLASS_NAME, "annotations": {IS_DEFAULT: "true"}},
+    "provisioner": PROVISIONER,
+    "reclaimPolicy": "Delete",
+    "volumeBindingMode": "Immediate",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """A claim, all volumes by name, all storage classes by name, and where directories are made."""
+
+    claim: JSONObject
+    volumes: Mapping[str, JSONObject]
+    classes: Mapping[str, JSONObject]
+    root: Path
+
+
+def plan(observed: Observed) -> Steps:
+    """Decide the next steps of a claim; each step's result is looked at before the next."""
+    claim = observed.claim
+    if meta.is_deleting(claim) or meta.status(claim).get("phase") == "Bound":
+        return ()
+    name = meta.spec(claim).get("volumeName")
+    if name:
+        volume = observed.volumes.get(name)
+        return _bind(claim, volume) if volume is not None and _is_free_for(volume, claim) else ()
+    volume = _find(observed)
+    return _bind(claim, volume) if volume is not None else _provision(observed)
+
+
+def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
+    """Tell whether a made volume lost its claim."""
+    reference = meta.spec(volume).get("claimRef") or {}
+    made = meta.annotations(volume).get(PROVISIONED_BY) == PROVISIONER
+    return made and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))
+
+
+def directory_of(volume: JSONObject, root: Path) -> Path | None:
+    """Return the directory of a made volume, None where the path is not the one that would have been made."""
+    expected = root / meta.name(volume)
+    path = (meta.spec(volume).get("hostPath") or {}).get("path")
+    return expected if path == str(expected) and meta.name(volume).startswith("pvc-") else None
+
+
+def _find(observed: Observed) -> JSONObject | None:
+    """Return the volume that is reserved for the claim, or the smallest free one that fits."""
+    claim = observed.claim
+    volumes = [volume for volume in observed.volumes.values() if not meta.is_deleting(volume)]
+    reserved = (volume for volume in volumes if _is_reserved_for(volume, claim))
+    fitting = (volume for volume in volumes if not meta.spec(volume).get("claimRef") and _fits(volume, observed))
+    return next(reserved, None) or min(fitting, key=lambda volume: _capacity(volume).nanos, default=None)
+
+
+def _bind(claim: JSONObject, volume: JSONObject) -> Steps:
+    """Bind both sides, the volume first, so that no other claim can take it."""
+    steps: Steps = ()
+    if not _is_reserved_for(volume, claim):
+        steps += (guarded_patch(PERSISTENT_VOLUMES, volume, {"spec": {"claimRef": _reference(claim)}}),)
+    if meta.status(volume).get("phase") != "Bound":
+        patch = {"metadata": {"uid": meta.uid(volume)}, "status": {"phase": "Bound"}}
+        key = meta.key(volume)
+        steps += (MergePatch(resource=PERSISTENT_VOLUMES, key=key, patch=patch, subresource="status"),)
+    if meta.spec(claim).get("volumeName") == meta.name(volume):
+        return (*steps, _status(claim, volume))
+    completed = {"annotations": {BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}}
+    change = {"metadata": completed, "spec": {"volumeName": meta.name(volume)}}
+    return (*steps, guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, change))
+
+
+def _status(claim: JSONObject, volume: JSONObject) -> MergePatch:
+    spec = meta.spec(volume)
+    bound = {"phase": "Bound", "accessModes": spec.get("accessModes"), "capacity": spec.get("capacity")}
+    return guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, {"status": bound}, subresource="status")
+
+
+def _provision(observed: Observed) -> Steps:
+    claim = observed.claim
+    name = class_of(observed)
+    if not name:
+        note = "no persistent volumes available for this claim and no storage class is set"
+        return _say(claim, events.normal(claim, "FailedBinding", "Binding", note))
+    storage_class = observed.classes.get(name)
+    if storage_class is None:
+        note = f'storageclass.storage.k8s.io "{name}" not found'
+        return _say(claim, events.warning(claim, "ProvisioningFailed", "Provisioning", note))
+    if storage_class.get("provisioner") != PROVISIONER:
+        note = (
+            "Waiting for a volume to be created either by the external provisioner "
+            f"'{storage_class.get('provisioner')}' or manually by the system administrator. If volume creation is "
+            "delayed, please verify that the provisioner is running and correctly registered."
+        )
+        return _say(claim, events.normal(claim, "ExternalProvisioning", "Provisioning", note))
+    return (Create(resource=PERSISTENT_VOLUMES, object=_volume(observed, storage_class), if_absent=True),)
+
+
+def class_of(observed: Observed) -> str:
+    """Return the name of the claim's class, that of the default class where it says nothing, empty for none."""
+    name = meta.spec(observed.claim).get("storageClassName")
+    if name is not None:
+        return str(name)
+    return next(_default_classes(observed.classes.values()), "")
+
+
+def _default_classes(classes: Iterable[JSONObject]) -> Iterator[str]:
+    return (meta.name(one) for one in classes if meta.annotations(one).get(IS_DEFAULT) == "true")
+
+
+def _volume(observed: Observed, storage_class: JSONObject) -> JSONObject:
+    claim, name = observed.claim, f"pvc-{meta.uid(observed.claim)}"
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}},
+        "spec": {
+            "capacity": {"storage": _request(claim)},
+            "accessModes": meta.spec(claim).get("accessModes") or ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
+            "storageClassName": meta.name(storage_class),
+            "volumeMode": meta.spec(claim).get("volumeMode") or "Filesystem",
+            "claimRef": _reference(claim),
+            "hostPath": {"path": str(observed.root / name), "type": "DirectoryOrCreate"},
+        },
+    }
+
+
+def _say(claim: JSONObject, event: Event) -> Steps:
+    """Say why the claim stays Pending; its phase tells the rest."""
+    pending: Steps = ()
+    if meta.status(claim).get("phase") != "Pending":
+        status = {"status": {"phase": "Pending"}}
+        pending = (guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, status, subresource="status"),)
+    return (*pending, Emit(events=(event,)))
+
+
+def _is_free_for(volume: JSONObject, claim: JSONObject) -> bool:
+    return not meta.spec(volume).get("claimRef") or _is_reserved_for(volume, claim)
+
+
+def _is_reserved_for(volume: JSONObject, claim: JSONObject) -> bool:
+    reference = meta.spec(volume).get("claimRef") or {}
+    named = (reference.get("namespace"), reference.get("name")) == tuple(meta.key(claim))
+    return named and reference.get("uid") in (None, "", meta.uid(claim))
+
+
+def _fits(volume: JSONObject, observed: Observed) -> bool:
+    spec, wanted = meta.spec(volume), meta.spec(observed.claim)
+    return (
+        (spec.get("storageClassName") or "") == class_of(observed)
+        and not wanted.get("selector")
+        and set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
+        and _capacity(volume) >= quantity.parse(_request(observed.claim))
+    )
+
+
+def _capacity(volume: JSONObject) -> quantity.Quantity:
+    return quantity.parse((meta.spec(volume).get("capacity") or {}).get("storage") or "0")
+
+
+def _request(claim: JSONObject) -> str:
+    requests = (meta.spec(claim).get("resources") or {}).get("requests") or {}
+    return str(requests.get("storage") or "0")
+
+
+def _reference(claim: JSONObject) -> JSONObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": meta.namespace(claim),
+        "name": meta.name(claim),
+        "uid": meta.uid(claim),
+    }

@@ -1,0 +1,143 @@
+"""The driver of volume claims: binds them as `claims.py` decides, and clears away what they leave."""
+
+import asyncio
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Delete
+from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
+from localkube.controllers.volumes.claims import DEFAULT_CLASS, Observed, directory_of, is_abandoned, plan
+from localkube.controllers.framework.session import Session
+from kuberuntime.client.client import Client
+from kuberuntime.errors import AlreadyExists, NotFound
+from kuberuntime.controller.executor import Executor, Write
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.controller.loop import Watch
+
+BY_CLAIM: Final = "claim"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def pod_claim_index(pod: JSONObject) -> Iterable[str]:
+    """File a pod that has not ended under the claims it mounts."""
+    if meta.status(pod).get("phase") in ("Succeeded", "Failed"):
+        return
+    for volume in meta.spec(pod).get("volumes") or []:
+        if volume.get("persistentVolumeClaim"):
+            yield f"{meta.namespace(pod)}/{volume['persistentVolumeClaim']['claimName']}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeBinder:
+    """Looks at claims; `pods` has the index above. Volumes are looked at through the claim they belong to."""
+
+    claims: Informer
+    volumes: Informer
+    classes: Informer
+    pods: Informer
+    client: Client
+    executor: Executor
+    root: Path
+
+    def watches(self) -> tuple[Watch, ...]:
+        """Say which claims a change concerns."""
+        return (
+            Watch(self.claims, lambda change: [meta.key(change.object)]),
+            Watch(self.volumes, self._claims_of_volume),
+            Watch(self.classes, self._pending_claims),
+            Watch(self.pods, self._claims_of_lost_pod),
+        )
+
+    async def look(self, key: ObjectKey, writes: list[Write]) -> None:
+        """Bind one claim, and clear away the volumes that former claims of its name left."""
+        claim = self.claims.store.get(key)
+        session = Session(self.client, self.executor, writes)
+        for volume in self._volumes_of(key):
+            if is_abandoned(volume, claim) and not self._is_mounted(key):
+                await self._reclaim(volume, key, session)
+        if claim is not None:
+            await session.perform(*plan(self._observe(claim)))
+
+    def _observe(self, claim: JSONObject) -> Observed:
+        return Observed(
+            claim=claim,
+            volumes={meta.name(volume): volume for volume in self.volumes.store.list()},
+            classes={meta.name(one): one for one in self.classes.store.list()},
+            root=self.root,
+        )
+
+    async def _reclaim(self, volume: JSONObject, key: ObjectKey, session: Session) -> None:
+        """Release or delete a volume whose claim is certain to be gone."""
+        wanted = (meta.spec(volume).get("claimRef") or {}).get("uid")
+        with suppress(NotFound):
+            if meta.uid(await self.client.get(PERSISTENT_VOLUME_CLAIMS, key)) == wanted:
+                return
+        if meta.spec(volume).get("persistentVolumeReclaimPolicy") != "Delete":
+            await self._release(volume)
+            return
+        directory = directory_of(volume, self.root)
+        if directory is not None:
+            await asyncio.to_thread(_remove, directory)
+        uid = meta.uid(volume)
+        await session.perform(
+            Delete(resource=PERSISTENT_VOLUMES, key=meta.key(volume), propagation="Background", uid=uid)
+        )
+
+    async def _release(self, volume: JSONObject) -> None:
+        if meta.status(volume).get("phase") != "Released":
+            change = {"status": {"phase": "Released"}}
+            await self.client.patch(PERSISTENT_VOLUMES, meta.key(volume), change, kind="merge", subresource="status")
+
+    def _volumes_of(self, key: ObjectKey) -> list[JSONObject]:
+        return [volume for volume in self.volumes.store.list() if _claim_key(volume) == key]
+
+    def _is_mounted(self, key: ObjectKey) -> bool:
+        return bool(self.pods.store.by_index(BY_CLAIM, str(key)))
+
+    def _claims_of_volume(self, change: Change) -> Iterator[ObjectKey]:
+        """Name the claim of a volume; a volume without one may be what any pending claim waits for."""
+        key = _claim_key(change.object)
+        if key is not None:
+            yield key
+        else:
+            yield from self._pending_claims(change)
+
+    def _pending_claims(self, _: Change) -> Iterator[ObjectKey]:
+        for claim in self.claims.store.list():
+            if meta.status(claim).get("phase") != "Bound":
+                yield meta.key(claim)
+
+    def _claims_of_lost_pod(self, change: Change) -> Iterator[ObjectKey]:
+        """Name the claims a pod mounted until now; only a made volume that waits for that is concerned."""
+        left = set(pod_claim_index(change.old or {})) - set(pod_claim_index(change.new or {}))
+        for key in left:
+            yield ObjectKey(*key.split("/"))
+
+
+async def ensure_default_class(client: Client) -> None:
+    """Create the default storage class, unless there is one of that name."""
+    with suppress(AlreadyExists):
+        await client.create(STORAGE_CLASSES, DEFAULT_CLASS)
+
+
+def _claim_key(volume: JSONObject) -> ObjectKey | None:
+    reference = meta.spec(volume).get("claimRef") or {}
+    return ObjectKey(reference["namespace"], reference["name"]) if reference.get("name") else None
+
+
+def _remove(directory: Path) -> None:
+    try:
+        shutil.rmtree(directory)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        log.warning("volume directory cannot be removed", directory=str(directory), error=str(error))

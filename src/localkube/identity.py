@@ -1,0 +1,59 @@
+"""What a cluster keeps over restarts so that its clients need not be told anew: token, certificate and port.
+
+It lies in the cluster's directory in a file that only its owner can read. A file that cannot be read is an error, never
+replaced: whoever holds the old kubeconfig would be locked out without a word.
+"""
+
+import os
+import secrets
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from localkube.apiserver.front import certificate
+
+
+class IdentityError(Exception):
+    """The file cannot be used; the text names it and says what to do."""
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """The bearer token, the certificate and its key (PEM), and where the API server listened last (0: nowhere yet)."""
+
+    token: str
+    certificate: str
+    key: str
+    port: int = 0
+
+    def __repr__(self) -> str:
+        return f"Identity(port={self.port})"
+
+
+def load_or_create(path: Path, now: datetime) -> Identity:
+    """Return the identity that is kept at `path`, or a new one, kept there from now on."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Identity)
+    except FileNotFoundError:
+        identity = create(now)
+        save(path, identity)
+        return identity
+    except (msgspec.MsgspecError, OSError) as error:
+        raise IdentityError(
+            f"{path}: cannot be used ({error}); delete it to give the cluster a new identity"
+        ) from error
+
+
+def create(now: datetime) -> Identity:
+    """Make a token of 256 random bits, a key and its certificate."""
+    shown, key = certificate.build_certificate(now)
+    return Identity(token=secrets.token_urlsafe(32), certificate=shown.decode(), key=key.decode())
+
+
+def save(path: Path, identity: Identity) -> None:
+    """Write the identity, mode 0600, at once or not at all."""
+    temporary = path.with_suffix(".new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(identity))
+    temporary.replace(path)

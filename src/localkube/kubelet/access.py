@@ -1,0 +1,106 @@
+"""What people ask of a running pod: its logs, a command in it, a connection to it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.podaccess import LogOptions, NodeError, Stream
+from localkube.kubelet.processes import network
+from localkube.kubelet.container import exec as commands
+from localkube.kubelet.container.containerrun import ContainerRun
+from localkube.kubelet.logfiles import logreader
+from localkube.kubelet.logfiles.logs import segments
+from localkube.kubelet.node.node import NodeContext
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.pod.podcell import PodCell
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.podworker import PodWorker
+from localkube.kubelet.pod.state import Phase
+from localkube.kubelet.processes.runner import StartError
+
+LOCALHOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A pod as this node knows it, which may be not at all."""
+
+    node: NodeContext
+    cell: PodCell | None
+    worker: PodWorker | None
+
+
+async def logs(view: View, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+    """Yield pieces of a container's log, to its end or, when following, to the container's end."""
+    name = options.container
+    if podspec.find_container(pod, name) is None:
+        raise NodeError(f'container "{name}" is not in pod "{meta.name(pod)}"')
+    directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / name
+    runs = sorted({segment.run for segment in segments(directory)})
+    run = _choose(runs, pod, options, is_waiting=_is_waiting(view.cell, name))
+    writer = view.worker.containers.log_of(name) if view.worker and options.follow and not options.previous else None
+    async for piece in logreader.read(directory, run, options, writer, view.node.clock.now()):
+        yield piece
+
+
+def _is_waiting(cell: PodCell | None, name: str) -> bool:
+    current = cell.state.containers.get(name) if cell else None
+    return current is not None and current.phase is Phase.WAITING
+
+
+def _choose(runs: list[int], pod: JSONObject, options: LogOptions, *, is_waiting: bool) -> int:
+    """Return the run whose log is wanted: of a container that waits for its restart, the one that ended."""
+    if options.previous and not is_waiting:
+        runs = runs[:-1]
+    if runs:
+        return runs[-1]
+    where = f'container "{options.container}" in pod "{meta.name(pod)}"'
+    raise NodeError(f"previous terminated {where} not found" if options.previous else f"{where} is waiting to start")
+
+
+def running(worker: PodWorker | None, pod: JSONObject, container: str) -> ContainerRun:
+    """Return the container's run, if it has a process."""
+    run = worker.containers.run_of(container) if worker else None
+    if run is None:
+        raise NodeError(f'container "{container}" in pod "{meta.name(pod)}" is not running')
+    return run
+
+
+async def attach(view: View, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+    """Yield what a running container writes from now on, to its end."""
+    directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / container
+    async for piece in logreader.onwards(directory, running(view.worker, pod, container).log):
+        yield piece
+
+
+async def start(
+    node: NodeContext, run: ContainerRun, command: tuple[str, ...], *, stdin: bool, tty: bool
+) -> commands.Session:
+    """Start a command in a container."""
+    try:
+        podspec.require_no_nul(list(command), "command")
+        return await commands.start(node.runner, run.id, command, stdin=stdin, tty=tty)
+    except (StartError, SpecError) as error:
+        raise NodeError(str(error)) from error
+
+
+async def dial(
+    node: NodeContext, cell: PodCell | None, pod: JSONObject, port: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a port inside the pod: on its loopback address, or on its own.
+
+    Where pods share the host's network its own address comes first, as the loopback address may be another pod's.
+    """
+    if cell is None or not cell.state.has_sandbox:
+        raise NodeError(f'pod "{meta.name(pod)}" is not running')
+    shares = node.settings.capabilities.network == "shared" or podspec.uses_host_network(pod)
+    addresses = (cell.state.ip, LOCALHOST) if shares else (LOCALHOST, cell.state.ip)
+    faults = []
+    for address in addresses:
+        try:
+            return await network.connect(node.runner, cell.uid, (address, port))
+        except OSError as error:
+            faults.append(f"{address}:{port}: {error.strerror or error}")
+    raise NodeError(f'pod "{meta.name(pod)}": {"; ".join(faults)}')

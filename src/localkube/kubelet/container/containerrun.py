@@ -1,0 +1,81 @@
+"""One run of a container: its process, its log, and the tasks around it (start, hooks, probes)."""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from localkube.kubelet.container.launch import Launch
+from localkube.kubelet.logfiles import logreader
+from localkube.kubelet.logfiles.logs import LogWriter
+from localkube.kubelet.processes.runner import ContainerSpec, Exit
+
+LONGEST_MESSAGE: Final = 4096
+"""Bytes of a termination message, as in Kubernetes."""
+
+FALLBACK_LINES: Final = 80
+FALLBACK_BYTES: Final = 2048
+
+
+class ContainerRun:
+    """The run with number `log.run` of one container of a sandbox."""
+
+    def __init__(self, sandbox_id: str, launch: Launch, log: LogWriter, termination_file: Path) -> None:
+        self.name: str = launch.container["name"]
+        self.id = f"{sandbox_id}-{self.name}-{log.run}"
+        self.sandbox_id = sandbox_id
+        self.launch = launch
+        self.log = log
+        self.is_launched = False
+        self.exit: Exit | None = None
+        self.complaint = ""
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.hook: asyncio.Task[None] | None = None
+        self._termination_file = termination_file
+
+    def spec(self) -> ContainerSpec:
+        """Return what the runner is told."""
+        launch = self.launch
+        return ContainerSpec(
+            id=self.id,
+            sandbox_id=self.sandbox_id,
+            argv=launch.argv,
+            env=launch.env,
+            stdout=self.log.stdout,
+            stderr=self.log.stderr,
+            cwd=launch.cwd,
+            mounts=launch.mounts,
+            root=launch.root,
+            run_as_user=launch.user,
+            run_as_group=launch.group,
+            read_only_root=launch.read_only_root,
+            stub_ports=launch.stub_ports,
+        )
+
+    def close(self) -> None:
+        """End the log and all tasks. The process is gone, or never was."""
+        for task in self.tasks:
+            task.cancel()
+        self.log.close()
+
+    def message(self, ending: Exit, log_directory: Path) -> str:
+        """Return what the container left as its last words: its message file, or where it says so its log's end."""
+        content = _tail_of(self._termination_file)
+        policy = self.launch.container.get("terminationMessagePolicy")
+        if not content and ending.code != 0 and policy == "FallbackToLogsOnError":
+            content = logreader.last_lines(log_directory, self.log.run, FALLBACK_LINES, FALLBACK_BYTES)
+        return content.decode(errors="replace")
+
+
+def fresh_termination_file(path: Path) -> None:
+    """Make an empty file that any user in the container can write."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    path.chmod(0o666)
+
+
+def _tail_of(path: Path) -> bytes:
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - LONGEST_MESSAGE, 0))
+        return file.read(LONGEST_MESSAGE)

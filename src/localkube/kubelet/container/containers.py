@@ -1,0 +1,274 @@
+"""The containers of one pod: starts them, stops them, and takes note of their ends.
+
+Everything here is called by the pod's worker, which decides (`lifecycle.py`) what is done when.
+"""
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.container import health, hooks, launch
+from localkube.kubelet.container.containerrun import ContainerRun, fresh_termination_file
+from localkube.kubelet.container.hooks import HookError
+from localkube.kubelet.container.images import Unrunnable
+from localkube.kubelet.container.launch import Launch, Surroundings
+from localkube.kubelet.spec.probes import Kind
+from localkube.kubelet.logfiles.logs import LogWriter
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.pod import state
+from localkube.kubelet.pod.podcell import RETRY, PodCell
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.pod.state import Phase, Waiting
+from localkube.kubelet.processes.runner import ExhaustedError, Exit, StartError
+from localkube.kubelet.sandbox.launcher.kernel.descriptors import require_spare
+from localkube.kubelet.sandbox.launcher.kernel.refusal import Refused, explain
+from kuberuntime import timeouts
+
+CONFIG_ERROR: Final = "CreateContainerConfigError"
+CREATE_ERROR: Final = "CreateContainerError"
+
+SPARE: Final = 64
+"""Descriptors that stay free for the API server's clients when containers take many for their logs."""
+
+
+class Containers:
+    """The runs of a pod's containers. `volumes` is where its volumes are, once they were made."""
+
+    def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
+        self.volumes: Mapping[str, Path] = {}
+        self._cell = cell
+        self._runner = cell.node.runner
+        self._tasks = tasks
+        self._runs: dict[str, ContainerRun] = {}
+        self._starts: set[asyncio.Task[None]] = set()
+
+    def run_of(self, name: str) -> ContainerRun | None:
+        """Return the run of a container that has a process now."""
+        run = self._runs.get(name)
+        return run if run is not None and run.is_launched and run.exit is None else None
+
+    def log_of(self, name: str) -> LogWriter | None:
+        """Return the log that is being written for a container."""
+        run = self._runs.get(name)
+        return run.log if run is not None else None
+
+    def close(self) -> None:
+        """End all tasks and logs. The sandbox is gone by now, or the kubelet ends."""
+        for task in self._starts:
+            task.cancel()
+        for run in self._runs.values():
+            run.close()
+        self._runs.clear()
+
+    async def say_farewell(self, patience: timedelta) -> None:
+        """Ask all processes to end because the cluster ends, and wait until they have, at most so long.
+
+        Nothing is noted of it: the pod is not stopped, it goes on when the cluster starts again.
+        """
+        if not patience:
+            return
+        live = [run for run in self._runs.values() if run.is_launched and run.exit is None]
+        for run in live:
+            await self._runner.signal(run.id, _stop_signal(run.launch.container))
+        with suppress(TimeoutError):
+            async with timeouts.within(patience.total_seconds()):
+                while any(run.exit is None for run in live):
+                    self._cell.changed.clear()
+                    await self._cell.changed.wait()
+
+    def start(self, name: str) -> None:
+        """Begin to start a container."""
+        self._cell.update(name, state.starting)
+        task = self._tasks.create_task(self._start(name))
+        self._starts.add(task)
+        task.add_done_callback(self._starts.discard)
+
+    def stop(self, name: str, kill_at: datetime, message: str) -> None:
+        """Begin to stop a container: run its preStop hook, if it has one."""
+        self._cell.emit("Killing", message, name)
+        run = self._runs[name]
+        for task in run.tasks:
+            task.cancel()
+        hook = podspec.hook(run.launch.container, "preStop")
+        self._cell.update(name, partial(state.stopping, kill_at=kill_at, hook="running" if hook else "done"))
+        if hook:
+            run.hook = self._spawn(run, self._run_pre_stop(run, hook))
+
+    async def terminate(self, name: str, kill_at: datetime) -> None:
+        """Ask a container's process to end."""
+        run = self._runs[name]
+        if run.hook is not None:
+            run.hook.cancel()
+        self._cell.update(name, partial(state.stopping, kill_at=kill_at, hook=""))
+        await self._runner.signal(run.id, _stop_signal(run.launch.container))
+
+    async def kill(self, name: str) -> None:
+        """End all processes of a container."""
+        self._cell.update(name, lambda current: replace(current, killed=True))
+        await self._runner.signal(self._runs[name].id, signal.SIGKILL, everything=True)
+
+    async def collect(self) -> None:
+        """Take note of the containers that have ended since the last call."""
+        for run in list(self._runs.values()):
+            if run.is_launched and run.exit is not None:
+                await self._collect(run, run.exit)
+
+    async def _collect(self, run: ContainerRun, ending: Exit) -> None:
+        await self._runner.signal(run.id, signal.SIGKILL, everything=True)
+        run.close()
+        if self._runs.get(run.name) is run:
+            del self._runs[run.name]
+        message = run.message(ending, self._cell.log_directory(run.name))
+        now = self._cell.now()
+        self._cell.update(run.name, partial(state.ended, ending=ending, message=message, now=now))
+        conflict = await self._port_conflict(run.launch.container) if ending.code else ""
+        if conflict:
+            self._cell.emit("PortConflict", conflict, run.name)
+
+    async def _start(self, name: str) -> None:
+        container = podspec.find_container(self._cell.pod, name) or {"name": name}
+        try:
+            plan = await self._plan(container)
+            await self._check_ports(plan.container)
+            await self._launch(plan)
+        except (SpecError, ValueError) as error:  # ValueError: NUL in a path
+            self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
+        except Unrunnable as why:
+            self._refuse(name, Waiting(why.reason, str(why)))
+        except (OSError, Refused, ExhaustedError) as error:  # no space left, too many open files or processes
+            self._refuse(name, Waiting(CREATE_ERROR, explain(error)))
+
+    async def _plan(self, container: JSONObject) -> Launch:
+        cell = self._cell
+        file = cell.directory / "termination" / container["name"]
+        fresh_termination_file(file)
+        around = Surroundings(cell.node.settings, self.volumes, file)
+        return launch.plan(container, await cell.context(), around)
+
+    def _refuse(self, name: str, waiting: Waiting) -> None:
+        shown = self._cell.state.containers[name].waiting
+        self._cell.update(name, partial(state.refused, waiting=waiting, not_before=self._cell.now() + RETRY))
+        if waiting != shown:
+            self._cell.emit("Failed", f"{waiting.reason}: {waiting.message}", name)
+
+    async def _launch(self, plan: Launch) -> None:
+        cell = self._cell
+        name: str = plan.container["name"]
+        require_spare(SPARE)
+        log = LogWriter(cell.log_directory(name), cell.node.clock)
+        run = ContainerRun(cell.uid, plan, log, cell.directory / "termination" / name)
+        self._runs[name] = run
+        try:
+            await self._runner.start_container(run.spec(), partial(self._on_exit, run))
+        except StartError as error:
+            log.note(str(error))
+            run.close()
+            del self._runs[name]
+            if isinstance(error, ExhaustedError):
+                raise
+            cell.update(name, partial(state.start_failed, message=str(error), now=cell.now()))
+            cell.emit("Failed", f"Error: {error}", name)
+            return
+        finally:
+            log.close_process_ends()
+        cell.update(name, partial(state.launched, container_id=run.id, image_id=plan.image_id, now=cell.now()))
+        run.is_launched = True
+        cell.emit("Created", f"Created container {name}", name)
+        cell.emit("Started", f"Started container {name}", name)
+        self._spawn(run, self._accompany(run))
+
+    def _on_exit(self, run: ContainerRun, ending: Exit) -> None:
+        run.exit = ending
+        self._cell.changed.set()
+
+    def _spawn(self, run: ContainerRun, coroutine: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = self._tasks.create_task(coroutine)
+        run.tasks.add(task)
+        task.add_done_callback(run.tasks.discard)
+        return task
+
+    async def _accompany(self, run: ContainerRun) -> None:
+        """Run the postStart hook, then the probes, until the container ends."""
+        container = run.launch.container
+        hook = podspec.hook(container, "postStart")
+        if hook:
+            try:
+                await hooks.run(self._runner, hook, container, run.id, self._cell.state.ip)
+            except HookError as error:
+                self._cell.emit("FailedPostStartHook", f"PostStartHook failed: {error}", run.name)
+                self._cell.update(run.name, lambda now: replace(now, phase=Phase.RUNNING, unhealthy="postStart hook"))
+                return
+        kinds = frozenset(kind for kind, _ in podspec.probes(container))
+        is_sidecar = podspec.is_sidecar(container, self._cell.pod)
+        self._cell.update(run.name, partial(state.running, probes=kinds, is_sidecar=is_sidecar))
+        if kinds:
+            await health.watch(self._target(run, kinds, is_sidecar=is_sidecar))
+
+    def _target(self, run: ContainerRun, kinds: frozenset[str], *, is_sidecar: bool) -> health.Target:
+        def report(kind: Kind, good: bool) -> None:  # noqa: FBT001 - the verdict itself
+            change = partial(state.probed, kind=kind, probes=kinds, good=good, is_sidecar=is_sidecar)
+            self._cell.update(run.name, change)
+
+        def complain(problem: str) -> None:
+            if problem != run.complaint:
+                self._cell.emit("Unhealthy", problem, run.name)
+            run.complaint = problem
+
+        return health.Target(
+            runner=self._runner,
+            container=run.launch.container,
+            container_id=run.id,
+            ip=self._cell.state.ip,
+            report=report,
+            complain=complain,
+        )
+
+    async def _run_pre_stop(self, run: ContainerRun, hook: JSONObject) -> None:
+        try:
+            await hooks.run(self._runner, hook, run.launch.container, run.id, self._cell.state.ip)
+        except HookError as error:
+            self._cell.emit("FailedPreStopHook", f"PreStopHook failed: {error}", run.name)
+        self._cell.update(run.name, lambda current: replace(current, hook="done"))
+
+    async def _check_ports(self, container: JSONObject) -> None:
+        conflict = await self._port_conflict(container)
+        if conflict:
+            raise Unrunnable("PortConflict", conflict)
+
+    async def _port_conflict(self, container: JSONObject) -> str:
+        """Say which declared port is taken at the pod's address, where pods share a network; empty where none is."""
+        cell = self._cell
+        if cell.node.settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod):
+            return ""
+        for port in podspec.declared_ports(container):
+            if await self._is_taken(port):
+                holder = cell.node.holder_of(port, cell.uid) or "another program on this machine"
+                return f"port {port} is taken by {holder}: all pods share this machine's network; use another port"
+        return ""
+
+    async def _is_taken(self, port: int) -> bool:
+        try:
+            sock = await self._runner.open_socket(self._cell.uid)
+        except StartError:
+            return False  # the pod's sandbox is gone; the start will say so
+        with sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that linger do not count
+            try:
+                sock.bind((self._cell.state.ip, port))
+            except OSError as error:
+                return error.errno == errno.EADDRINUSE
+        return False
+
+
+def _stop_signal(container: JSONObject) -> int:
+    name = (container.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
+    return signal.Signals.__members__.get(name, signal.SIGTERM)

@@ -1,0 +1,147 @@
+"""Commands that people run in containers: `/exec` with pipes, or with a terminal of its own."""
+
+import asyncio
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from localkube.kubelet.processes.runner import Exit, ProcessRunner
+
+END_OF_INPUT: Final = b"\x04"
+"""What a terminal takes as the end of input."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command writes, and the pipe or terminal that it comes by."""
+
+    reader: asyncio.StreamReader
+    transport: asyncio.ReadTransport
+
+
+class Session:
+    """One command in a container; implements `embedded.apiserver.node.ExecSession`."""
+
+    def __init__(self, runner: ProcessRunner, stdout: Output, stderr: Output | None) -> None:
+        self.stdout = stdout.reader
+        self.stderr = stderr.reader if stderr else None
+        self._outputs = [one.transport for one in (stdout, stderr) if one]
+        self._runner = runner
+        self._exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._input: asyncio.StreamWriter | None = None
+        self._terminal: int | None = None
+        self._pid: int | None = None
+
+    async def begin(self, container_id: str, argv: tuple[str, ...], descriptors: tuple[int, int, int]) -> None:
+        """Start the command with these standard streams."""
+        self._pid = await self._runner.exec(container_id, argv, descriptors, self._end)
+
+    def attach(self, writer: asyncio.StreamWriter | None, terminal: int | None) -> None:
+        """Take over what leads to the command's input, and the terminal, which is closed at the end."""
+        self._input = writer
+        self._terminal = terminal
+
+    async def write(self, data: bytes) -> None:
+        """Write to the command's standard input; what it no longer reads is dropped."""
+        if self._input is None or self._input.is_closing():
+            return
+        self._input.write(data)
+        try:
+            await self._input.drain()
+        except ConnectionError:
+            self._input.close()
+
+    async def close_stdin(self) -> None:
+        """End the command's standard input."""
+        if self._terminal is not None:
+            await self.write(END_OF_INPUT)
+        elif self._input is not None:
+            self._input.close()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Tell the terminal its size."""
+        if self._terminal is not None:
+            fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    async def wait(self) -> int:
+        """Return the exit code."""
+        return (await asyncio.shield(self._exited)).code
+
+    async def kill(self) -> None:
+        """End the command and whatever it started, and read no more."""
+        if self._pid is not None and not self._exited.done():
+            await self._runner.kill_exec(self._pid)
+        self._release()
+        for output in self._outputs:
+            output.close()
+
+    def _end(self, ending: Exit) -> None:
+        self._exited.set_result(ending)
+        self._release()
+
+    def _release(self) -> None:
+        if self._input is not None:
+            self._input.close()
+        if self._terminal is not None:
+            os.close(self._terminal)
+            self._terminal = None
+
+
+class _Reading(asyncio.StreamReaderProtocol):
+    """Takes a terminal's error at its end (its other side is closed) as the end of what there is to read."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(None if isinstance(exc, OSError) else exc)
+
+
+async def start(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], *, stdin: bool, tty: bool) -> Session:
+    """Start a command in a running container; `StartError` says why it cannot be."""
+    return await (_start_terminal if tty else _start_pipes)(runner, container_id, argv, stdin)
+
+
+async def _start_pipes(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], stdin: bool) -> Session:  # noqa: FBT001
+    out_reader, out_writer = os.pipe2(os.O_CLOEXEC)
+    err_reader, err_writer = os.pipe2(os.O_CLOEXEC)
+    in_reader, in_writer = os.pipe2(os.O_CLOEXEC) if stdin else (os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), None)
+    session = Session(runner, await _output(out_reader), await _output(err_reader))
+    session.attach(None if in_writer is None else await _writer(in_writer), None)
+    await _begin(session, container_id, argv, (in_reader, out_writer, err_writer))
+    return session
+
+
+async def _start_terminal(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], stdin: bool) -> Session:  # noqa: FBT001
+    master, slave = os.openpty()
+    session = Session(runner, await _output(os.dup(master)), None)
+    session.attach(await _writer(os.dup(master)) if stdin else None, master)
+    await _begin(session, container_id, argv, (slave, slave, slave))
+    return session
+
+
+async def _begin(session: Session, container_id: str, argv: tuple[str, ...], given: tuple[int, int, int]) -> None:
+    try:
+        await session.begin(container_id, argv, given)
+    except BaseException:  # nothing was started: nobody else releases what was opened for it
+        await session.kill()
+        raise
+    finally:
+        for descriptor in set(given):
+            os.close(descriptor)
+
+
+async def _output(descriptor: int) -> Output:
+    reader = asyncio.StreamReader()
+    protocol: Callable[[], asyncio.StreamReaderProtocol] = lambda: _Reading(reader)  # noqa: E731
+    file = os.fdopen(descriptor, "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, file)
+    return Output(reader, transport)
+
+
+async def _writer(descriptor: int) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    file = os.fdopen(descriptor, "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop), file)
+    return asyncio.StreamWriter(transport, protocol, None, loop)

@@ -1,0 +1,111 @@
+"""Probing a running container: startup first, then liveness and readiness, each in its own rhythm.
+
+Out: calls of `report` with the probes' verdicts, and of `complain` with what a failed probe found.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.processes import network
+from localkube.kubelet.container import commands
+from localkube.kubelet.spec import probes
+from localkube.kubelet.spec.probes import Kind, Tally
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.processes.runner import ProcessRunner, StartError
+from kuberuntime import timeouts
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The run of a container that is probed, and who wants to know."""
+
+    runner: ProcessRunner
+    container: JSONObject
+    container_id: str
+    ip: str
+    report: Callable[[Kind, bool], None]
+    complain: Callable[[str], None]
+
+
+async def watch(target: Target) -> None:
+    """Probe until cancelled, or until there is nothing left to probe."""
+    if target.container.get("startupProbe") and not await _repeat(target, "startup"):
+        return
+    async with asyncio.TaskGroup() as tasks:
+        for kind, _ in podspec.probes(target.container):
+            if kind == "liveness":
+                tasks.create_task(_repeat(target, "liveness"))
+            elif kind == "readiness":
+                tasks.create_task(_repeat(target, "readiness"))
+
+
+async def _repeat(target: Target, kind: Kind) -> bool:
+    """Probe in rhythm, reporting each change of the verdict; end with a verdict that ends this probe."""
+    probe = target.container[f"{kind}Probe"]
+    rules = probes.settings(probe)
+    tally = Tally()
+    await asyncio.sleep(rules.initial_delay)
+    while True:
+        problem = await _once(target, kind, probe, rules.timeout)
+        before, tally = tally, probes.observe(tally, rules, good=not problem)
+        if problem:
+            target.complain(problem)
+        if tally.verdict is not None and tally.verdict is not before.verdict:
+            target.report(kind, tally.verdict)
+            if kind == "startup" or (kind == "liveness" and not tally.verdict):
+                return tally.verdict
+        await asyncio.sleep(rules.period)
+
+
+async def _once(target: Target, kind: Kind, probe: JSONObject, timeout: float) -> str:
+    """Probe once; return what is wrong, empty where nothing is."""
+    try:
+        async with timeouts.within(timeout):
+            problem = await attempt(target, probe)
+    except TimeoutError:
+        problem = f"no answer within {timeout:g} s"
+    except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # as for hooks
+        problem = str(error)
+    return f"{kind.capitalize()} probe failed: {problem}" if problem else ""
+
+
+async def attempt(target: Target, probe: JSONObject) -> str:
+    """Make the probe's one request; return what is wrong with the answer. Connection faults raise OSError."""
+    if probe.get("exec"):
+        code, output = await commands.run(target.runner, target.container_id, tuple(probe["exec"]["command"]))
+        return "" if code == 0 else output.decode(errors="replace").strip() or f"exit code {code}"
+    if probe.get("httpGet"):
+        request = http_get(target.container, probe["httpGet"], target.ip)
+        code, _ = await _named(request.url, network.get(target.runner, request))
+        return "" if 200 <= code < 400 else f"HTTP probe failed with statuscode: {code}"
+    action = probe["tcpSocket"]
+    address = (str(action.get("host") or target.ip), podspec.resolve_port(target.container, action["port"]))
+    _, writer = await _named(f"{address[0]}:{address[1]}", network.connect(target.runner, None, address))
+    writer.close()
+    return ""
+
+
+def http_get(container: JSONObject, action: JSONObject, ip: str) -> network.Get:
+    """Return the request of an `httpGet` action of a probe or hook."""
+    path = str(action.get("path") or "/")
+    return network.Get(
+        host=str(action.get("host") or ip),
+        port=podspec.resolve_port(container, action["port"]),
+        path=path if path.startswith("/") else f"/{path}",
+        tls=action.get("scheme") == "HTTPS",
+        headers={header["name"]: header["value"] for header in action.get("httpHeaders") or []},
+    )
+
+
+async def _named(address: str, connection: Awaitable[T]) -> T:
+    """Await a connection; name its address in what goes wrong."""
+    try:
+        return await connection
+    except OSError as error:
+        raise ConnectionError(f"{address}: {error.strerror or error}") from error

@@ -1,0 +1,40 @@
+"""Lifecycle hooks: what a container wants done right after its start, and before it is asked to end."""
+
+import asyncio
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.processes import network
+from localkube.kubelet.container import commands, health
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.processes.runner import ProcessRunner, StartError
+
+
+class HookError(Exception):
+    """The hook failed; the text says how."""
+
+
+async def run(runner: ProcessRunner, hook: JSONObject, container: JSONObject, container_id: str, ip: str) -> None:
+    """Run one hook to its end."""
+    try:
+        if hook.get("exec"):
+            await _run_command(runner, container_id, tuple(hook["exec"].get("command") or ()))
+        elif hook.get("httpGet"):
+            await _request(runner, health.http_get(container, hook["httpGet"], ip))
+        elif hook.get("sleep"):
+            await asyncio.sleep(float(hook["sleep"].get("seconds") or 0))
+        else:
+            raise HookError(f"must be exec, httpGet or sleep, is {', '.join(hook) or 'empty'}")
+    except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # no such port, NUL in a host name
+        raise HookError(str(error)) from error
+
+
+async def _run_command(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -> None:
+    code, output = await commands.run(runner, container_id, argv)
+    if code != 0:
+        raise HookError(f"{' '.join(argv)}: exit code {code}: {output.decode(errors='replace').strip()}")
+
+
+async def _request(runner: ProcessRunner, request: network.Get) -> None:
+    code, _ = await network.get(runner, request)
+    if not 200 <= code < 400:
+        raise HookError(f"{request.url}: status {code}")

@@ -1,0 +1,173 @@
+"""What a container runs here, where no image is ever pulled.
+
+| image | command | runs |
+|---|---|---|
+| mapped to a directory with a root file system | given | the command, with that directory as / |
+| mapped to a virtual environment (or any directory with `bin/`) | given | the command, with its `bin` first on PATH |
+| mapped to any other directory | given | the command, in that directory; the `bin` of a `.venv` in it first on PATH |
+| not mapped | given, and its program is installed | the command, with the programs of this machine |
+| anything else | | nothing: the container waits, and says what to do; with `stub` the stub server stands in |
+
+With `stub` a script (`sh -c SCRIPT`) is read too: where a program that it starts is missing, the stub server stands in.
+
+A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vllm`.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import scripts
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.pod.status import STUB_IMAGE
+
+TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
+
+
+class Unrunnable(Exception):
+    """The container cannot run here; `reason` is one word for the status, the text says what to do."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a container's programs come from: a root file system, an environment on PATH, a folder, or this machine."""
+
+    image_id: str
+    root: Path | None = None
+    environment: Path | None = None
+    folder: Path | None = None
+
+    @property
+    def directory(self) -> Path | None:
+        """Return the directory that stands for the image, None where none does."""
+        return self.folder or self.environment or self.root
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """What stands in for a container that cannot run here: a server on these ports, or for init containers nothing."""
+
+    image_id: str
+    argv: tuple[str, ...]
+    ports: tuple[int, ...]
+
+
+def find_place(image: str, images: Mapping[str, Path]) -> Place:
+    """Return where the programs of an image are."""
+    directory = images.get(image) or images.get(untagged(image))
+    if directory is None:
+        return Place("host://")
+    if _is_environment(directory):
+        return Place(f"environment://{directory}", environment=directory)
+    if _is_root(directory):
+        return Place(f"root://{directory}", root=directory)
+    if not directory.is_dir():
+        raise Unrunnable(
+            "InvalidImageMapping", f"image {image} is mapped to {directory}, which is not a directory (any more)"
+        )
+    beside = directory / ".venv"
+    return Place(f"folder://{directory}", environment=beside if beside.is_dir() else None, folder=directory)
+
+
+def untagged(image: str) -> str:
+    """Return the image's name without tag and digest.
+
+    >>> untagged("registry:5000/vllm/vllm-openai:v0.10"), untagged("busybox@sha256:0123")
+    ('registry:5000/vllm/vllm-openai', 'busybox')
+    """
+    return TAG.sub("", TAG.sub("", image)) if "@" in image else TAG.sub("", image)
+
+
+def _is_environment(directory: Path) -> bool:
+    marked = (directory / "pyvenv.cfg").exists() or (directory / "conda-meta").is_dir()
+    return marked or ((directory / "bin").is_dir() and not (directory / "etc").is_dir())
+
+
+def _is_root(directory: Path) -> bool:
+    return (directory / "etc").is_dir() and ((directory / "bin").exists() or (directory / "usr" / "bin").is_dir())
+
+
+def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: Place) -> None:
+    """Refuse a container that leaves it to its image what to run."""
+    if has_command and argv:
+        return
+    if place.directory:
+        raise Unrunnable(
+            "CommandMissing",
+            f"image {image} is mapped to {place.directory}, and a directory does not say what to run: "
+            "give the container a command",
+        )
+    raise Unrunnable(
+        "ImageNotMapped",
+        f"images are not pulled here, and the container has no command: give it one, map the image with "
+        f"--image {untagged(image)}=DIR and give it a command, or rehearse with --stub",
+    )
+
+
+def check_program(image: str, program: str, path: str, place: Place, mounted: Sequence[str]) -> None:
+    """Refuse a container whose program is not there; what is under a mount path (`mounted`) is taken on trust."""
+    if _exists(program, path, place.root or Path("/"), mounted):
+        return
+    where = f"in {place.root}" if place.root else "on this machine"
+    raise Unrunnable(
+        "ProgramNotFound",
+        f'program "{program}" is not installed {where}: install it, map the image with --image {untagged(image)}=DIR '
+        "to a root file system or virtual environment that has it, or rehearse with --stub",
+    )
+
+
+def check_script(image: str, argv: Sequence[str], path: str, place: Place, mounted: Sequence[str]) -> None:
+    """Refuse a container whose shell is there, but not what its script starts."""
+    for started in scripts.starts(argv):
+        if not started.is_file:
+            check_program(image, started.name, path, place, mounted)
+        elif not _is_under(started.name, mounted) and not os.path.lexists(_in(place.root, started.name)):
+            raise Unrunnable("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
+
+
+def _in(root: Path | None, path: str) -> Path:
+    return (root or Path("/")) / path.lstrip("/")
+
+
+def _exists(program: str, path: str, root: Path, mounted: Sequence[str]) -> bool:
+    if program.startswith("/"):
+        return _is_under(program, mounted) or _is_executable(root, program)
+    if "/" in program:
+        return True  # relative to the working directory, which only the process sees
+    directories = [directory for directory in path.split(":") if directory]
+    return any(_is_executable(root, f"{directory}/{program}") for directory in directories)
+
+
+def _is_under(program: str, mounted: Sequence[str]) -> bool:
+    return any(f"{program}/".startswith(f"{target.rstrip('/')}/") for target in mounted)
+
+
+def _is_executable(root: Path, path: str) -> bool:
+    """Tell whether the file is there; under another root a link is enough, since links lead on from that root."""
+    file = _in(root, path)
+    return os.access(file, os.X_OK) and file.is_file() if root == Path("/") else os.path.lexists(file)
+
+
+def stub(pod: JSONObject, container: JSONObject, why: str) -> Stub:
+    """Return the stand-in of a container: it answers on the ports the container declares or is probed on."""
+    image = container.get("image") or ""
+    image_id = f"{STUB_IMAGE}{image}"
+    is_init = any(other["name"] == container["name"] for other in podspec.init_containers(pod))
+    if is_init and not podspec.is_sidecar(container, pod):
+        return Stub(image_id, ("/bin/sh", "-c", 'echo "$0"', f"stub: init container of {image} did nothing: {why}"), ())
+    probed = [_probed_port(container, probe) for _, probe in podspec.probes(container)]
+    ports = {*podspec.declared_ports(container), *(port for port in probed if port)}
+    return Stub(image_id, (), tuple(sorted(ports)))
+
+
+def _probed_port(container: JSONObject, probe: JSONObject) -> int:
+    action = probe.get("httpGet") or probe.get("tcpSocket") or {}
+    return podspec.resolve_port(container, action["port"]) if action else 0

@@ -1,0 +1,167 @@
+"""From a container as the pod specifies it to a process as the runner starts it.
+
+In: the container, the values it refers to, where its volumes are. Out: a `Launch`, or `SpecError` (the container asks
+for what cannot be) or `Unrunnable` (this machine does not have what it needs; with `stub` a stand-in is launched).
+
+Limits of CPU and memory are the scheduler's business: no process is held to them. Of the security context `runAsUser`,
+`runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` are honored or refused; nothing gets more rights than the user
+who runs the cluster, whatever else it says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import environment, probes
+from localkube.kubelet.container import images
+from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.container.images import Place, Unrunnable
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.processes.runner import Capabilities, Mount
+from localkube.kubelet.processes.settings import KubeletSettings
+from localkube.kubelet.volumes import directories, mounts
+
+TERMINATION_PATH: Final = "/dev/termination-log"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What does not come from the pod: settings, and where the pod's volumes are."""
+
+    settings: KubeletSettings
+    volumes: Mapping[str, Path]
+    termination_file: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What to start. `container` is the specification to go by from here: that of a stub has no exec probes."""
+
+    container: JSONObject
+    image_id: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str | None = None
+    mounts: tuple[Mount, ...] = ()
+    root: Path | None = None
+    user: int | None = None
+    group: int | None = None
+    read_only_root: bool = False
+    stub_ports: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    place: Place
+    env: Mapping[str, str]
+    argv: tuple[str, ...]
+
+
+def plan(container: JSONObject, context: Context, around: Surroundings) -> Launch:
+    """Return what to start for a container."""
+    podspec.require_no_nul(container, f"containers[{container['name']}]")
+    why = stubbed(container, context, around.settings)
+    if why:
+        return _stub(container, context, around.settings, why)
+    probes.check(container)
+    command = _command(container, context, around.settings)
+    user, group = _identity(container, context.pod, around)
+    security = container.get("securityContext") or {}
+    return Launch(
+        container=container,
+        image_id=command.place.image_id,
+        argv=command.argv,
+        env=command.env,
+        cwd=container.get("workingDir") or (str(command.place.folder) if command.place.folder else None),
+        mounts=_mounts(container, context.pod, around, command.env),
+        root=command.place.root,
+        user=user,
+        group=group,
+        read_only_root=_read_only(
+            container, bool(security.get("readOnlyRootFilesystem")), around.settings.capabilities
+        ),
+    )
+
+
+def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) -> str:
+    """Return why the stub server stands in for the container; empty where it does not."""
+    if not settings.stub:
+        return ""
+    try:
+        command = _command(container, replace(context, lenient=True), settings)
+        images.check_script(
+            container.get("image") or "", command.argv, command.env.get("PATH", ""), command.place, _mounted(container)
+        )
+    except Unrunnable as why:
+        return str(why)
+    return ""
+
+
+def _command(container: JSONObject, context: Context, settings: KubeletSettings) -> _Command:
+    image = container.get("image") or ""
+    place = images.find_place(image, settings.images)
+    base = environment.host_variables(settings.host_environment, own_root=place.root is not None)
+    if place.environment:
+        base = environment.use_environment(base, place.environment)
+    env = environment.build(container, context, base)
+    words = [*(container.get("command") or []), *(container.get("args") or [])]
+    argv = environment.expand_all(words, env)
+    images.check_command(image, argv, has_command=bool(container.get("command")), place=place)
+    images.check_program(image, argv[0], env.get("PATH", ""), place, _mounted(container))
+    return _Command(place, env, argv)
+
+
+def _mounted(container: JSONObject) -> list[str]:
+    return [mount["mountPath"] for mount in container.get("volumeMounts") or []]
+
+
+def _stub(container: JSONObject, context: Context, settings: KubeletSettings, why: str) -> Launch:
+    stub = images.stub(context.pod, container, why)
+    base = environment.host_variables(settings.host_environment, own_root=False)
+    env = environment.build(container, replace(context, lenient=True), base)
+    kept = {key: value for key, value in container.items() if key != "lifecycle"}
+    unmade = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
+    return Launch(
+        container={key: value for key, value in kept.items() if key not in unmade},
+        image_id=stub.image_id,
+        argv=stub.argv,
+        env=env | {"PATH": base["PATH"]},
+        stub_ports=stub.ports,
+    )
+
+
+def _identity(container: JSONObject, pod: JSONObject, around: Surroundings) -> tuple[int | None, int | None]:
+    wanted = (meta.spec(pod).get("securityContext") or {}) | (container.get("securityContext") or {})
+    user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
+    host_user = around.settings.host_user
+    if wanted.get("runAsNonRoot") and (host_user if user is None else user) == 0:
+        raise SpecError(
+            "container has runAsNonRoot and would run as root; set runAsUser, or start the cluster as a user"
+        )
+    if host_user != 0 and user not in (None, host_user):
+        raise SpecError(
+            f"securityContext.runAsUser: {user}: only root can start programs as someone else, and this cluster runs "
+            f"as user {host_user}; leave it out, or run the cluster as root"
+        )
+    return user, group
+
+
+def _read_only(container: JSONObject, wanted: bool, capabilities: Capabilities) -> bool:  # noqa: FBT001
+    if wanted and not capabilities.namespaces:
+        raise SpecError(
+            f'container "{container["name"]}", securityContext.readOnlyRootFilesystem: this machine grants no '
+            "namespaces, so nothing can be made read-only; leave it out"
+        )
+    return wanted
+
+
+def _mounts(container: JSONObject, pod: JSONObject, around: Surroundings, env: Mapping[str, str]) -> tuple[Mount, ...]:
+    wanted = mounts.build(container, directories.by_name(pod), around.volumes, env)
+    if not around.settings.capabilities.namespaces:
+        return wanted
+    message = Mount(around.termination_file, container.get("terminationMessagePath") or TERMINATION_PATH)
+    return (*wanted, message)

@@ -1,0 +1,197 @@
+"""The kubelet of all simulated nodes: runs the pods that are bound to them, and answers for their logs and commands.
+
+One informer on pods feeds a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers too,
+so that nothing is polled. When the cluster starts again, pods that were bound before go on (`recovery.py`).
+"""
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.resources import PODS, SERVICES
+from localkube.podaccess import ExecSession, LogOptions, Stream
+from localkube.kubelet import access
+from localkube.kubelet.node.hosts import Hosts
+from localkube.kubelet.node.node import NodeContext
+from localkube.kubelet.node.objects import Objects, claim_names, references
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.pod import recovery
+from localkube.kubelet.pod.podcell import PodCell
+from localkube.kubelet.node.podevents import Recorder
+from localkube.kubelet.podworker import PodWorker, SandboxLost
+from localkube.kubelet.pod.state import initial
+from localkube.kubelet.processes.runner import ProcessRunner
+from localkube.kubelet.processes.settings import KubeletSettings
+from localkube.kubelet.node.trash import Trash
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.cache.informer import Change, Informer
+
+SYNC_RETRY: Final = timedelta(seconds=10)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Kubelet:
+    """Runs pods on `settings.node_names`; implements `embedded.apiserver.node.Node`. The runner has been started."""
+
+    def __init__(
+        self, client: Client, runner: ProcessRunner, settings: KubeletSettings, clock: Clock, events: Recorder
+    ) -> None:
+        self._pods = Informer(client, PODS)
+        self._services = Informer(client, SERVICES)
+        self._objects = Objects(client)
+        self._trash = Trash(settings.state_directory / "trash")
+        self._cells: dict[UID, PodCell] = {}
+        self._workers: dict[UID, PodWorker] = {}
+        self._settings = settings
+        self._node = NodeContext(
+            client=client,
+            runner=runner,
+            clock=clock,
+            settings=settings,
+            hosts=Hosts(settings.state_directory / "hosts", settings.cluster_domain),
+            objects=self._objects,
+            events=events,
+            holder_of=self._holder_of,
+            discard=lambda uid: self._trash.add(settings.pod_directory(uid)),
+        )
+
+    async def run(self, caught_up: asyncio.Event | None = None) -> None:
+        """Run the pods of these nodes until cancelled; what still runs then is for the runner to end.
+
+        `caught_up` is set once no pod shows the status that it had before.
+        """
+        informers = [self._pods, self._services, *self._objects.informers]
+        async with asyncio.TaskGroup() as tasks:
+            for informer in informers:
+                tasks.create_task(informer.run())
+            for informer in informers:
+                await informer.wait_synced()
+            self._discard_orphans()
+            tasks.create_task(self._trash.run())
+            tasks.create_task(self._node.hosts.run())
+            self._services.subscribe(self._on_service)
+            self._pods.subscribe(lambda change: self._on_pod(change, tasks))
+            self._objects.subscribe(self._on_source)
+            self._objects.claims.subscribe(self._on_claim)
+            for cell in list(self._cells.values()):
+                await cell.told.wait()
+            if caught_up is not None:
+                caught_up.set()
+
+    def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+        """Yield pieces of a container's log."""
+        return access.logs(self._view(pod), pod, options)
+
+    def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+        """Yield what a running container writes from now on."""
+        return access.attach(self._view(pod), pod, container)
+
+    async def exec(
+        self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
+    ) -> ExecSession:
+        """Start a command in a running container."""
+        run = access.running(self._workers.get(meta.uid(pod)), pod, container)
+        return await access.start(self._node, run, command, stdin=stdin, tty=tty)
+
+    async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to `localhost:port` inside the pod."""
+        return await access.dial(self._node, self._cells.get(meta.uid(pod)), pod, port)
+
+    def _view(self, pod: JSONObject) -> access.View:
+        return access.View(self._node, self._cells.get(meta.uid(pod)), self._workers.get(meta.uid(pod)))
+
+    def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
+        pod = change.object
+        if meta.spec(pod).get("nodeName") not in self._settings.node_names:
+            return
+        cell = self._cells.get(meta.uid(pod))
+        if change.new is None:
+            self._node.hosts.remove_pod(pod)
+            if cell is not None:
+                cell.vanish()
+                del self._cells[meta.uid(pod)]
+            return
+        if cell is None:
+            cell = self._adopt(pod)
+            tasks.create_task(self._look_after(cell))
+        cell.renew(pod)
+        self._node.hosts.set_pod(pod, cell.address)
+
+    def _adopt(self, pod: JSONObject) -> PodCell:
+        cell = self._cells[meta.uid(pod)] = PodCell(pod, initial(pod, self._node.clock.now()), self._node)
+        cell.recover(recovery.CLUSTER_RESTARTED)
+        return cell
+
+    async def _look_after(self, cell: PodCell) -> None:
+        """Work for one pod. A fault in here is told on the pod, and must not end the other pods."""
+        known = ""
+        while not cell.is_finished:
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    worker = self._workers[cell.uid] = PodWorker(cell, tasks)
+                    await worker.run()
+            except* SandboxLost:
+                cell.recover(recovery.NODE_RESTARTED)
+                self._node.hosts.set_pod(cell.pod, cell.address)
+            except* Exception as faults:  # noqa: BLE001 - the loop edge of a pod: its fault must not end other pods
+                known = self._tell_fault(cell, faults, known)
+                await self._node.runner.remove_sandbox(cell.uid)
+                cell.recover(recovery.NODE_RESTARTED)
+                await asyncio.sleep(SYNC_RETRY.total_seconds())
+            finally:
+                self._workers.pop(cell.uid, None)
+
+    def _tell_fault(self, cell: PodCell, faults: ExceptionGroup[Exception], known: str) -> str:
+        """Tell of an error of our own, at length the first time; return it in short."""
+        fault, pod = repr(faults.exceptions[0]), str(meta.key(cell.pod))
+        if fault == known:
+            log.error("pod worker failed again", pod=pod, fault=fault)
+        else:
+            log.critical("pod worker failed", pod=pod, fault=traceback.format_exception(faults))
+        cell.emit("FailedSync", f"internal error, trying again: {fault}")
+        return fault
+
+    def _on_service(self, change: Change) -> None:
+        if change.new is None:
+            self._node.hosts.remove_service(change.object)
+        else:
+            self._node.hosts.set_service(change.new)
+
+    def _on_source(self, change: Change) -> None:
+        """Let the pods look again that refer to a ConfigMap or Secret of this name."""
+        key = meta.key(change.object)
+        for cell in self._cells.values():
+            if meta.namespace(cell.pod) == key.namespace and any(key.name in names for names in references(cell.pod)):
+                cell.refresh()
+
+    def _on_claim(self, change: Change) -> None:
+        """Let the pods look again that refer to a claim of this name: it may be bound by now."""
+        key = meta.key(change.object)
+        for cell in self._cells.values():
+            if meta.namespace(cell.pod) == key.namespace and key.name in claim_names(cell.pod):
+                cell.refresh()
+
+    def _discard_orphans(self) -> None:
+        """Remove what pods left that are no more."""
+        known = {meta.uid(pod) for pod in self._pods.store.list()}
+        directory = self._settings.state_directory / "pods"
+        for path in directory.iterdir() if directory.is_dir() else ():
+            if path.name not in known:
+                self._trash.add(path)
+
+    def _holder_of(self, port: int, uid: str) -> str:
+        """Name another pod with a running container that declares the port."""
+        for cell in self._cells.values():
+            live = [name for name, container in cell.state.containers.items() if container.is_live]
+            declared = [podspec.find_container(cell.pod, name) or {} for name in live]
+            if cell.uid != uid and any(port in podspec.declared_ports(container) for container in declared):
+                return f"pod {meta.key(cell.pod)}"
+        return ""

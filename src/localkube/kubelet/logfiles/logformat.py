@@ -1,0 +1,75 @@
+r"""The lines of a container's log file, as container runtimes write them (CRI). Pure.
+
+2026-11-20T10:15:02.123456000Z stdout F a whole line
+2026-11-20T10:15:02.123456000Z stderr P the beginning of a line that has not ended yet
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from localkube.podaccess import Stream
+
+LONGEST_PIECE: Final = 16 * 1024
+"""Bytes: a longer line is written as partial entries."""
+
+TIMESTAMP_LENGTH: Final = len("2026-11-20T10:15:02.123456000Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a log file."""
+
+    timestamp: bytes
+    stream: Stream
+    content: bytes
+    is_partial: bool
+
+    def shown(self, *, timestamps: bool) -> bytes:
+        """Return what a reader of the log sees of it."""
+        prefix = self.timestamp + b" " if timestamps else b""
+        return prefix + self.content + (b"" if self.is_partial else b"\n")
+
+
+def timestamp(moment: datetime) -> str:
+    """Return the moment with nanoseconds, always of the same length, so that texts compare as times."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"
+
+
+class Framer:
+    """Turns the output of one stream into log entries; keeps at most one piece of an unfinished line."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._rest = b""
+
+    def feed(self, data: bytes, now: datetime) -> bytes:
+        """Return the entries that are complete now."""
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        entries = [piece for line in lines for piece in self._pieces(line, now)]
+        while len(self._rest) >= LONGEST_PIECE:
+            piece, self._rest = self._rest[:LONGEST_PIECE], self._rest[LONGEST_PIECE:]
+            entries.append(self._entry(piece, now, "P"))
+        return b"".join(entries)
+
+    def flush(self, now: datetime) -> bytes:
+        """Return the unfinished line, at the end of the stream."""
+        rest, self._rest = self._rest, b""
+        return self._entry(rest, now, "P") if rest else b""
+
+    def _pieces(self, line: bytes, now: datetime) -> list[bytes]:
+        cuts = range(0, max(len(line) - 1, 0) // LONGEST_PIECE * LONGEST_PIECE, LONGEST_PIECE)
+        partial = [self._entry(line[cut : cut + LONGEST_PIECE], now, "P") for cut in cuts]
+        return [*partial, self._entry(line[len(cuts) * LONGEST_PIECE :], now, "F")]
+
+    def _entry(self, content: bytes, now: datetime, tag: str) -> bytes:
+        return f"{timestamp(now)} {self._stream} {tag} ".encode() + content + b"\n"
+
+
+def parse(line: bytes) -> Entry | None:
+    """Read one line of a log file; None for one that a crash cut short."""
+    parts = line.rstrip(b"\n").split(b" ", 3)
+    if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
+        return None
+    return Entry(parts[0], "stderr" if parts[1] == b"stderr" else "stdout", parts[3], is_partial=parts[2] == b"P")

@@ -1,0 +1,1 @@
+"""What all pods of a node share: files, hosts, objects, events."""

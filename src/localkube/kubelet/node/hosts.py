@@ -1,0 +1,282 @@
+"""The hosts files of the cluster: what stands in for its DNS.
+
+Every namespace has one file, which all its pods share; a pod with `hostAliases` has one of its own. A file holds
+
+- each pod of the namespace under its host name,
+- each pod with hostname and subdomain that a headless Service backs, as `<hostname>.<subdomain>.<namespace>`, with
+  `.svc` and `.svc.<cluster domain>`, and within its namespace also as `<hostname>.<subdomain>`,
+- each headless Service's name, in the same forms, with the addresses of all its pods.
+
+Pods count for a Service when they are ready, or at once where it publishes addresses that are not ready. Lines are
+made anew only for what changed; a file is replaced by rename. Pods that start together share one writing of the files,
+which rests between two writings, the longer the files are: a thousand pods must not write a thousand files of a
+thousand lines.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from localkube.kubelet.spec import podspec
+
+RETRY: Final = 10.0
+"""Seconds until files are written again that a full disk did not take."""
+
+REST: Final = 4
+"""How many times as long as it took to write the files they are left alone afterwards."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+HEADER: Final = """\
+# Kept by the cluster: the pods of namespace {namespace} and the names of headless Services.
+127.0.0.1 localhost
+::1 localhost ip6-localhost ip6-loopback
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of one pod: those its own namespace sees, and those the others see."""
+
+    near: str
+    far: str
+
+
+NOTHING: Final = Lines("", "")
+
+
+def is_headless(service: JSONObject) -> bool:
+    """Tell whether the Service has no address of its own."""
+    return meta.spec(service).get("clusterIP") == "None"
+
+
+def selects(service: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether the Service's selector names the pod; one without a selector names none."""
+    selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
+    labels = meta.labels(pod)
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def is_published(service: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether the Service's name leads to the pod."""
+    if not is_headless(service) or not selects(service, pod):
+        return False
+    ready = meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+    return ready or bool(meta.spec(service).get("publishNotReadyAddresses"))
+
+
+def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> Lines:
+    """Return the lines of one pod; `services` are those of its namespace."""
+    if not ip or podspec.is_terminal(pod):
+        return NOTHING
+    near, far = [], []
+    own_names = [podspec.hostname(pod)]
+    for service in sorted(filter(lambda service: is_published(service, pod), services), key=meta.name):
+        names = _names(meta.name(service), pod, domain)
+        near.append(names)
+        far.append(names[:-1])
+        if meta.spec(pod).get("hostname") and meta.spec(pod).get("subdomain") == meta.name(service):
+            own = _names(f"{podspec.hostname(pod)}.{meta.name(service)}", pod, domain)
+            own_names = [*own, *own_names]
+            far.append(own[:-1])
+    return Lines(_text(ip, [own_names, *near]), _text(ip, far))
+
+
+def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
+    """Return the forms of a name, the full one first, the one that only its namespace knows last."""
+    namespace = meta.namespace(pod)
+    return [f"{name}.{namespace}.svc.{domain}", f"{name}.{namespace}.svc", f"{name}.{namespace}", name]
+
+
+def _text(ip: str, lines: Iterable[list[str]]) -> str:
+    return "".join(f"{ip} {' '.join(names)}\n" for names in lines)
+
+
+@dataclass(slots=True)
+class _Namespace:
+    """The pods and Services of one namespace, and the pods with a file of their own."""
+
+    pods: dict[UID, tuple[JSONObject, str]] = field(default_factory=dict)
+    services: dict[str, JSONObject] = field(default_factory=dict)
+    lines: dict[UID, Lines] = field(default_factory=dict)
+    private: dict[UID, str] = field(default_factory=dict)
+    by_label: dict[tuple[str, str], dict[str, JSONObject]] = field(default_factory=dict)
+
+    def put_service(self, service: JSONObject) -> None:
+        """Take note of a Service, under one of the labels that it selects by."""
+        self.drop_service(meta.name(service))
+        self.services[meta.name(service)] = service
+        for label in _first_label(service):
+            self.by_label.setdefault(label, {})[meta.name(service)] = service
+
+    def drop_service(self, name: str) -> None:
+        """Forget a Service."""
+        service = self.services.pop(name, None)
+        for label in _first_label(service or {}):
+            self.by_label[label].pop(name)
+            if not self.by_label[label]:
+                del self.by_label[label]
+
+    def services_of(self, pod: JSONObject) -> list[JSONObject]:
+        """Return the Services that may select the pod, without asking each of hundreds."""
+        return [one for label in meta.labels(pod).items() for one in self.by_label.get(label, {}).values()]
+
+
+def _first_label(service: JSONObject) -> list[tuple[str, str]]:
+    selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
+    return sorted(selector.items())[:1]
+
+
+class Hosts:
+    """Keeps the files under `root` up to date with what it is told."""
+
+    def __init__(self, root: Path, domain: str) -> None:
+        self._root = root
+        self._domain = domain
+        self._namespaces: dict[str, _Namespace] = {}
+        self._stale: set[str] = set()
+        self._changed = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def directory(self, pod: JSONObject) -> Path:
+        """Return the directory with the pod's hosts file, which exists from now on."""
+        namespace = meta.namespace(pod)
+        aliases = _alias_lines(pod)
+        if not aliases:
+            return self._shared(namespace)
+        self._namespace(namespace).private[meta.uid(pod)] = aliases
+        self._mark(namespace)
+        return self._private(pod)
+
+    def set_pod(self, pod: JSONObject, ip: str) -> None:
+        """Take note of a pod and its address (empty: none yet)."""
+        namespace = self._namespace(meta.namespace(pod))
+        namespace.pods[meta.uid(pod)] = (pod, ip)
+        self._set_lines(meta.namespace(pod), pod, ip)
+
+    def remove_pod(self, pod: JSONObject) -> None:
+        """Forget a pod."""
+        namespace = self._namespace(meta.namespace(pod))
+        namespace.pods.pop(meta.uid(pod), None)
+        if namespace.private.pop(meta.uid(pod), None) is not None:
+            shutil.rmtree(self._private(pod), ignore_errors=True)
+        self._mark_changes(meta.namespace(pod), namespace.lines.pop(meta.uid(pod), NOTHING), NOTHING)
+
+    def set_service(self, service: JSONObject) -> None:
+        """Take note of a Service."""
+        namespace = self._namespace(meta.namespace(service))
+        old = namespace.services.get(meta.name(service), service)
+        namespace.put_service(service)
+        self._renew(meta.namespace(service), old, service)
+
+    def remove_service(self, service: JSONObject) -> None:
+        """Forget a Service."""
+        self._namespace(meta.namespace(service)).drop_service(meta.name(service))
+        self._renew(meta.namespace(service), service)
+
+    def flush(self) -> None:
+        """Write the files whose content changed; after an `OSError` the rest is written the next time."""
+        self._changed.clear()
+        while self._stale:
+            name = next(iter(self._stale))
+            namespace = self._namespaces[name]
+            content = self._render(name)
+            _write(self._shared(name), content)
+            for uid, aliases in namespace.private.items():
+                _write(self._private(namespace.pods[uid][0]), content + aliases)
+            self._stale.discard(name)
+
+    async def written(self) -> None:
+        """Wait until the files hold all that is known now; raise the `OSError` that keeps them from being written."""
+        if self._stale:
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
+
+    async def run(self) -> None:
+        """Write files whenever something changed, until cancelled."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            await self._changed.wait()
+            begin = clock()
+            try:
+                self.flush()
+            except OSError as error:  # no space left
+                log.warning("hosts files are not up to date, trying again", error=str(error))
+                self._release(error)
+                self._changed.set()
+                await asyncio.sleep(RETRY)
+            else:
+                self._release(None)
+                await asyncio.sleep(REST * (clock() - begin))
+
+    def _release(self, error: OSError | None) -> None:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if one.done():  # whoever waited was canceled
+                continue
+            if error is None:
+                one.set_result(None)
+            else:
+                one.set_exception(error)
+
+    def _namespace(self, name: str) -> _Namespace:
+        if name not in self._namespaces:
+            self._namespaces[name] = _Namespace()
+            self._stale.add(name)
+        return self._namespaces[name]
+
+    def _renew(self, name: str, *services: JSONObject) -> None:
+        """Make the lines anew of the pods that a Service selects, or selected before."""
+        for pod, ip in self._namespaces[name].pods.values():
+            if any(selects(service, pod) for service in services):
+                self._set_lines(name, pod, ip)
+
+    def _set_lines(self, name: str, pod: JSONObject, ip: str) -> None:
+        namespace = self._namespaces[name]
+        lines = pod_lines(pod, ip, namespace.services_of(pod), self._domain)
+        old = namespace.lines.get(meta.uid(pod), NOTHING)
+        namespace.lines[meta.uid(pod)] = lines
+        self._mark_changes(name, old, lines)
+
+    def _mark_changes(self, name: str, old: Lines, new: Lines) -> None:
+        if new.near != old.near:
+            self._mark(name)
+        if new.far != old.far:
+            for other in self._namespaces:
+                self._mark(other)
+
+    def _mark(self, name: str) -> None:
+        self._stale.add(name)
+        self._changed.set()
+
+    def _render(self, name: str) -> str:
+        near = [lines.near for lines in self._namespaces[name].lines.values()]
+        others = [namespace for other, namespace in self._namespaces.items() if other != name]
+        far = [lines.far for namespace in others for lines in namespace.lines.values()]
+        return "".join([HEADER.format(namespace=name), *near, *far])
+
+    def _shared(self, namespace: str) -> Path:
+        return self._root / namespace
+
+    def _private(self, pod: JSONObject) -> Path:
+        return self._root / f"{meta.namespace(pod)}.{meta.uid(pod)}"
+
+
+def _alias_lines(pod: JSONObject) -> str:
+    aliases = meta.spec(pod).get("hostAliases") or []
+    return "".join(f"{alias['ip']} {' '.join(alias.get('hostnames') or [])}\n" for alias in aliases)
+
+
+def _write(directory: Path, content: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    fresh = directory / "hosts.new"
+    fresh.write_text(content)
+    fresh.replace(directory / "hosts")

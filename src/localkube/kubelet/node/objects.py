@@ -1,0 +1,77 @@
+"""The objects of the API that pods refer to: ConfigMaps and Secrets from a cache, claims when asked for."""
+
+from collections.abc import Callable
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, Resource
+from localkube.kubelet.spec import environment, sources
+from localkube.kubelet.spec.environment import Sources
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.volumes import payload
+from localkube.kubelet.volumes.directories import Claims
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound
+from kuberuntime.cache.informer import Change, Informer
+
+
+class Objects:
+    """Reads ConfigMaps, Secrets, claims and volumes. What the cache does not have yet is asked of the API server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.config_maps = Informer(client, CONFIG_MAPS)
+        self.secrets = Informer(client, SECRETS)
+        self.claims = Informer(client, PERSISTENT_VOLUME_CLAIMS)
+
+    @property
+    def informers(self) -> tuple[Informer, ...]:
+        """Return what has to run."""
+        return (self.config_maps, self.secrets, self.claims)
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call back on every change of a ConfigMap or Secret."""
+        self.config_maps.subscribe(callback)
+        self.secrets.subscribe(callback)
+
+    async def sources(self, pod: JSONObject) -> Sources:
+        """Return the ConfigMaps and Secrets that the pod's containers and volumes refer to, as far as they exist."""
+        config_maps, secrets = references(pod)
+        found_maps = {name: await self._find(self.config_maps, pod, name) for name in sorted(config_maps)}
+        found_secrets = {name: await self._find(self.secrets, pod, name) for name in sorted(secrets)}
+        return Sources(
+            {name: sources.config_map_data(found) for name, found in found_maps.items() if found},
+            {name: sources.secret_data(found) for name, found in found_secrets.items() if found},
+        )
+
+    async def claims_of(self, pod: JSONObject) -> Claims:
+        """Return the claims the pod refers to and the persistent volumes they are bound to, as far as they exist."""
+        claims = {name: await self._find(self.claims, pod, name) for name in claim_names(pod)}
+        found = {name: claim for name, claim in claims.items() if claim}
+        bound = {str(meta.spec(claim).get("volumeName") or "") for claim in found.values()} - {""}
+        volumes = {name: await self._get(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
+        return Claims(found, {name: volume for name, volume in volumes.items() if volume})
+
+    async def _find(self, informer: Informer, pod: JSONObject, name: str) -> JSONObject | None:
+        key = ObjectKey(meta.namespace(pod), name)
+        return informer.store.get(key) or await self._get(informer.resource, key)
+
+    async def _get(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
+        try:
+            return await self._client.get(resource, key)
+        except NotFound:
+            return None
+
+
+def references(pod: JSONObject) -> tuple[set[str], set[str]]:
+    """Return the names of all ConfigMaps and Secrets the pod refers to."""
+    found = [environment.references(container) for container in podspec.all_containers(pod)]
+    found += [payload.references(volume) for volume in meta.spec(pod).get("volumes") or []]
+    config_maps = {name for names, _ in found for name in names} - {""}
+    return config_maps, {name for _, names in found for name in names} - {""}
+
+
+def claim_names(pod: JSONObject) -> list[str]:
+    """Return the names of the claims the pod refers to."""
+    volumes = meta.spec(pod).get("volumes") or []
+    return [volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")]

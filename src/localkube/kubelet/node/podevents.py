@@ -1,0 +1,65 @@
+"""The kubelet's events about pods and their containers. Pure but for handing them to the recorder."""
+
+from typing import Final, Protocol
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Event
+from localkube.kubelet.spec import podspec
+
+REPORTER: Final = "kubelet"
+
+ACTIONS: Final = {
+    "Created": "Creating",
+    "Started": "Starting",
+    "Killing": "Killing",
+    "BackOff": "Restarting",
+    "Unhealthy": "Probing",
+    "Failed": "Starting",
+    "FailedMount": "Mounting",
+    "FailedCreatePodSandBox": "Creating",
+    "FailedPostStartHook": "Starting",
+    "FailedPreStopHook": "Killing",
+    "DeadlineExceeded": "Killing",
+    "PortConflict": "Starting",
+    "ClusterRestarted": "Restarting",
+    "NodeRestarted": "Restarting",
+    "FailedSync": "Syncing",
+}
+"""The reasons the kubelet gives, and what it was doing."""
+
+WARNINGS: Final = frozenset(ACTIONS) - {"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted"}
+
+
+class Recorder(Protocol):
+    """Takes events without waiting; `kube.events.EventRecorder` is one."""
+
+    def record(self, event: Event) -> None:
+        """Take one event."""
+        ...
+
+
+def build(pod: JSONObject, reason: str, note: str, container: str = "") -> Event:
+    """Build an event about a pod, or about one of its containers."""
+    return Event(
+        type="Warning" if reason in WARNINGS else "Normal",
+        reason=reason,
+        action=ACTIONS[reason],
+        note=note,
+        regarding=_regarding(pod, container),
+    )
+
+
+def _regarding(pod: JSONObject, container: str) -> JSONObject:
+    reference = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": meta.namespace(pod),
+        "name": meta.name(pod),
+        "uid": meta.uid(pod),
+        "resourceVersion": meta.resource_version(pod),
+    }
+    if not container:
+        return reference
+    is_init = any(init["name"] == container for init in podspec.init_containers(pod))
+    return reference | {"fieldPath": f"spec.{'initContainers' if is_init else 'containers'}{{{container}}}"}

@@ -1,0 +1,283 @@
+"""What to do next for a pod: a function from its specification, the states of its containers and the time to steps.
+
+The driver (`podworker.py`) performs the steps, which changes the state, and asks again until nothing is left to do;
+then it sleeps until something happens or `wake_at` comes. Pure; mirrors Kubernetes' pod worker:
+
+1. volumes, then the sandbox (the pod's network and names);
+2. init containers one after the other; sidecars among them stay and must have started before the next begins;
+3. regular containers, one start at a time (a start lasts until the postStart hook has ended);
+4. containers that ended start again as the policy says, after their back-off;
+5. a pod that is deleted, failed, or done is wound down: regular containers first, then sidecars in reverse order,
+   each by preStop hook, SIGTERM and, when its time is over, SIGKILL; then the sandbox goes, then the API object.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import duration, meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import podspec, restarts
+from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termination
+
+SHORTEST_GRACE: Final = timedelta(seconds=2)
+"""What a container gets between SIGTERM and SIGKILL even where a hook or other containers used up the grace period."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareVolumes:
+    """Make the pod's volumes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSandbox:
+    """Make the pod's namespaces and network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a container."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Let a container that ended wait until then."""
+
+    name: str
+    until: datetime
+    wait: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Begin to stop a container: run its preStop hook, if it has one, or send its stop signal."""
+
+    name: str
+    kill_at: datetime
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """Give up on the preStop hook and send the stop signal."""
+
+    name: str
+    kill_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Send SIGKILL to all that is left of a container."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Declare the pod failed as a whole."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WindDown:
+    """Note until when the pod has to have ended."""
+
+    kill_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSandbox:
+    """Release the pod's namespaces and network, ending what still runs there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Nothing is left of the pod: delete its API object, where it still exists."""
+
+
+Step: TypeAlias = (
+    PrepareVolumes | CreateSandbox | Start | Delay | Stop | Terminate | Kill | Fail | WindDown | RemoveSandbox | Finish
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Steps in order, and when to ask again if nothing happens before."""
+
+    steps: tuple[Step, ...] = ()
+    wake_at: datetime | None = None
+
+
+def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
+    """Decide what to do now, and when to look again."""
+    if state.gone:
+        return Decision((RemoveSandbox(),)) if state.has_sandbox else Decision((Finish(),))
+    if meta.is_deleting(pod) or state.failure or is_settled(pod, state):
+        return _wind_down(pod, state, now)
+    deadline = active_deadline(pod, state)
+    if deadline is not None and now >= deadline:
+        return Decision((Fail("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"),))
+    if not state.has_sandbox:
+        return _set_up(state, now)
+    return _combine([_advance(pod, state, now), Decision(wake_at=deadline)])
+
+
+def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
+    """Return when `activeDeadlineSeconds` ends the pod."""
+    seconds = meta.spec(pod).get("activeDeadlineSeconds")
+    return None if seconds is None else state.start_time + duration.of_seconds(seconds)
+
+
+def is_settled(pod: JSONObject, state: PodState) -> bool:
+    """Tell whether the pod's work is over: all regular containers ended for good, or an init container did, badly."""
+    if any(_failed_for_good(pod, container, state) for container in podspec.init_containers(pod)):
+        return True
+    return all(
+        _ended_for_good(pod, container, state.containers[container["name"]])
+        for container in podspec.regular_containers(pod)
+    )
+
+
+def _failed_for_good(pod: JSONObject, container: JSONObject, state: PodState) -> bool:
+    current = state.containers[container["name"]]
+    return not current.passed and _ended_for_good(pod, container, current)
+
+
+def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
+    ended = current.termination
+    return (
+        current.phase is Phase.TERMINATED
+        and ended is not None
+        and not restarts.holds_completed(pod)
+        and not restarts.starts_again(pod, container, ended.exit_code)
+    )
+
+
+def _combine(decisions: Iterable[Decision]) -> Decision:
+    """Join decisions; of several starts only the first is kept, because containers start one at a time."""
+    steps: list[Step] = []
+    wake_ats: list[datetime] = []
+    for decision in decisions:
+        wake_ats += [decision.wake_at] if decision.wake_at else []
+        starts = any(isinstance(step, Start) for step in steps)
+        steps += [step for step in decision.steps if not (starts and isinstance(step, Start))]
+    return Decision(tuple(steps), min(wake_ats, default=None))
+
+
+def _set_up(state: PodState, now: datetime) -> Decision:
+    if state.not_before is not None and now < state.not_before:
+        return Decision(wake_at=state.not_before)
+    return Decision((CreateSandbox() if state.has_volumes else PrepareVolumes(),))
+
+
+def _advance(pod: JSONObject, state: PodState, now: datetime) -> Decision:
+    decisions = []
+    for container in _startable(pod, state):
+        current = state.containers[container["name"]]
+        decisions.append(_keep(pod, container, current, now))
+    if any(current.phase is Phase.STARTING for current in state.containers.values()):
+        decisions = [_without_starts(decision) for decision in decisions]
+    return _combine(decisions)
+
+
+def _without_starts(decision: Decision) -> Decision:
+    return Decision(tuple(step for step in decision.steps if not isinstance(step, Start)), decision.wake_at)
+
+
+def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
+    """Yield the containers whose turn it is: sidecars that were started, the init container at hand, or all."""
+    for container in podspec.init_containers(pod):
+        current = state.containers[container["name"]]
+        if podspec.is_sidecar(container, pod) or not current.passed:
+            yield container
+        if not current.passed:
+            return
+    yield from podspec.regular_containers(pod)
+
+
+def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
+    """Bring one container up, and keep it up."""
+    match current.phase:
+        case Phase.WAITING if current.not_before is not None and now < current.not_before:
+            return Decision(wake_at=current.not_before)
+        case Phase.WAITING:
+            return Decision((Start(current.name),))
+        case Phase.RUNNING if current.unhealthy:
+            grace = duration.of_seconds(_probe_grace(pod, container, current.unhealthy))
+            message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
+            return Decision((Stop(current.name, now + grace, message),))
+        case Phase.STOPPING:
+            return _hurry(pod, current, now)
+        case Phase.TERMINATED if current.termination is not None:
+            return _again(pod, container, current.termination, now, current)
+        case _:
+            return Decision()
+
+
+def _probe_grace(pod: JSONObject, container: JSONObject, unhealthy: str) -> float:
+    probe = container.get(f"{unhealthy.removesuffix(' probe')}Probe") or {}
+    own = probe.get(podspec.GRACE_FIELD)
+    return podspec.grace_period(pod) if own is None else float(own)
+
+
+def _again(
+    pod: JSONObject, container: JSONObject, termination: Termination, now: datetime, current: ContainerState
+) -> Decision:
+    if not restarts.starts_again(pod, container, termination.exit_code):
+        return Decision()
+    wait = current.backoff.wait(termination.finished_at)
+    until = termination.finished_at + wait
+    return Decision((Delay(current.name, until, wait) if now < until else Start(current.name),))
+
+
+def _wind_down(pod: JSONObject, state: PodState, now: datetime) -> Decision:
+    kill_at = now + duration.of_seconds(podspec.grace_period(pod))
+    if state.kill_at is None or kill_at < state.kill_at:
+        return Decision((WindDown(kill_at),))
+    targets = _stop_next(pod, state)
+    if targets:
+        return _combine(_stop(pod, target, state.kill_at, now) for target in targets)
+    if state.has_sandbox:
+        return Decision((RemoveSandbox(),))
+    return Decision((Finish(),)) if meta.is_deleting(pod) else Decision()
+
+
+def _stop_next(pod: JSONObject, state: PodState) -> list[ContainerState]:
+    """Return the live containers whose turn it is to end: all but sidecars, then the last sidecar that lives."""
+    sidecars = {container["name"] for container in podspec.init_containers(pod) if podspec.is_sidecar(container, pod)}
+    live = [container for container in state.containers.values() if container.is_live]
+    return [container for container in live if container.name not in sidecars] or live[-1:]
+
+
+def _stop(pod: JSONObject, current: ContainerState, kill_at: datetime, now: datetime) -> Decision:
+    match current.phase:
+        case Phase.STARTING if not current.container_id:
+            return Decision()  # the start ends within moments, and then the container is stopped
+        case Phase.STOPPING:
+            return _hurry(pod, current, now)
+        case _:
+            return Decision(
+                (Stop(current.name, max(kill_at, now + _floor(pod)), f"Stopping container {current.name}"),)
+            )
+
+
+def _hurry(pod: JSONObject, current: ContainerState, now: datetime) -> Decision:
+    """Go on with a container that is stopping: hook, then signal, then, when its time is over, SIGKILL."""
+    if current.killed or current.kill_at is None:
+        return Decision()
+    floor = _floor(pod)
+    is_late = now >= current.kill_at
+    if is_late and (current.hook == "" or not floor):
+        return Decision((Kill(current.name),))
+    if is_late or current.hook == "done":
+        return Decision((Terminate(current.name, max(current.kill_at, now + floor)),))
+    return Decision(wake_at=current.kill_at)
+
+
+def _floor(pod: JSONObject) -> timedelta:
+    return min(SHORTEST_GRACE, duration.of_seconds(podspec.grace_period(pod)))

@@ -1,0 +1,113 @@
+"""Where the newest object and the state of one pod are kept: written by its worker, on one event loop."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.node.node import NodeContext
+from localkube.kubelet.node import podevents
+from localkube.kubelet.pod import recovery
+from localkube.kubelet.spec import restarts
+from localkube.kubelet.pod.recovery import Interruption
+from localkube.kubelet.pod.state import ContainerState, PodState
+
+RETRY: Final = timedelta(seconds=10)
+"""When what was refused is tried again, if nothing it depends on changes before."""
+
+
+class PodCell:
+    """One pod on this node. `changed` wakes its worker; `told` is set once the API has a status of this kubelet."""
+
+    def __init__(self, pod: JSONObject, state: PodState, node: NodeContext) -> None:
+        self.node = node
+        self.pod = self._marked(pod)
+        self.state = state
+        self.changed = asyncio.Event()
+        self.told = asyncio.Event()
+        self.are_sources_stale = False
+        self.is_sandbox_lost = False
+        self.is_finished = False
+
+    @property
+    def uid(self) -> UID:
+        """Return the pod's UID, which is also the name of its sandbox."""
+        return meta.uid(self.pod)
+
+    @property
+    def directory(self) -> Path:
+        """Return where everything of the pod is on disk."""
+        return self.node.settings.pod_directory(self.uid)
+
+    def log_directory(self, container: str) -> Path:
+        """Return where the logs of one of its containers are."""
+        return self.directory / "logs" / container
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.node.clock.now()
+
+    @property
+    def address(self) -> str:
+        """Return the pod's address while it has a sandbox, else nothing."""
+        return self.state.ip if self.state.has_sandbox else ""
+
+    def take(self, pod: JSONObject) -> bool:
+        """Take a newer object of the pod; return whether it was newer."""
+        if int(meta.resource_version(pod) or 0) <= int(meta.resource_version(self.pod) or 0):
+            return False
+        self.pod = self._marked(pod)
+        return True
+
+    def _marked(self, pod: JSONObject) -> JSONObject:
+        return restarts.hold_completed(pod) if self.node.settings.hold_completed else pod
+
+    def renew(self, pod: JSONObject) -> None:
+        """Take a newer object of the pod, and let the worker look."""
+        if self.take(pod):
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Let the worker look again at what the pod refers to: something of it may have changed."""
+        self.are_sources_stale = True
+        self.set(self.state.retrying())
+
+    def vanish(self) -> None:
+        """Note that the pod's object is no more."""
+        self.set(replace(self.state, gone=True))
+
+    def lose(self) -> None:
+        """Note that the machine lost the pod's sandbox, with all that ran in it."""
+        self.is_sandbox_lost = True
+        self.changed.set()
+
+    def recover(self, interruption: Interruption) -> None:
+        """Go on from what the API remembers, and tell what was interrupted."""
+        self.is_sandbox_lost = False
+        self.state = recovery.recover(self.pod, self.now(), interruption)
+        cut_off = recovery.cut_off(self.state, interruption)
+        if cut_off:
+            self.emit(interruption.reason, f"{interruption.sentence}; starting again: {', '.join(cut_off)}")
+
+    def set(self, state: PodState) -> None:
+        """Replace the state, and let the worker look."""
+        self.state = state
+        self.changed.set()
+
+    def update(self, name: str, change: Callable[[ContainerState], ContainerState]) -> None:
+        """Change the state of one container, and let the worker look."""
+        self.set(self.state.with_container(change(self.state.containers[name])))
+
+    def emit(self, reason: str, note: str, container: str = "") -> None:
+        """Record an event about the pod or one of its containers."""
+        self.node.events.record(podevents.build(self.pod, reason, note, container))
+
+    async def context(self, *, lenient: bool = False) -> Context:
+        """Return what variables and files are made from; `SpecError` where a source cannot be read."""
+        sources = await self.node.objects.sources(self.pod)
+        return Context(pod=self.pod, ip=self.state.ip, node=self.node.facts(), sources=sources, lenient=lenient)

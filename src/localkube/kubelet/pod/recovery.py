@@ -1,0 +1,114 @@
+"""What a pod's state is after the cluster or its node was restarted: from what the API remembers of it. Pure.
+
+A pod that was running has no processes any more. Its containers start afresh, with the pod's identity and its
+restart counts unchanged, because a restart of the machine is no failure of a container; `lastState` tells of it.
+What had ended for good stays ended; a container that must never run twice (`restartPolicy: Never`) has failed.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import podspec, restarts
+from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termination, Waiting, initial
+
+KILLED: Final = 137
+SCHEME: Final = "process://"
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """What ended all processes: a reason in the API's manner, and a sentence."""
+
+    reason: str
+    sentence: str
+
+
+CLUSTER_RESTARTED: Final = Interruption("ClusterRestarted", "The cluster was restarted")
+NODE_RESTARTED: Final = Interruption("NodeRestarted", "All processes of the node ended, and it was restarted")
+
+
+def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER_RESTARTED) -> PodState:
+    """Return the state to go on from; of a pod never seen before, the initial one."""
+    status = meta.status(pod)
+    state = replace(initial(pod, now), start_time=_moment(status.get("startTime")) or now)
+    over = podspec.is_terminal(pod)
+    for container in podspec.all_containers(pod):
+        found = _status_of(status, container["name"])
+        if found is not None:
+            ended = _ending(found, now, interruption)
+            state = state.with_container(_recover(pod, container, found, ended, over=over))
+    if over and status.get("reason"):
+        state = replace(state, failure=Waiting(status["reason"], str(status.get("message") or "")))
+    return replace(state, ip=str(status.get("podIP") or "") if over else "")
+
+
+def cut_off(state: PodState, interruption: Interruption) -> list[str]:
+    """Name the containers that were running when all ended, and start again."""
+    return [
+        name
+        for name, container in state.containers.items()
+        if container.last is not None and container.last.reason == interruption.reason and not container.termination
+    ]
+
+
+def _status_of(status: JSONObject, name: str) -> JSONObject | None:
+    found = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    return next((entry for entry in found if entry["name"] == name), None)
+
+
+def _ending(found: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
+    """Return how the container ended, by itself or by the interruption; nothing, if it did not run."""
+    state: JSONObject = found.get("state") or {}
+    if state.get("running") is not None:
+        return _cut_off(found, state["running"], now, interruption)
+    return _termination(state.get("terminated"))
+
+
+def _recover(
+    pod: JSONObject, container: JSONObject, found: JSONObject, ended: Termination | None, *, over: bool
+) -> ContainerState:
+    blank = ContainerState(
+        name=container["name"],
+        restarts=int(found.get("restartCount") or 0),
+        last=_termination((found.get("lastState") or {}).get("terminated")),
+        image_id=str(found.get("imageID") or "") if over else "",
+    )
+    if ended is None:
+        return blank
+    is_init = container in podspec.init_containers(pod)
+    stays = not is_init and not restarts.starts_again(pod, container, ended.exit_code)
+    if over or stays or (is_init and restarts.policy(pod, container) == "Never" and ended.exit_code != 0):
+        return replace(blank, phase=Phase.TERMINATED, termination=ended, passed=is_init and ended.exit_code == 0)
+    return replace(blank, last=ended)
+
+
+def _cut_off(found: JSONObject, running: JSONObject, now: datetime, interruption: Interruption) -> Termination:
+    return Termination(
+        exit_code=KILLED,
+        reason=interruption.reason,
+        message=f"{interruption.sentence}; the container starts afresh.",
+        started_at=_moment(running.get("startedAt")),
+        finished_at=now,
+        container_id=str(found.get("containerID") or "").removeprefix(SCHEME),
+    )
+
+
+def _termination(entry: JSONObject | None) -> Termination | None:
+    if entry is None:
+        return None
+    return Termination(
+        exit_code=int(entry.get("exitCode") or 0),
+        signal=int(entry.get("signal") or 0),
+        reason=str(entry.get("reason") or ""),
+        message=str(entry.get("message") or ""),
+        started_at=_moment(entry.get("startedAt")),
+        finished_at=_moment(entry.get("finishedAt")) or datetime.fromtimestamp(0, UTC),
+        container_id=str(entry.get("containerID") or "").removeprefix(SCHEME),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

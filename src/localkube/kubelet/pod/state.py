@@ -1,0 +1,253 @@
+"""What the kubelet knows of a pod's life: values, and the transitions between them. Pure.
+
+A container goes round: waiting → starting → running → stopping → terminated → (waiting) → starting …
+`attempts` counts the starts since the sandbox was made, `restarts` is what the API shows: it survives a restart of
+the whole cluster and is not raised by it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Literal, TypeAlias
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec.probes import Kind
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.backoff import Backoff
+from localkube.kubelet.processes.runner import Exit
+
+CRASH_LOOP: Final = "CrashLoopBackOff"
+
+START_ERROR_CODE: Final = 128
+"""The exit code of a container whose process could not be started, as container runtimes report it."""
+
+
+class Phase(StrEnum):
+    """Where a container is on its way round."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    TERMINATED = "terminated"
+
+
+Hook: TypeAlias = Literal["running", "done", ""]
+
+LIVE: Final = (Phase.STARTING, Phase.RUNNING, Phase.STOPPING)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a container does not run yet."""
+
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Termination:
+    """How one run of a container ended."""
+
+    exit_code: int
+    reason: str
+    finished_at: datetime
+    started_at: datetime | None = None
+    signal: int = 0
+    message: str = ""
+    container_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerState:
+    """One container. `passed` tells that the init containers after it may start: it ended well, or once was started.
+
+    `hook` tells how far the preStop hook of a stopping container is; `""` means that the stop signal was sent.
+    `killed` means that SIGKILL was sent.
+    """
+
+    name: str
+    phase: Phase = Phase.WAITING
+    waiting: Waiting | None = None
+    not_before: datetime | None = None
+    container_id: str = ""
+    image_id: str = ""
+    started_at: datetime | None = None
+    started: bool = False
+    ready: bool = False
+    passed: bool = False
+    unhealthy: str = ""
+    hook: Hook = ""
+    kill_at: datetime | None = None
+    killed: bool = False
+    attempts: int = 0
+    restarts: int = 0
+    termination: Termination | None = None
+    last: Termination | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+
+    @property
+    def is_live(self) -> bool:
+        """Tell whether a process is there, or about to be."""
+        return self.phase in LIVE
+
+    @property
+    def is_refused(self) -> bool:
+        """Tell whether the container waits because it could not even be tried."""
+        return self.phase is Phase.WAITING and self.waiting is not None and self.waiting.reason != CRASH_LOOP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodState:
+    """One pod on this node. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
+
+    `problem` is why volumes or sandbox cannot be made yet. `gone` means that its API object is no more.
+    """
+
+    containers: Mapping[str, ContainerState]
+    has_volumes: bool = False
+    has_sandbox: bool = False
+    ip: str = ""
+    start_time: datetime
+    not_before: datetime | None = None
+    problem: str = ""
+    failure: Waiting | None = None
+    kill_at: datetime | None = None
+    gone: bool = False
+
+    def of(self, containers: list[JSONObject]) -> Iterator[ContainerState]:
+        """Yield the states of these containers of the pod."""
+        return (self.containers[container["name"]] for container in containers)
+
+    def with_container(self, container: ContainerState) -> "PodState":
+        """Return the state with this container's state in it."""
+        return replace(self, containers={**self.containers, container.name: container})
+
+    def stopping_by(self, kill_at: datetime) -> "PodState":
+        """Return the state of a pod that has until `kill_at` to end; containers already stopping get no longer."""
+        containers = {
+            name: replace(container, kill_at=min(container.kill_at, kill_at)) if container.kill_at else container
+            for name, container in self.containers.items()
+        }
+        return replace(self, kill_at=kill_at, containers=containers)
+
+    def retrying(self) -> "PodState":
+        """Return the state of a pod whose refused starts are tried again at once; crash back-off goes on."""
+        containers = {
+            name: replace(container, not_before=None) if container.is_refused else container
+            for name, container in self.containers.items()
+        }
+        return replace(self, containers=containers, not_before=None)
+
+
+def initial(pod: JSONObject, now: datetime) -> PodState:
+    """Return the state of a pod of which nothing has been done."""
+    names = [container["name"] for container in podspec.all_containers(pod)]
+    return PodState(containers={name: ContainerState(name=name) for name in names}, start_time=now)
+
+
+def starting(container: ContainerState) -> ContainerState:
+    """Note that a start is under way; what it waited for is shown until there is a process."""
+    return replace(container, phase=Phase.STARTING, container_id="", not_before=None)
+
+
+def refused(container: ContainerState, waiting: Waiting, not_before: datetime) -> ContainerState:
+    """Note that a start was not even tried; `waiting` says why."""
+    return replace(container, phase=Phase.WAITING, waiting=waiting, not_before=not_before)
+
+
+def launched(container: ContainerState, container_id: str, image_id: str, now: datetime) -> ContainerState:
+    """Note that the process is there; until `running` the postStart hook has the word."""
+    return replace(
+        _counted(container, now),
+        container_id=container_id,
+        image_id=image_id,
+        started_at=now,
+        started=False,
+        ready=False,
+        unhealthy="",
+        hook="",
+        kill_at=None,
+        killed=False,
+    )
+
+
+def running(container: ContainerState, probes: frozenset[str], *, is_sidecar: bool) -> ContainerState:
+    """Note that the process runs and its postStart hook, if any, has ended well; `probes` are the kinds it has."""
+    started = "startup" not in probes
+    ready = started and "readiness" not in probes
+    passed = container.passed or (is_sidecar and started)
+    return replace(container, phase=Phase.RUNNING, started=started, ready=ready, passed=passed)
+
+
+def probed(
+    container: ContainerState, kind: Kind, probes: frozenset[str], *, good: bool, is_sidecar: bool
+) -> ContainerState:
+    """Note the verdict of a probe."""
+    match kind:
+        case "readiness":
+            return replace(container, ready=good)
+        case "startup" if good:
+            return running(container, probes - {"startup"}, is_sidecar=is_sidecar)
+        case _:
+            return container if good else replace(container, unhealthy=f"{kind} probe")
+
+
+def start_failed(container: ContainerState, message: str, now: datetime) -> ContainerState:
+    """Note that the process could not be started."""
+    ended = Termination(exit_code=START_ERROR_CODE, reason="StartError", message=message, finished_at=now)
+    return replace(_counted(container, now), phase=Phase.TERMINATED, termination=ended, started_at=None)
+
+
+def stopping(container: ContainerState, kill_at: datetime, hook: Hook) -> ContainerState:
+    """Note that the container is to end, and will be killed at `kill_at`."""
+    return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook)
+
+
+def ended(container: ContainerState, ending: Exit, message: str, now: datetime) -> ContainerState:
+    """Note that the process is gone."""
+    termination = Termination(
+        exit_code=ending.code,
+        signal=ending.signal,
+        reason="Completed" if ending.code == 0 else "Error",
+        message=message,
+        started_at=container.started_at,
+        finished_at=now,
+        container_id=container.container_id,
+    )
+    return replace(
+        container,
+        phase=Phase.TERMINATED,
+        termination=termination,
+        started=False,
+        ready=False,
+        kill_at=None,
+        passed=container.passed or ending.code == 0,
+    )
+
+
+def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> ContainerState:
+    """Note that the container ended and waits for its next start."""
+    return replace(
+        container,
+        phase=Phase.WAITING,
+        waiting=waiting,
+        not_before=until,
+        last=container.termination or container.last,
+        termination=None,
+    )
+
+
+def _counted(container: ContainerState, now: datetime) -> ContainerState:
+    previous = container.termination or container.last
+    again = container.attempts > 0 and previous is not None
+    return replace(
+        container,
+        attempts=container.attempts + 1,
+        restarts=container.restarts + (1 if again else 0),
+        backoff=container.backoff.after_restart(previous.finished_at, now) if again and previous else container.backoff,
+        last=previous,
+        termination=None,
+        waiting=None,
+    )

@@ -1,0 +1,230 @@
+"""The life of one pod on this node: a loop that asks `lifecycle.py` what to do, does it, and tells the API.
+
+The loop rests until something happens (the pod's object changed, a container ended, a probe's verdict changed) or
+until the time the decision named. The status is written only when it changed, after all steps of one round.
+"""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final, assert_never
+
+import structlog
+
+from kuberuntime.objects import duration, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from localkube.kubelet.container import launch
+from localkube.kubelet.container.containers import Containers
+from localkube.kubelet.pod import lifecycle, state, status
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.pod.lifecycle import Step
+from localkube.kubelet.pod.podcell import RETRY, PodCell
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.pod.state import Waiting
+from localkube.kubelet.processes.runner import SandboxSpec, StartError
+from localkube.kubelet.sandbox.launcher.kernel.refusal import explain
+from localkube.kubelet.volumes import directories
+from kuberuntime import timeouts
+from kuberuntime.errors import Conflict, KubeError, NotFound
+
+API_RETRY: Final = timedelta(seconds=1)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class SandboxLost(Exception):
+    """The machine lost the pod's sandbox, with all that ran in it."""
+
+
+class PodWorker:
+    """Looks after one pod until nothing is left of it."""
+
+    def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
+        self.cell = cell
+        self.containers = Containers(cell, tasks)
+        self._node = cell.node
+        self._published: JSONObject = meta.status(cell.pod)
+
+    async def run(self) -> None:
+        """Do what is to be done until the pod is finished; when cancelled, let its containers end in an orderly way.
+
+        Raise `SandboxLost` as soon as there is nothing left to go on with; none of that is written to the API.
+        """
+        try:
+            while not self.cell.is_finished:
+                self.cell.changed.clear()
+                await self._rest(await self._round())
+        except asyncio.CancelledError:
+            grace = duration.of_seconds(podspec.grace_period(self.cell.pod))
+            await self.containers.say_farewell(min(grace, self._node.settings.farewell))
+            raise
+        finally:
+            self.containers.close()
+
+    async def _round(self) -> datetime | None:
+        """Do one round of steps; return when to look again. What the API server refuses is tried again."""
+        try:
+            return await self._advance()
+        except Conflict:
+            return None  # the newer object is on its way
+        except KubeError as error:
+            log.warning("pod status not written", pod=str(meta.key(self.cell.pod)), error=str(error))
+            return self.cell.now() + API_RETRY
+
+    async def _advance(self) -> datetime | None:
+        cell = self.cell
+        while True:
+            self._require_sandbox()
+            await self.containers.collect()
+            await self._refresh_volumes()
+            decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
+            if not decision.steps:
+                await self._publish()
+                return decision.wake_at
+            for step in decision.steps:
+                await self._perform(step)
+            if self.cell.is_finished:
+                return None
+
+    def _require_sandbox(self) -> None:
+        if self.cell.is_sandbox_lost:
+            raise SandboxLost
+
+    async def _rest(self, wake_at: datetime | None) -> None:
+        if self.cell.is_finished:
+            return
+        delay = None if wake_at is None else max((wake_at - self.cell.now()).total_seconds(), 0)
+        try:
+            async with timeouts.within(delay):
+                await self.cell.changed.wait()
+        except TimeoutError:
+            return
+
+    async def _perform(self, step: Step) -> None:  # noqa: C901 - one case per step
+        cell = self.cell
+        match step:
+            case lifecycle.PrepareVolumes():
+                await self._prepare_volumes()
+            case lifecycle.CreateSandbox():
+                await self._create_sandbox()
+            case lifecycle.Start(name):
+                self.containers.start(name)
+            case lifecycle.Delay(name, until, wait):
+                cell.update(name, partial(state.delayed, waiting=status.back_off(cell.pod, name, wait), until=until))
+                cell.emit("BackOff", f"Back-off restarting failed container {name}", name)
+            case lifecycle.Stop(name, kill_at, message):
+                self.containers.stop(name, kill_at, message)
+            case lifecycle.Terminate(name, kill_at):
+                await self.containers.terminate(name, kill_at)
+            case lifecycle.Kill(name):
+                await self.containers.kill(name)
+            case lifecycle.Fail(reason, message):
+                cell.set(replace(cell.state, failure=Waiting(reason, message)))
+                cell.emit(reason, message)
+            case lifecycle.WindDown(kill_at):
+                cell.set(cell.state.stopping_by(kill_at))
+            case lifecycle.RemoveSandbox():
+                await self._remove_sandbox()
+            case lifecycle.Finish():
+                await self._finish()
+            case _:
+                assert_never(step)
+
+    async def _prepare_volumes(self) -> None:
+        cell = self.cell
+        try:
+            context = await cell.context()
+            stubs = [launch.stubbed(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
+            bound = await self._node.objects.claims_of(cell.pod)
+            lenient = replace(context, lenient=any(stubs))
+            self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
+        except (SpecError, OSError, ValueError) as error:  # ValueError: NUL in a path
+            self._put_off("FailedMount", f"volumes: {explain(error)}")
+        else:
+            cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
+
+    async def _refresh_volumes(self) -> None:
+        """Bring files made from ConfigMaps, Secrets and the pod's own fields up to date."""
+        cell = self.cell
+        is_stale, cell.are_sources_stale = cell.are_sources_stale, False
+        if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
+            try:
+                directories.refresh(await cell.context(), self._volume_directory, self._stamp())
+            except SpecError:
+                return  # a source that cannot be read leaves the files as they are
+            except (OSError, ValueError) as error:
+                cell.emit("FailedMount", f"volumes are not up to date: {explain(error)}")
+
+    @property
+    def _volume_directory(self) -> Path:
+        return self.cell.directory / "volumes"
+
+    def _stamp(self) -> str:
+        return self.cell.now().strftime("%Y_%m_%d_%H_%M_%S.%f")
+
+    async def _create_sandbox(self) -> None:
+        cell, hosts = self.cell, self._node.hosts
+        hosts.set_pod(cell.pod, "")
+        spec = SandboxSpec(
+            id=cell.uid,
+            hostname=podspec.hostname(cell.pod),
+            directory=cell.directory / "sandbox",
+            hosts_directory=hosts.directory(cell.pod),
+            host_network=podspec.uses_host_network(cell.pod),
+            share_process_namespace=bool(meta.spec(cell.pod).get("shareProcessNamespace")),
+        )
+        try:
+            ip = await self._node.runner.create_sandbox(spec, cell.lose)
+        except (StartError, OSError) as error:
+            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
+            return
+        cell.set(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
+        hosts.set_pod(cell.pod, ip)
+        try:
+            await hosts.written()
+        except OSError as error:  # tried again by the one who keeps the files
+            cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
+
+    def _put_off(self, reason: str, problem: str) -> None:
+        """Try the step again later; tell of the problem unless it was told before."""
+        if problem != self.cell.state.problem:
+            self.cell.emit(reason, problem)
+        self.cell.set(replace(self.cell.state, problem=problem, not_before=self.cell.now() + RETRY))
+
+    async def _remove_sandbox(self) -> None:
+        await self._node.runner.remove_sandbox(self.cell.uid)
+        self.cell.set(replace(self.cell.state, has_sandbox=False))
+        self._node.hosts.set_pod(self.cell.pod, "")
+
+    async def _publish(self) -> None:
+        """Write the status, if the API shows another one."""
+        cell = self.cell
+        self._require_sandbox()
+        new = status.build(cell.pod, cell.state, cell.now(), self._node.settings.host_ip)
+        if cell.state.gone or new in (self._published, meta.status(cell.pod)):
+            cell.told.set()
+            return
+        identity = {"uid": cell.uid, "resourceVersion": meta.resource_version(cell.pod)}
+        patch = {"metadata": identity, "status": new}
+        cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge", subresource="status"))
+        self._published = new
+        cell.told.set()
+
+    async def _finish(self) -> None:
+        cell = self.cell
+        if not cell.state.gone:
+            await self._publish()
+            await self._delete()
+        self._node.hosts.remove_pod(cell.pod)
+        self._node.discard(cell.uid)
+        self.cell.is_finished = True
+        self.cell.told.set()
+
+    async def _delete(self) -> None:
+        try:
+            await self._node.client.delete(PODS, meta.key(self.cell.pod), uid=self.cell.uid, grace_period=0)
+        except (NotFound, Conflict):
+            return  # gone already, or another pod has the name by now

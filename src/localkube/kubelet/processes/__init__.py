@@ -1,0 +1,1 @@
+"""The seam between the kubelet and processes: what runs a pod, and connections into it."""

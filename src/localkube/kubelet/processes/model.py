@@ -1,0 +1,253 @@
+"""A process runner without processes: programs are scripts that play out in the event loop's time.
+
+It stands in for the sandbox in simulations and fast tests, where thousands of pods live through hours in one thread.
+A `Program` says how a process behaves: when it listens on which ports, when it ends by itself, how it takes SIGTERM,
+what it prints. Connections are real streams (socket pairs) that end at a responder, so that probes, hooks and
+port-forwarding run their production code.
+"""
+
+import asyncio
+import errno
+import itertools
+import os
+import signal as signals
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, SandboxSpec, StartError
+
+ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """How a modelled process behaves; all times are seconds after its start.
+
+    `listens` is when each port opens, `answers` the HTTP status there. `exits` is when it ends by itself, and how; it
+    may be None. `term` is how long it takes to end after SIGTERM; None ignores the signal. `commands` are exit codes
+    of what is executed in its container: (seconds, code) by argument vector; others end at once, well. `refused` is
+    why it cannot be started.
+    """
+
+    start_delay: float = 0.0
+    listens: Mapping[int, float] = field(default_factory=dict)
+    answers: int = 200
+    exits: tuple[float, Exit] | None = None
+    term: float | None = 0.0
+    output: str = ""
+    commands: Mapping[tuple[str, ...], tuple[float, int]] = field(default_factory=dict)
+    refused: str = ""
+
+
+Script: TypeAlias = Callable[[ContainerSpec], Program]
+"""Chooses the program of a container; called at every start, so that it may count attempts."""
+
+
+def run_forever(spec: ContainerSpec) -> Program:
+    """Model a process that runs until asked to end; a stub also listens."""
+    return Program(listens=dict.fromkeys(spec.stub_ports, 0.0))
+
+
+@dataclass(slots=True)
+class Process:
+    """A modelled process that runs."""
+
+    spec: ContainerSpec
+    program: Program
+    pid: int
+    started: float
+    on_exit: Callable[[Exit], None]
+    timers: list[asyncio.TimerHandle] = field(default_factory=list)
+
+
+class ModelRunner:
+    """Implements `ProcessRunner` under the running loop's time. `processes` shows what runs, by container id.
+
+    The processes of sandboxes in `hung` hear no signal; they end with their sandbox only.
+    """
+
+    def __init__(self, script: Script = run_forever, *, network: Network = "isolated") -> None:
+        self.processes: dict[str, Process] = {}
+        self.sandboxes: dict[str, SandboxSpec] = {}
+        self.addresses: dict[str, str] = {}
+        self.signals: list[tuple[str, int]] = []
+        self.hung: set[str] = set()
+        self._script = script
+        self._network: Network = network
+        self._pids = itertools.count(1000)
+        self._hosts = itertools.count(2)
+        self._commands: dict[int, tuple[asyncio.TimerHandle, Callable[[Exit], None]]] = {}
+        self._on_lost: dict[str, Callable[[], None]] = {}
+
+    async def start(self) -> Capabilities:
+        """Grant everything."""
+        way_out: Final = "nat" if self._network == "isolated" else "host"
+        return Capabilities(namespaces=True, network=self._network, way_out=way_out)
+
+    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
+        """Take note of a pod; return its address."""
+        if spec.id in self.sandboxes:
+            raise StartError(f"sandbox {spec.id} exists already")
+        number = next(self._hosts)
+        prefix = "10.88" if self._network == "isolated" else "127.88"
+        self.sandboxes[spec.id] = spec
+        self._on_lost[spec.id] = on_lost
+        self.addresses[spec.id] = f"{prefix}.{number // 250}.{number % 250 + 1}"
+        return self.addresses[spec.id]
+
+    async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
+        """Begin to play a program."""
+        program = self._script(spec)
+        if program.start_delay:
+            await asyncio.sleep(program.start_delay)
+        if spec.sandbox_id not in self.sandboxes:
+            raise StartError(f"there is no sandbox {spec.sandbox_id}")
+        if program.refused:
+            raise StartError(program.refused)
+        loop = asyncio.get_running_loop()
+        process = Process(spec, program, next(self._pids), loop.time(), on_exit)
+        self.processes[spec.id] = process
+        if program.output:
+            os.write(spec.stdout, program.output.encode())
+        if program.exits:
+            delay, ending = program.exits
+            process.timers.append(loop.call_later(delay, self.end, spec.id, ending))
+        return process.pid
+
+    async def exec(
+        self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
+    ) -> int:
+        """Play a command: it prints its arguments and ends as the program says."""
+        if container_id not in self.processes:
+            raise StartError(f"container {container_id} does not run")
+        delay, code = self.processes[container_id].program.commands.get(argv, (0.0, 0))
+        pid = next(self._pids)
+        os.write(fds[1], f"{' '.join(argv)}\n".encode())
+        timer = asyncio.get_running_loop().call_later(delay, self._end_command, pid, Exit(code))
+        self._commands[pid] = (timer, on_exit)
+        return pid
+
+    async def kill_exec(self, pid: int) -> None:
+        """End a command."""
+        self._end_command(pid, _killed(signals.SIGKILL))
+
+    async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:  # noqa: ARG002 - one process each
+        """Let a process end at once, or when its program says so."""
+        process = self.processes.get(container_id)
+        if process is None or process.spec.sandbox_id in self.hung:
+            return
+        self.signals.append((container_id, signal))
+        if signal == signals.SIGKILL:
+            self.end(container_id, _killed(signal))
+        elif process.program.term is not None:
+            loop = asyncio.get_running_loop()
+            process.timers.append(loop.call_later(process.program.term, self.end, container_id, _killed(signal)))
+
+    async def open_socket(self, sandbox_id: str | None) -> socket.socket:
+        """Return a socket that connects to modelled processes."""
+        if sandbox_id is not None and sandbox_id not in self.sandboxes:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"there is no sandbox {sandbox_id}")
+        return _ModelSocket(self, sandbox_id)
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        """End what still runs in a pod."""
+        self.sandboxes.pop(sandbox_id, None)
+        self._on_lost.pop(sandbox_id, None)
+        self.addresses.pop(sandbox_id, None)
+        for container_id in [key for key, process in self.processes.items() if process.spec.sandbox_id == sandbox_id]:
+            self.end(container_id, _killed(signals.SIGKILL))
+
+    async def stop(self) -> None:
+        """Remove all sandboxes."""
+        for sandbox_id in list(self.sandboxes):
+            await self.remove_sandbox(sandbox_id)
+
+    async def lose_everything(self) -> None:
+        """End all pods and processes, as when the machine fails under them."""
+        for on_lost in self._on_lost.values():
+            asyncio.get_running_loop().call_soon(on_lost)
+        await self.stop()
+
+    def end(self, container_id: str, ending: Exit) -> None:
+        """End a process now, as if it had ended by itself or been killed from outside."""
+        process = self.processes.pop(container_id, None)
+        if process is None:
+            return
+        for timer in process.timers:
+            timer.cancel()
+        asyncio.get_running_loop().call_soon(process.on_exit, ending)
+
+    def listener(self, sandbox_id: str | None, host: str, port: int) -> Process | None:
+        """Return the process that listens at an address now."""
+        now = asyncio.get_running_loop().time()
+        for process in self.processes.values():
+            owner = process.spec.sandbox_id
+            local = host == "127.0.0.1" and (owner == sandbox_id or self._network == "shared")
+            opens = process.program.listens.get(port)
+            if opens is not None and now >= process.started + opens and (local or self.addresses[owner] == host):
+                return process
+        return None
+
+    def is_taken(self, port: int) -> bool:
+        """Tell whether any process listens on the port, as on a network that all share."""
+        now = asyncio.get_running_loop().time()
+        opens = [(process.started, process.program.listens.get(port)) for process in self.processes.values()]
+        return any(delay is not None and now >= started + delay for started, delay in opens)
+
+    def _end_command(self, pid: int, ending: Exit) -> None:
+        timer, on_exit = self._commands.pop(pid, (None, None))
+        if timer is not None and on_exit is not None:
+            timer.cancel()
+            on_exit(ending)
+
+
+def _killed(signal: int) -> Exit:
+    return Exit(128 + signal, int(signal))
+
+
+class _ModelSocket(socket.socket):
+    """One end of a socket pair; connecting hands the other end to a responder, or is refused."""
+
+    def __init__(self, runner: ModelRunner, sandbox_id: str | None) -> None:
+        near, self._far = socket.socketpair()
+        super().__init__(near.family, near.type, near.proto, near.detach())
+        self.setblocking(False)
+        self._runner = runner
+        self._sandbox_id = sandbox_id
+
+    def connect(self, address: Any) -> None:
+        """Reach the process that listens at the address."""
+        process = self._runner.listener(self._sandbox_id, address[0], address[1])
+        if process is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+        _respond(self._far.detach(), process.program.answers)
+
+    def bind(self, address: Any) -> None:
+        """Succeed where no process listens on the port."""
+        if self._runner.is_taken(address[1]):
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+
+    def setsockopt(self, *_: Any) -> None:
+        """Nothing to set."""
+
+    def close(self) -> None:
+        """Close both ends that are still here."""
+        self._far.close()
+        super().close()
+
+
+def _respond(descriptor: int, status: int) -> None:
+    """Answer the first request on a connection, and close it."""
+    far = socket.socket(fileno=descriptor)
+    far.setblocking(False)
+    loop = asyncio.get_running_loop()
+
+    def answer() -> None:
+        loop.remove_reader(far)
+        if far.recv(65536):
+            far.sendall(ANSWER % status)
+        far.close()
+
+    loop.add_reader(far, answer)

@@ -1,0 +1,116 @@
+"""Starts the launcher process, and says why it could not."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from localkube.kubelet.sandbox.channel import Channel
+from localkube.kubelet.sandbox.launcher.link import Link, LinkClosed, Message
+from localkube.statedirectory import append
+
+Isolation: TypeAlias = Literal["namespaces", "plain"]
+
+_LOADER = "import sys; sys.path.append(sys.argv[2]); from launcher.main import main; main()"
+DIRECTORY = Path(__file__).parent
+
+
+class Refused(Exception):
+    """The machine refuses what this kind of launcher needs; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A launcher that runs. `pid` is the process inside the namespaces, `process` the one to wait for."""
+
+    process: subprocess.Popen[bytes]
+    pid: int
+    channel: Channel
+
+    async def stop(self) -> None:
+        """End it and all it started; return when everything has ended."""
+        self.channel.close()
+        await asyncio.to_thread(self.process.wait)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOptions:
+    """What kind of launcher: isolated how, and with a bridge at which address (None: on the host's network).
+
+    `files` is how many files the programs of pods may open.
+    """
+
+    isolation: Isolation
+    gateway: str | None
+    state_directory: Path
+    files: int
+
+
+def log_of(state_directory: Path) -> Path:
+    """Return where a launcher writes what nobody expected."""
+    return state_directory / "launcher.log"
+
+
+async def launch(
+    options: LaunchOptions, on_event: Callable[[Message], None], on_closed: Callable[[], None]
+) -> Launcher:
+    """Start a launcher and wait until it is ready. It dies with the calling thread, which runs the event loop."""
+    run = options.state_directory / "sandbox"
+    run.mkdir(parents=True, exist_ok=True)
+    log = log_of(options.state_directory)
+    ours, theirs = socket.socketpair()
+    with theirs, append(log) as errors:
+        configuration = {
+            "fd": theirs.fileno(),
+            "parent": os.getpid(),
+            "isolation": options.isolation,
+            "gateway": options.gateway,
+            "run": str(run.resolve()),
+            "files": options.files,
+        }
+        process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond, and must be this thread's child
+            [sys.executable, "-I", "-S", "-c", _LOADER, json.dumps(configuration), str(DIRECTORY)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+        )
+    link = Link(ours)
+    try:
+        pid = await _wait_until_ready(link)
+    except (Refused, LinkClosed) as error:
+        link.close()
+        await asyncio.to_thread(process.wait)
+        raise Refused(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
+    except BaseException:
+        link.close()  # which ends the process
+        raise
+    return Launcher(process, pid, Channel(link, on_event, on_closed))
+
+
+async def _wait_until_ready(link: Link) -> int:
+    loop = asyncio.get_running_loop()
+    link.sock.setblocking(False)
+    while True:
+        readable = asyncio.Event()
+        loop.add_reader(link.fileno(), readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(link.fileno())
+        for message in [received.message for received in link.receive()]:
+            if "refused" in message:
+                raise Refused(message["refused"])
+            return int(message["ready"])
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return lines[-1] if lines else "without a word"

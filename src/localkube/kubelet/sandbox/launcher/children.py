@@ -1,0 +1,162 @@
+"""The launcher's children: forking them into pods, taking their reports, reaping them."""
+
+import gc
+import os
+import resource
+import selectors
+import signal
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple, NoReturn
+
+from . import supervise
+from .kernel import syscalls
+from .link import Link
+from .pods import Container, Pod
+from .process import Process
+from .program import Program, become
+from .kernel.readable import is_readable
+from .kernel.refusal import Refused, explain
+
+Streams = tuple[int, int, int]
+
+
+class Birth(NamedTuple):
+    """What is to be forked, and for which request."""
+
+    key: str
+    reply: int
+    pod: Pod
+    container: Container
+
+
+class Children:
+    """All processes between their fork and their end, found by key, PID, pod and descriptor."""
+
+    def __init__(self, selector: selectors.BaseSelector, host_proc: int | None, files: int) -> None:
+        self._selector = selector
+        self._host_proc = host_proc
+        self._files = files
+        self._by_key: dict[str, Process] = {}
+        self._by_pid: dict[int, Process] = {}
+        self._by_pod: dict[str, dict[str, Process]] = {}
+        self._reporting: dict[int, Process] = {}
+
+    def get(self, key: str) -> Process | None:
+        """Return a process by its key."""
+        return self._by_key.get(key)
+
+    def of_pod(self, pod: Pod) -> list[Process]:
+        """Return the processes of a pod."""
+        return list(self._by_pod.get(pod.id, {}).values())
+
+    def fork(self, birth: Birth, fork: Callable[[], int], live: Callable[[Link], None]) -> None:
+        """Fork a child that lives by `live`, which does not return; what it raises is reported as a refusal."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                pid = fork()
+            except OSError:
+                ours.close()
+                raise
+            if pid == 0:
+                _live(Link(theirs), live)
+        self._add(Process(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply))
+
+    def run_program(self, link: Link, program: Program, streams: Streams) -> NoReturn:
+        """Be the parent of a program, in the child, until it ends."""
+        report = self.settle(link, "lws-init", streams)
+        if is_readable(link.fileno()):
+            os._exit(supervise.FAILED)  # the launcher ended before we asked the kernel to tell us
+        pid = supervise.start(lambda: become(program, streams, self._files), report, own=set(streams))
+        supervise.watch(pid, link)
+
+    def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:
+        """Let the child go of all that is the launcher's: a log must end when its container does."""
+        host_proc = {self._host_proc} if self._host_proc is not None else set()
+        _keep_only({link.fileno(), *streams, *host_proc})
+        with suppress(AttributeError):  # not Linux
+            syscalls.set_process_name(name)
+        return supervise.Report(link, self._host_proc)
+
+    def take_reports(self, ready: Iterable[int]) -> list[Process]:
+        """Take reports of those children whose line is ready; return them."""
+        reporting = [process for fd in ready if (process := self._reporting.get(fd)) is not None]
+        for process in reporting:
+            if not process.take_reports():
+                self._unregister(process)
+        return reporting
+
+    def reap(self) -> Iterator[tuple[Process, int]]:
+        """Yield each process that ended, removed from the tables, with its wait status."""
+        while (ended := _wait_for_any()) is not None:
+            pid, status = ended
+            process = self._by_pid.get(pid)
+            if process is not None:
+                process.take_reports()
+                self._remove(process)
+                yield process, status
+
+    def end_all(self) -> None:
+        """End everything that descends from the launcher."""
+        for process in self._by_key.values():
+            supervise.send_signal(process.pid, signal.SIGTERM)
+        supervise.end_descendants()
+
+    def _add(self, process: Process) -> None:
+        self._by_key[process.key] = self._by_pid[process.pid] = process
+        self._by_pod.setdefault(process.pod.id, {})[process.key] = process
+        self._reporting[process.link.fileno()] = process
+        self._selector.register(process.link, selectors.EVENT_READ)
+
+    def _remove(self, process: Process) -> None:
+        del self._by_key[process.key], self._by_pid[process.pid]
+        siblings = self._by_pod[process.pod.id]
+        del siblings[process.key]
+        if not siblings:
+            del self._by_pod[process.pod.id]
+        self._unregister(process)
+
+    def _unregister(self, process: Process) -> None:
+        if self._reporting.pop(process.link.fileno(), None) is not None:
+            self._selector.unregister(process.link)
+
+
+def wake_on_children() -> int:
+    """Return a descriptor that becomes readable when a child ends."""
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
+def _keep_only(fds: set[int]) -> None:
+    """Close all descriptors but these and the first three."""
+    start = 3
+    for fd in sorted(fd for fd in fds if fd >= start):
+        os.closerange(start, fd)
+        start = fd + 1
+    os.closerange(start, max(start, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+
+
+def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
+    gc.disable()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        live(link)
+    except (OSError, Refused, ValueError) as error:
+        link.send({"event": "refused", "text": explain(error)})
+    finally:
+        os._exit(supervise.FAILED)
+
+
+def _wait_for_any() -> tuple[int, int] | None:
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, status) if pid else None

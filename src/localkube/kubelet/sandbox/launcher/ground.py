@@ -1,0 +1,117 @@
+"""The two kinds of ground that pods stand on: Linux namespaces, or the plain host.
+
+A ground makes and removes pods, forks a child into a pod's PID namespace, and takes that child into the rest of the
+pod, mounts included. What it cannot give it refuses with the reason.
+"""
+
+# ruff: noqa: ARG002 - the plain host needs less than it is told
+
+import os
+import socket
+from contextlib import suppress
+from typing import Protocol
+
+from . import supervise
+from .kernel import syscalls
+from .pods import Container, Pod
+from .kernel.refusal import Refused
+
+_STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
+
+
+class Ground(Protocol):
+    """What the server needs of the machine. `host_proc` is a descriptor of the host's /proc; None where it is /proc."""
+
+    host_proc: int | None
+
+    def own_pid(self) -> int:
+        """Return the launcher's PID on the host."""
+        ...
+
+    def create(self, pod: Pod) -> None:
+        """Make the pod's namespaces."""
+        ...
+
+    def remove(self, pod: Pod) -> None:
+        """Release the pod's namespaces. Its processes have ended."""
+        ...
+
+    def fork(self, pod: Pod) -> int:
+        """Fork; the child (0) is the first process of a container of the pod."""
+        ...
+
+    def enter(self, pod: Pod, container: Container) -> None:
+        """Take the forked child into the pod and its own file system."""
+        ...
+
+    def join(self, pod: Pod, first: int) -> None:
+        """Take a forked child into the container whose first process (a child of the launcher) has this PID."""
+        ...
+
+    def open_socket(self, pod: Pod | None) -> socket.socket:
+        """Return a TCP socket of the pod's network, or of the network that all pods share."""
+        ...
+
+    def stub_address(self, pod: Pod) -> str:
+        """Return where the stub server listens."""
+        ...
+
+    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
+        """Use this interface of the launcher's network as the way out of all pods created from now on."""
+        ...
+
+
+class PlainGround:
+    """Plain processes on the host: sessions of their own and subreapers are all that keeps them together."""
+
+    host_proc: int | None = None
+
+    def __init__(self) -> None:
+        with suppress(AttributeError):  # not Linux
+            syscalls.adopt_orphans()
+
+    def own_pid(self) -> int:
+        """Return the launcher's PID."""
+        return os.getpid()
+
+    def create(self, pod: Pod) -> None:
+        """Have nothing to make."""
+
+    def remove(self, pod: Pod) -> None:
+        """Have nothing to release."""
+
+    def fork(self, pod: Pod) -> int:
+        """Fork."""
+        return os.fork()
+
+    def enter(self, pod: Pod, container: Container) -> None:
+        """Refuse what needs namespaces; an empty volume may be stood in for by a scratch directory of the host."""
+        supervise.adopt_orphans()
+        if container.root is not None:
+            raise Refused(f"image root {container.root}: cannot replace / without namespaces, which are refused here")
+        for mount in container.mounts:
+            source = os.path.realpath(mount.source)
+            if source == os.path.realpath(mount.target):
+                continue
+            if mount.target.rstrip("/") in _STAND_INS and os.path.isdir(source) and not os.listdir(source):
+                continue
+            raise Refused(
+                f"mount {mount.source} at {mount.target}: cannot mount without namespaces, which are refused here; "
+                f"use a hostPath volume whose path is its mountPath"
+            )
+
+    def join(self, pod: Pod, first: int) -> None:
+        """Be where every process is."""
+        supervise.adopt_orphans()
+
+    def open_socket(self, pod: Pod | None) -> socket.socket:
+        """Return a socket of the host's network."""
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+
+    def stub_address(self, pod: Pod) -> str:
+        """Return the pod's own loopback address: ports of all addresses belong to everyone."""
+        return pod.address
+
+    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
+        """Refuse: the host's network needs no way out."""
+        raise Refused(f"attach {interface}: pods are on the host's network")

@@ -1,0 +1,1 @@
+"""System calls, namespaces, mounts and the network, as the launcher needs them."""

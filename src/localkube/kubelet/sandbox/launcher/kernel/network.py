@@ -1,0 +1,166 @@
+"""The pods' network: a bridge in the launcher's network namespace, a veth pair and a namespace per pod.
+
+A Linux bridge holds 1,023 ports. When it has all the pods it may have, further bridges are hung on it, each by a veth
+pair on one of the ports that were kept for that, so that all pods stay on one network.
+
+Nothing here needs root: the user namespace of the launcher owns these network namespaces. Nothing leads out of them
+either, unless a way out is attached to the bridge (`attach`). IPv6 stays on the loopback interface only.
+"""
+
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from . import syscalls
+from .masquerade import masquerade
+from .netlink import Netlink, Peer, build_address, build_bridge, build_default_route, build_link_into_bridge, build_link_up, build_veth
+
+BRIDGE = "lws0"
+PREFIX = 16
+PODS_PER_BRIDGE = 1000
+"""Of 1,023 ports; the others of the first bridge are for further bridges, and the way out."""
+
+_INDEX = 100  # the bridge's number, and in each pod that of eth0: above what the kernel makes by itself
+_LOOPBACK = 1
+_CURRENT = "/proc/thread-self/ns/net"
+
+
+@contextmanager
+def _current() -> Iterator[int]:
+    here = os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield here
+    finally:
+        os.close(here)
+
+
+@contextmanager
+def _returning() -> Iterator[None]:
+    with _current() as home:
+        try:
+            yield
+        finally:
+            syscalls.setns(home, syscalls.CLONE_NEWNET)
+
+
+@contextmanager
+def inside(fd: int) -> Iterator[None]:
+    """Work in another network namespace for the length of a block."""
+    with _returning():
+        syscalls.setns(fd, syscalls.CLONE_NEWNET)
+        yield
+
+
+class _Bridge:
+    """A bridge by its number, and how many pods it has."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.pods = 0
+
+
+class BridgeNetwork:
+    """The bridges, in the network namespace that the launcher has just entered."""
+
+    def __init__(self, address: str) -> None:
+        self._netlink = Netlink()
+        self._gateway = address
+        self._made = 0
+        self._bridges = [_Bridge(_INDEX)]
+        self._bridge_of: dict[int, _Bridge] = {}
+        _tune()
+        self._netlink.perform(
+            build_link_up(_LOOPBACK), build_bridge(BRIDGE, _INDEX), build_address(_INDEX, address, PREFIX)
+        )
+
+    def attach(self, interface: str, gateway: str | None) -> None:
+        """Let pods out by an interface of this network namespace.
+
+        With a gateway, the interface carries pods' frames as they are: it becomes a port of the bridge. Without, it
+        has an address of its own, and pods' packets are forwarded to it under that address.
+        """
+        index = socket.if_nametoindex(interface)
+        if gateway is None:
+            masquerade(index)
+            _set("net/ipv4/ip_forward", "1")
+            return
+        self._netlink.perform(build_link_into_bridge(index, _INDEX), build_default_route(gateway))
+        self._gateway = gateway
+
+    def create(self, address: str) -> int:
+        """Make a pod's network namespace with lo and eth0, connected to a bridge; return its descriptor."""
+        bridge = self._bridge_with_room()
+        network, inner = _new_namespace()
+        near = self._next("pod")
+        try:
+            self._netlink.perform(build_veth(near, bridge.index, Peer("eth0", _INDEX, network)))
+            inner.perform(
+                build_link_up(_LOOPBACK),
+                build_address(_INDEX, address, PREFIX),
+                build_link_up(_INDEX),
+                build_default_route(self._gateway),
+            )
+        except OSError as error:
+            os.close(network)
+            if error.errno == errno.EXFULL:
+                raise OSError(error.errno, "the bridge is full until the kernel has removed pods that ended") from error
+            raise
+        finally:
+            inner.close()
+        bridge.pods += 1
+        self._bridge_of[network] = bridge
+        return network
+
+    def remove(self, network: int) -> None:
+        """Let go of a pod's namespace, whose processes have ended: the kernel removes it, and the veth pair with it.
+
+        It does so a little later. Removing the pair here would hold everything up for some 15 ms.
+        """
+        self._bridge_of.pop(network).pods -= 1
+        os.close(network)
+
+    def _bridge_with_room(self) -> _Bridge:
+        for bridge in self._bridges:
+            if bridge.pods < PODS_PER_BRIDGE:
+                return bridge
+        return self._extend()
+
+    def _extend(self) -> _Bridge:
+        """Hang another bridge on the first."""
+        name, index = self._next("lws")
+        inner, inner_index = self._next("down")
+        with _current() as here:
+            self._netlink.perform(
+                build_bridge(name, index),
+                build_veth(self._next("up"), _INDEX, Peer(inner, inner_index, here)),
+                build_link_into_bridge(inner_index, index),
+            )
+        self._bridges.append(_Bridge(index))
+        return self._bridges[-1]
+
+    def _next(self, kind: str) -> tuple[str, int]:
+        """Return a name and a number that no interface here has."""
+        self._made += 1
+        return f"{kind}{self._made}", _INDEX + self._made
+
+
+def _new_namespace() -> tuple[int, Netlink]:
+    with _returning():
+        syscalls.unshare(syscalls.CLONE_NEWNET)
+        _tune()
+        return os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC), Netlink()
+
+
+def _tune() -> None:
+    """Set what container runtimes set: low ports and ping for everyone; and no IPv6 chatter of hundreds of pods."""
+    group = os.getegid()
+    _set("net/ipv4/ip_unprivileged_port_start", "0")
+    _set("net/ipv4/ping_group_range", f"{group} {group}")
+    _set("net/ipv6/conf/default/disable_ipv6", "1")
+
+
+def _set(name: str, value: str) -> None:
+    with suppress(OSError), open(f"/proc/sys/{name}", "w") as file:  # absent in some kernels; pods work without
+        file.write(value)

@@ -1,0 +1,41 @@
+"""The launcher process: `python -I -S -c <loader> <configuration as JSON>`.
+
+It says once what became of its start, `{"ready": pid}` or `{"refused": reason}`, and then serves.
+"""
+
+import gc
+import json
+import os
+import socket
+import sys
+from contextlib import suppress
+from typing import Any
+
+from .kernel import descriptors, namespaces, syscalls
+from .ground import Ground, PlainGround
+from .isolation import NamespaceGround
+from .link import Link
+from .kernel.refusal import explain
+from .server import Server
+
+
+def main() -> None:
+    """Start as the configuration says: isolation, network, run directory, the cluster process, the programs' limit of files."""
+    configuration: dict[str, Any] = json.loads(sys.argv[1])
+    link = Link(socket.socket(fileno=configuration["fd"]))
+    link.sock.set_inheritable(False)
+    isolated = configuration["isolation"] == "namespaces"
+    try:
+        if isolated:
+            namespaces.enter(configuration["parent"], lambda reason: link.send({"refused": reason}))
+        ground: Ground = NamespaceGround(configuration["run"], configuration["gateway"]) if isolated else PlainGround()
+    except OSError as error:
+        link.send({"refused": explain(error)})
+        os._exit(1)
+    with suppress(AttributeError):  # not Linux
+        syscalls.set_process_name("lws-launcher")
+    link.send({"ready": ground.own_pid()})
+    gc.collect()
+    gc.freeze()  # a collection in a child would touch, and so copy, every object
+    descriptors.raise_limit()
+    Server(link, ground, confined=isolated, files=configuration["files"]).run()

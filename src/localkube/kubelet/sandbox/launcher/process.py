@@ -1,0 +1,100 @@
+"""A child of the launcher: the first process of a container, or the parent of a command run in one."""
+
+import os
+import signal
+
+from . import supervise
+from .link import Link, LinkClosed, Message
+from .kernel.pidfd import read_pid
+from .pods import Container, Pod
+
+
+class Process:
+    """From the fork to the end: what it reported, and who waits for that."""
+
+    def __init__(self, key: str, pod: Pod, container: Container, child: tuple[int, Link], reply: int) -> None:
+        self.key = key
+        self.pod = pod
+        self.container = container
+        self.pid, self.link = child
+        self.link.sock.setblocking(False)
+        self.reply: int | None = reply
+        self.refused: str | None = None
+        self.exit: tuple[int, int] | None = None
+        self._main: int | None = None  # a pidfd, where there are such
+        self._main_pid: int | None = None  # on the host
+        self._doomed = False
+
+    @property
+    def running(self) -> bool:
+        """Return whether the program was started."""
+        return self._main_pid is not None
+
+    def take_reports(self) -> bool:
+        """Take what the child reported so far; return whether more may come."""
+        try:
+            while True:
+                for report in self.link.receive():
+                    self._take(report.message, report.fds)
+        except BlockingIOError:
+            return True
+        except LinkClosed:
+            return False
+
+    def announcement(self) -> Message | None:
+        """Return the answer to the request that asked for this process, once, as soon as there is one."""
+        if self.reply is None:
+            return None
+        if self.running:
+            answer: Message = {"reply": self.reply, "pid": self._main_pid}
+        elif self.refused is not None:
+            answer = {"reply": self.reply, "error": self.refused}
+        else:
+            return None
+        self.reply = None
+        return answer
+
+    def end(self, status: int) -> tuple[int, int]:
+        """Take the end of the child; return exit code and signal of the program."""
+        self.link.close()
+        if self._main is not None:
+            os.close(self._main)
+        if not self.running and self.refused is None:
+            self.refused = "the launcher's child ended before the program started"
+        code = os.waitstatus_to_exitcode(status)
+        return self.exit or ((code, 0) if code >= 0 else (128 - code, -code))
+
+    def send_signal(self, number: int, *, everything: bool) -> None:
+        """Signal the program, or all that came of it; a program that is not started yet gets it as soon as it is."""
+        if not self.running:
+            self._doomed = self._doomed or number == signal.SIGKILL
+            return
+        others = self._others() if everything else []
+        self._signal_main(number)
+        for pid in others:
+            supervise.send_signal(pid, number)
+
+    def _others(self) -> list[int]:
+        main = self._main_pid if self._main is None else read_pid(self._main)
+        return [pid for pid in supervise.descendants([self.pid], supervise.read_parents()) if pid != main]
+
+    def _signal_main(self, number: int) -> None:
+        if self._main is None:
+            supervise.send_signal(self._main_pid or self.pid, number)
+            return
+        try:
+            signal.pidfd_send_signal(self._main, number)
+        except ProcessLookupError:
+            return
+
+    def _take(self, message: Message, fds: list[int]) -> None:
+        match message["event"]:
+            case "started":
+                self._main = fds[0] if fds else None
+                self._main_pid = message["pid"]
+                if self._doomed:
+                    self._signal_main(signal.SIGKILL)
+            case "refused":
+                self.refused = message["text"]
+            case "exit":
+                self.exit = (message["code"], message["signal"])

@@ -1,0 +1,141 @@
+"""Turns the process that runs it into a container's program: file descriptors, identity, limits, directory, exec.
+
+Whatever is refused raises `Refused` with a text in the words of container runtimes, as users search for those.
+"""
+
+import errno
+import fcntl
+import os
+import resource
+import signal
+import termios
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .kernel import syscalls
+from .kernel.descriptors import restore_limit
+from .kernel.refusal import Refused, explain
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# What containers keep when they run as root, by number: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
+# setpcap, net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
+_KEPT_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
+_NO_ID = 0xFFFFFFFF
+
+
+class Program(NamedTuple):
+    """What to run, and as whom; `confined` programs of root get a container's capabilities, not all."""
+
+    argv: list[str]
+    env: Mapping[str, str]
+    cwd: str | None
+    user: int | None
+    group: int | None
+    limits: Mapping[str, int]
+    confined: bool
+
+
+def find_executable(name: str, path: str) -> str:
+    """Return the file that `name` means, searching the directories of `path` when it has no slash."""
+    if "/" in name:
+        return name
+    forbidden = False
+    for directory in path.split(":"):
+        candidate = os.path.join(directory or ".", name)
+        if os.path.isfile(candidate):
+            if os.access(candidate, os.X_OK):
+                return candidate
+            forbidden = True
+    if forbidden:
+        raise Refused(f'exec: "{name}": permission denied')
+    raise Refused(f'exec: "{name}": executable file not found in $PATH')
+
+
+def become(program: Program, streams: tuple[int, int, int], files: int) -> None:
+    """Become the program, which may open so many files. Only comes back by raising `Refused`."""
+    os.setsid()
+    _take_streams(streams)
+    _limit(program.limits, files)
+    if program.confined and os.geteuid() == 0:
+        _drop_capabilities()
+    _take_identity(program.user, program.group)
+    _enter_directory(program.cwd)
+    reset_signals()
+    name = program.argv[0]
+    file = find_executable(name, program.env.get("PATH", DEFAULT_PATH))
+    try:
+        os.execve(file, program.argv, dict(program.env))  # noqa: S606 - a shell would change what is run
+    except OSError as error:
+        raise Refused(f'exec: "{name}": {_explain(error, file)}') from error
+    except ValueError as error:
+        raise Refused(f'exec: "{name}": {error}') from error
+
+
+def _explain(error: OSError, file: str) -> str:
+    if error.errno == errno.ENOENT and os.path.exists(file):
+        return "no such file or directory (the interpreter named in its first line, or its loader, is missing)"
+    return os.strerror(error.errno or 0).lower()
+
+
+def _take_streams(streams: tuple[int, int, int]) -> None:
+    lifted = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in streams]
+    for target, fd in enumerate(lifted):
+        os.dup2(fd, target, inheritable=True)
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _limit(limits: Mapping[str, int], files: int) -> None:
+    restore_limit(files)
+    for name, value in limits.items():
+        number = getattr(resource, f"RLIMIT_{name.upper()}", None)
+        if number is None:
+            raise Refused(f"limit {name}: not known here; use one of nofile, nproc, core, stack, memlock")
+        try:
+            resource.setrlimit(number, (value, value))
+        except (ValueError, OSError) as error:
+            raise Refused(f"limit {name}={value}: {error}") from error
+
+
+def _take_identity(user: int | None, group: int | None) -> None:
+    try:
+        if group not in (None, os.getegid()) or user not in (None, os.geteuid()):
+            _change_identity(os.geteuid() if user is None else user, os.getegid() if group is None else group)
+    except OSError as error:
+        raise Refused(
+            f"run as user {user}, group {group}: {os.strerror(error.errno or 0).lower()}: only root can start programs "
+            f"as someone else, and this runs as user {os.geteuid()}; leave runAsUser and runAsGroup out, or run as root"
+        ) from error
+
+
+def _change_identity(user: int, group: int) -> None:
+    if not (0 <= user < _NO_ID and 0 <= group < _NO_ID):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    if os.geteuid() == 0:
+        os.setgroups([])
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
+
+
+def _drop_capabilities() -> None:
+    with open("/proc/sys/kernel/cap_last_cap") as file:
+        last = int(file.read())
+    for number in range(last + 1):
+        if number not in _KEPT_CAPABILITIES:
+            syscalls.drop_capability(number)
+
+
+def reset_signals() -> None:
+    """Undo what Python ignores, what our own parent ignored, and what we handle: exec would pass the former on."""
+    for number in signal.valid_signals():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _enter_directory(cwd: str | None) -> None:
+    try:
+        os.chdir(cwd or "/")
+    except OSError as error:
+        raise Refused(f"chdir {explain(error)}") from error

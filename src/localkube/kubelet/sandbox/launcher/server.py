@@ -1,0 +1,188 @@
+"""The launcher's loop: takes requests of the cluster process, forks, reports what became of the children.
+
+Single-threaded, and quick in every step: what may take long (mounts, exec) happens in the child. A request is
+`{"id", "op", ...}`; its answer `{"reply": id, ...}`, with `error` where refused. Ends are `{"exit": key, "code",
+"signal"}` and come after the answer to the start. When the cluster process is gone, everything is ended.
+"""
+
+import os
+import selectors
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+from . import stub, supervise
+from .children import Birth, Children, Streams, wake_on_children
+from .kernel.descriptors import require_spare
+from .ground import Ground
+from .link import Link, LinkClosed, Message, Received, require_all
+from .pods import Pod, parse_container, parse_pod
+from .process import Process
+from .kernel.refusal import Refused, explain, is_exhausted
+
+SPARE = 32
+"""Descriptors that stay free for signals, removals and the first moments of a child."""
+
+
+class Server:
+    """Answers the cluster process."""
+
+    def __init__(self, link: Link, ground: Ground, *, confined: bool, files: int) -> None:
+        self._link = link
+        self._ground = ground
+        self._confined = confined
+        self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self._pods: dict[str, Pod] = {}
+        self._leaving: dict[str, int] = {}
+        self._woken = wake_on_children()
+        self._selector = selectors.DefaultSelector()
+        self._children = Children(self._selector, ground.host_proc, files)
+        for source in (self._link.fileno(), self._woken):
+            self._selector.register(source, selectors.EVENT_READ)
+
+    def run(self) -> NoReturn:
+        """Serve until the cluster process is gone."""
+        try:
+            while True:
+                self._turn()
+        except LinkClosed:
+            if os.getpid() != 1:  # with PID 1 the kernel ends everything
+                self._children.end_all()
+        os._exit(0)
+
+    def _turn(self) -> None:
+        ready = {key.fd for key, _ in self._selector.select()}
+        if self._link.fileno() in ready:
+            for received in self._link.receive():
+                self._handle(received)
+        for process in self._children.take_reports(ready):
+            self._announce(process)
+        if self._woken in ready:
+            os.read(self._woken, 1 << 12)
+            for process, status in self._children.reap():
+                self._finish(process, status)
+
+    def _handle(self, received: Received) -> None:
+        request, fds, _ = received
+        operations: dict[str, Callable[[Message, list[int]], None]] = {
+            "create": self._create,
+            "start": self._start,
+            "exec": self._exec,
+            "signal": self._signal,
+            "socket": self._socket,
+            "remove": self._remove,
+            "attach": self._attach,
+        }
+        try:
+            require_all(received)
+            operations[request["op"]](request, fds)
+        except LinkClosed:
+            raise
+        except Exception as error:  # noqa: BLE001 - the loop edge: one pod's request must not end all other pods
+            if not isinstance(error, OSError | Refused | ValueError):
+                traceback.print_exc()
+            self._link.send({"reply": request["id"], "error": explain(error), "exhausted": is_exhausted(error)})
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    def _done(self, request: Message, fds: tuple[int, ...] = ()) -> None:
+        self._link.send({"reply": request["id"]}, fds)
+
+    def _create(self, request: Message, _: list[int]) -> None:
+        require_spare(SPARE)
+        pod = parse_pod(request)
+        self._ground.create(pod)
+        self._pods[pod.id] = pod
+        self._done(request)
+
+    def _start(self, request: Message, fds: list[int]) -> None:
+        pod = self._pods.get(request["pod"])
+        if pod is None or pod.id in self._leaving:
+            raise Refused(f"pod {request['pod']} has no sandbox")
+        require_spare(SPARE)
+        container = parse_container(request, confined=self._confined)
+        streams: Streams = (self._null, fds[0], fds[1])
+
+        def live(link: Link) -> None:
+            self._ground.enter(pod, container)
+            if container.program.argv:
+                self._children.run_program(link, container.program, streams)
+            supervise.report_started(self._children.settle(link, "lws-stub", streams), os.getpid())
+            link.close()
+            stub.serve(self._ground.stub_address(pod), container.stub_ports, output=fds[0], errors=fds[1])
+
+        birth = Birth(request["key"], request["id"], pod, container)
+        self._children.fork(birth, lambda: self._ground.fork(pod), live)
+
+    def _exec(self, request: Message, fds: list[int]) -> None:
+        process = self._children.get(request["container"])
+        if process is None or not process.running:
+            raise Refused("the container is not running")
+        require_spare(SPARE)
+        env = dict(process.container.program.env)
+        if os.isatty(fds[0]):
+            env.setdefault("TERM", "xterm")
+        program = process.container.program._replace(argv=request["argv"], env=env)
+        streams: Streams = (fds[0], fds[1], fds[2])
+
+        def live(link: Link) -> None:
+            self._ground.join(process.pod, process.pid)
+            self._children.run_program(link, program, streams)
+
+        self._children.fork(Birth(request["key"], request["id"], process.pod, process.container), os.fork, live)
+
+    def _signal(self, request: Message, _: list[int]) -> None:
+        process = self._children.get(request["container"])
+        if process is not None:
+            process.send_signal(request["signal"], everything=request["everything"])
+        self._done(request)
+
+    def _socket(self, request: Message, _: list[int]) -> None:
+        pod = None if request["pod"] is None else self._pods.get(request["pod"])
+        if pod is None and request["pod"] is not None:
+            raise Refused(f"pod {request['pod']} has no sandbox")
+        with self._ground.open_socket(pod) as made:
+            self._done(request, (made.fileno(),))
+
+    def _remove(self, request: Message, _: list[int]) -> None:
+        pod = self._pods.get(request["pod"])
+        if pod is None:
+            self._done(request)
+            return
+        self._leaving[pod.id] = request["id"]
+        for process in self._children.of_pod(pod):
+            process.send_signal(signal.SIGKILL, everything=False)
+        self._finish_removal(pod)
+
+    def _attach(self, request: Message, _: list[int]) -> None:
+        self._ground.attach(request["interface"], request["gateway"], request["nameserver"])
+        self._done(request)
+
+    def _announce(self, process: Process) -> None:
+        announcement = process.announcement()
+        if announcement is not None:
+            self._link.send(announcement)
+
+    def _finish(self, process: Process, status: int) -> None:
+        ended = process.end(status)
+        self._announce(process)
+        if process.refused is None:
+            self._link.send({"exit": process.key, "code": ended[0], "signal": ended[1]})
+        for other in self._children.of_pod(process.pod):
+            if process.key == process.container.id == other.container.id:  # commands run in it end with the container
+                other.send_signal(signal.SIGKILL, everything=False)
+        self._finish_removal(process.pod)
+
+    def _finish_removal(self, pod: Pod) -> None:
+        if pod.id not in self._leaving or self._children.of_pod(pod):
+            return
+        reply = self._leaving.pop(pod.id)
+        del self._pods[pod.id]
+        try:
+            self._ground.remove(pod)
+        except OSError as error:  # something of it stays; the other pods must not end with it
+            print(f"pod {pod.id} is not removed whole: {explain(error)}", file=sys.stderr, flush=True)  # noqa: T201
+        self._link.send({"reply": reply})

@@ -1,0 +1,161 @@
+"""The first process of a container: starts the program, reaps what is orphaned, ends everything when the program ends.
+
+A program that were PID 1 itself would ignore SIGTERM unless it handles it, and never reap. So PID 1 is this loop. It
+ends when the program ends, and with PID 1 the kernel ends the rest. Where the container shares its pod's PID namespace,
+or has none, the loop is a subreaper instead: orphans come to it, and it kills them one by one.
+
+It tells the launcher, in this order: `started` with a pidfd of the program (or `refused`), and `exit`.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import NamedTuple, NoReturn
+
+from .kernel import syscalls
+from .link import Link
+from .kernel.pidfd import read_pid
+from .kernel.refusal import Refused, explain
+
+FAILED = 127
+
+_HELD = frozenset({signal.SIGCHLD, signal.SIGTERM})
+"""A child ended; the launcher ended (`adopt_orphans`)."""
+
+
+class Report(NamedTuple):
+    """Where to report to, and the host's /proc (None: it is /proc), which knows the PIDs to report."""
+
+    link: Link
+    host_proc: int | None
+
+
+def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int:
+    """Fork the program, report how that went, and return its PID; `own` are descriptors only the program needs."""
+    _hold_signals()
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _run(become, writing)
+    for fd in (*own, writing):
+        os.close(fd)
+    with open(reading, "rb") as pipe:
+        refusal = pipe.read().decode()
+    if refusal:
+        os.waitpid(pid, 0)
+        report.link.send({"event": "refused", "text": refusal})
+        os._exit(FAILED)
+    report_started(report, pid)
+    return pid
+
+
+def report_started(report: Report, pid: int) -> None:
+    """Report the program's process, with a pidfd where the system has such a thing."""
+    handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+    if handle is None:
+        report.link.send({"event": "started", "pid": pid})
+        return
+    report.link.send({"event": "started", "pid": read_pid(handle, report.host_proc)}, (handle,))
+    os.close(handle)
+    if report.host_proc is not None:
+        os.close(report.host_proc)
+
+
+def watch(pid: int, link: Link) -> NoReturn:
+    """Reap until the program ends; report how; end what it left; end."""
+    status = _reap_until(pid)
+    code = os.waitstatus_to_exitcode(status)
+    if os.getpid() != 1:
+        end_descendants(pid)
+    link.send({"event": "exit", "code": code if code >= 0 else 128 - code, "signal": max(0, -code)})
+    os._exit(0)
+
+
+def end_descendants(group: int | None = None) -> None:
+    """Kill and reap all descendants, and the process group, where /proc does not show descendants."""
+    while True:
+        if group is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        for pid in descendants([os.getpid()], read_parents()):
+            send_signal(pid, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def adopt_orphans() -> None:
+    """Where no PID namespace holds the container: be the parent of what it orphans, as far as the system allows."""
+    with suppress(AttributeError):  # not Linux: process groups are all there is
+        syscalls.adopt_orphans()
+        syscalls.die_with_parent(signal.SIGTERM)
+
+
+def descendants(roots: Iterable[int], parents: Mapping[int, int]) -> list[int]:
+    """Return all processes below the roots, given each process's parent.
+
+    >>> descendants([1], {2: 1, 3: 2, 4: 9})
+    [2, 3]
+    """
+    found: list[int] = []
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents.items():
+        children.setdefault(parent, []).append(pid)
+    pending = list(roots)
+    while pending:
+        below = children.pop(pending.pop(), [])
+        found += below
+        pending += below
+    return found
+
+
+def read_parents() -> dict[int, int]:
+    """Return the parent of every process that /proc shows."""
+    parents = {}
+    for name in os.listdir("/proc") if os.path.exists("/proc/self/stat") else []:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            parents[int(name)] = int(fields[1])
+    return parents
+
+
+def send_signal(pid: int, number: int) -> None:
+    """Send a signal; a process that is gone is not an error."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _run(become: Callable[[], None], report: int) -> None:
+    try:
+        become()
+    except (Refused, OSError, ValueError) as error:  # ValueError: NUL in a path
+        os.write(report, explain(error).encode())
+    finally:
+        os._exit(FAILED)
+
+
+def _hold_signals() -> None:
+    """Have signals wait until they are asked for: one that came while a wait begins would not interrupt it."""
+    if os.getpid() != 1:  # to which the kernel sends none
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # what is ignored by default may be dropped, held or not
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+
+
+def _reap_until(pid: int) -> int:
+    """Reap until this one has ended; return its wait status. Where SIGTERM comes first, end everything."""
+    options = os.WNOHANG if os.getpid() != 1 else 0
+    while True:
+        ended, status = os.waitpid(-1, options)
+        if ended == pid:
+            return status
+        if not ended and signal.sigwait(_HELD) == signal.SIGTERM:
+            end_descendants(pid)
+            os._exit(FAILED)

@@ -1,0 +1,272 @@
+"""`ProcessRunner` on one machine: asks the launcher, keeps the addresses, tells who wants to know what ended.
+
+A launcher that dies takes all sandboxes with it. The next sandbox that is wanted gets a new launcher on the same kind
+of ground: at once the first time, later and later while launchers go on dying.
+
+It takes the best ground that the machine grants (namespaces with a network per pod, namespaces on the host's network,
+plain processes), and says in `Capabilities.lost` what the machine refused and what follows.
+"""
+
+import asyncio
+import itertools
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, SandboxSpec, StartError
+from localkube.kubelet.sandbox import requests
+from localkube.kubelet.sandbox.addresses import GATEWAY, LOOPBACK, POD_NETWORK, AddressesExhausted, AddressPool, LoopbackBlock
+from localkube.kubelet.sandbox.channel import LauncherEnded
+from localkube.kubelet.sandbox.deaths import Deaths
+from localkube.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, Refused, launch, log_of
+from localkube.kubelet.sandbox.launcher.kernel.descriptors import raise_limit, restore_limit
+from localkube.kubelet.sandbox.launcher.link import Message
+from localkube.kubelet.sandbox.way_out import WayOut
+
+KILLED = Exit(137, 9)
+
+NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
+NO_NAMESPACES = (
+    "host names, the pods' hosts file, volumes, and certain death of daemons: pods are plain processes of this machine"
+)
+NO_LIMITS = "memory and CPU limits: they are not enforced here"
+
+
+class Attempt(NamedTuple):
+    """A kind of ground to try, and what is lost when it is refused (nothing: then there is no other)."""
+
+    isolation: Isolation
+    network: Network
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What the runner keeps of a pod."""
+
+    address: str
+    on_lost: Callable[[], None]
+
+
+class SandboxRunner:
+    """Runs pods by a launcher."""
+
+    def __init__(self, *, network: Network, state_directory: Path, isolation: Isolation = "namespaces") -> None:
+        self._network = network
+        self._isolation = isolation
+        self._state_directory = state_directory
+        self._launcher: Launcher | None = None
+        self._way_out: WayOut | None = None
+        self._block: LoopbackBlock | None = None
+        self._pool: AddressPool | None = None
+        self._granted: Attempt | None = None
+        self._healing = asyncio.Lock()
+        self._deaths = Deaths()
+        self._files = 0
+        self._sandboxes: dict[str, Sandbox] = {}
+        self._on_exit: dict[str, Callable[[Exit], None]] = {}
+        self._numbers = itertools.count(1)
+        self._commands: dict[int, str] = {}
+
+    async def start(self) -> Capabilities:
+        """Prepare the machine; say what was granted."""
+        await self.stop()
+        self._files = raise_limit()
+        return await self._start(self._attempts())
+
+    async def _start(self, attempts: Sequence[Attempt]) -> Capabilities:
+        lost = [NO_LIMITS]
+        isolation, network, _ = self._granted = await self._launch(attempts, lost)
+        if network == "isolated":
+            self._pool = AddressPool(POD_NETWORK)
+            self._way_out = WayOut(self._state_directory)
+            granted = await self._way_out.open(self._require())
+            lost += granted.lost
+            return Capabilities(isolation == "namespaces", network, granted.kind, tuple(lost))
+        if sys.platform == "linux":
+            self._block = LoopbackBlock()
+            self._pool = AddressPool(self._block.network)
+        return Capabilities(isolation == "namespaces", network, "host", tuple(lost))
+
+    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
+        """Make the pod's namespaces and network; return its IP address."""
+        await self._heal()
+        launcher = self._require()
+        address = self._take_address(spec)
+        try:
+            await launcher.channel.request("create", requests.create(spec, address))
+        except BaseException:
+            self._release_address(address)
+            raise
+        self._sandboxes[spec.id] = Sandbox(address, on_lost)
+        return address
+
+    async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
+        """Start a process in its sandbox; return its PID on the host."""
+        return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
+
+    async def exec(
+        self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
+    ) -> int:
+        """Start a further process in a running container; return its PID on the host."""
+        key = f"exec-{next(self._numbers)}-{container_id}"
+
+        def forget(end: Exit) -> None:
+            self._commands = {pid: command for pid, command in self._commands.items() if command != key}
+            on_exit(end)
+
+        pid = await self._begin("exec", {"key": key, "container": container_id, "argv": list(argv)}, fds, forget)
+        self._commands[pid] = key
+        return pid
+
+    async def kill_exec(self, pid: int) -> None:
+        """End a process that `exec` started, and whatever it started. Gone is not an error."""
+        key = self._commands.get(pid)
+        if key is not None:
+            await self.signal(key, signal.SIGKILL, everything=True)
+
+    async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
+        """Signal the container's first process, or all processes it left. Gone is not an error."""
+        await self._tell("signal", {"container": container_id, "signal": int(signal), "everything": everything})
+
+    async def open_socket(self, sandbox_id: str | None) -> socket.socket:
+        """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
+        answer = await self._require().channel.request("socket", {"pod": sandbox_id})
+        sock = socket.socket(fileno=answer.fds[0])
+        sock.setblocking(False)
+        return sock
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        """End what still runs in it, and release its network and mounts. Gone is not an error."""
+        await self._tell("remove", {"pod": sandbox_id})
+        sandbox = self._sandboxes.pop(sandbox_id, None)
+        if sandbox is not None:
+            self._release_address(sandbox.address)
+
+    async def stop(self) -> None:
+        """Remove all sandboxes and end the runner."""
+        self._granted = None
+        await self._clear()
+        if self._files:
+            restore_limit(self._files)
+            self._files = 0
+
+    async def _clear(self) -> None:
+        launcher, self._launcher = self._launcher, None
+        if launcher is not None:
+            await launcher.stop()
+        if self._way_out is not None:
+            await self._way_out.close()
+            self._way_out = None
+        if self._block is not None:
+            self._block.release()
+            self._block = None
+        self._sandboxes.clear()
+        self._pool = None
+
+    async def _heal(self) -> None:
+        """Start a new launcher if there was one, and it died; raise `LauncherEnded` if it is too early for that."""
+        async with self._healing:
+            if self._granted is None or self._is_alive():
+                return
+            not_before = self._deaths.not_before
+            if datetime.now(UTC) < not_before:
+                raise LauncherEnded(
+                    f"the launcher of the pods ended again; a new one is started after {not_before:%H:%M:%S} UTC, "
+                    f"see {log_of(self._state_directory)}"
+                )
+            await self._clear()
+            try:
+                await self._start([self._granted])
+            except StartError:
+                self._deaths.note(datetime.now(UTC))
+                raise
+
+    async def _launch(self, attempts: Sequence[Attempt], lost: list[str]) -> Attempt:
+        for attempt in attempts:
+            isolation, network, without = attempt
+            options = LaunchOptions(
+                isolation=isolation,
+                gateway=GATEWAY if network == "isolated" else None,
+                state_directory=self._state_directory,
+                files=self._files,
+            )
+            try:
+                self._launcher = await launch(options, self._on_event, self._on_closed)
+            except Refused as error:
+                if not without:
+                    raise StartError(f"cannot start the launcher of the pods: {error}") from error
+                lost.append(f"{without} ({error})")
+            else:
+                if self._isolation == "plain":
+                    lost.append(NO_NAMESPACES)
+                return attempt
+        raise AssertionError("the last attempt returns or raises")
+
+    def _attempts(self) -> list[Attempt]:
+        """Return what to try, best first."""
+        plain = Attempt("plain", "shared")
+        if self._isolation == "plain":
+            return [plain]
+        shared = [Attempt("namespaces", "shared", NO_NAMESPACES), plain]
+        return shared if self._network == "shared" else [Attempt("namespaces", "isolated", NO_NETWORKS), *shared]
+
+    def _is_alive(self) -> bool:
+        return self._launcher is not None and not self._launcher.channel.closed
+
+    def _require(self) -> Launcher:
+        if self._launcher is None or self._launcher.channel.closed:
+            raise LauncherEnded("the launcher of the pods does not run")
+        return self._launcher
+
+    async def _tell(self, op: str, fields: Message) -> None:
+        """Ask for something that is true already where the launcher is gone."""
+        try:
+            await self._require().channel.request(op, fields)
+        except LauncherEnded:
+            return
+
+    async def _begin(self, op: str, fields: Message, fds: tuple[int, ...], on_exit: Callable[[Exit], None]) -> int:
+        launcher = self._require()
+        self._on_exit[fields["key"]] = on_exit
+        try:
+            answer = await launcher.channel.request(op, fields, fds)
+        except StartError:
+            self._on_exit.pop(fields["key"], None)
+            raise
+        return int(answer.message["pid"])
+
+    def _take_address(self, spec: SandboxSpec) -> str:
+        if self._pool is None:
+            return LOOPBACK
+        if spec.host_network and self._granted is not None and self._granted.network == "isolated":
+            return GATEWAY
+        try:
+            return self._pool.take()
+        except AddressesExhausted as error:
+            raise StartError(f"pod {spec.hostname}: {error}") from error
+
+    def _release_address(self, address: str) -> None:
+        if self._pool is not None:
+            self._pool.release(address)
+
+    def _on_event(self, event: Message) -> None:
+        on_exit = self._on_exit.pop(event["exit"], None)
+        if on_exit is not None:
+            on_exit(Exit(event["code"], event["signal"]))
+
+    def _on_closed(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._granted is not None:  # nobody asked for the end
+            self._deaths.note(datetime.now(UTC))
+            for sandbox in self._sandboxes.values():
+                loop.call_soon(sandbox.on_lost)
+            self._sandboxes.clear()
+        ended, self._on_exit = self._on_exit, {}
+        for on_exit in ended.values():
+            loop.call_soon(on_exit, KILLED)

@@ -1,0 +1,1 @@
+"""What the kubelet reads of a pod specification. Pure."""

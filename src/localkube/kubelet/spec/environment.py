@@ -1,0 +1,164 @@
+"""The environment, command and arguments of a container. Pure: what ConfigMaps and Secrets hold comes in as values.
+
+Order of an environment, later entries winning: what passes from the host, `envFrom`, `env`. `$(NAME)` refers to
+entries before it, `$$` is a dollar sign, an unknown name stays as it is written.
+
+From the host pass the variables by which programs find one another, the language and the time zone (`PASSED`); nothing
+passes into a container that has a root file system of its own.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import fieldref
+from localkube.kubelet.spec.fieldref import NodeFacts
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+
+PASSED: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+    "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
+CONTAINER_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The ConfigMaps and Secrets of the pod's namespace that exist, by name, with their values as bytes."""
+
+    config_maps: Mapping[str, Mapping[str, bytes]]
+    secrets: Mapping[str, Mapping[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What the variables of a container are made from. With `lenient`, what is missing is left out."""
+
+    pod: JSONObject
+    ip: str
+    node: NodeFacts
+    sources: Sources
+    lenient: bool = False
+
+
+def host_variables(host: Mapping[str, str], *, own_root: bool) -> dict[str, str]:
+    """Return what passes from the host: nothing but a search path where the container has its own root."""
+    if own_root:
+        return {"PATH": CONTAINER_PATH, "HOME": "/root"}
+    return {"PATH": CONTAINER_PATH} | {name: host[name] for name in PASSED if name in host}
+
+
+def use_environment(variables: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """Return the variables with a virtual environment's programs first on the search path."""
+    active = {"VIRTUAL_ENV": str(directory)} if (directory / "pyvenv.cfg").exists() else {}
+    return {**variables, **active, "PATH": f"{directory / 'bin'}:{variables.get('PATH', CONTAINER_PATH)}"}
+
+
+def build(container: JSONObject, context: Context, base: Mapping[str, str]) -> dict[str, str]:
+    """Return the container's variables; `SpecError` names what cannot be had."""
+    variables = {**base, "HOSTNAME": podspec.hostname(context.pod)}
+    for source in container.get("envFrom") or []:
+        variables |= _from_source(source, context)
+    for entry in container.get("env") or []:
+        value = _value(entry, container, context, variables)
+        if value is not None:
+            variables[entry["name"]] = value
+    podspec.require_no_nul(variables, f"containers[{container['name']}]: env")
+    return variables
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Replace `$(NAME)` by the variable's value.
+
+    >>> expand("$(A)-$$(A)-$(B)-$A-$$", {"A": "1"})
+    '1-$(A)-$(B)-$A-$'
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        name = match["name"]
+        return "$" if name is None else variables.get(name, match[0])
+
+    return REFERENCE.sub(replace, text)
+
+
+def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Expand a command or its arguments."""
+    return tuple(expand(text, variables) for text in texts)
+
+
+def references(container: JSONObject) -> tuple[set[str], set[str]]:
+    """Return the names of the ConfigMaps and of the Secrets that the container's variables come from."""
+    found: tuple[set[str], set[str]] = (set(), set())
+    entries: Sequence[JSONObject] = [
+        *(container.get("envFrom") or []),
+        *((entry.get("valueFrom") or {}) for entry in container.get("env") or []),
+    ]
+    for entry in entries:
+        for names, fields in zip(
+            found, (("configMapRef", "configMapKeyRef"), ("secretRef", "secretKeyRef")), strict=True
+        ):
+            names.update(entry[field].get("name") or "" for field in fields if entry.get(field))
+    return found
+
+
+def _from_source(source: JSONObject, context: Context) -> dict[str, str]:
+    prefix = source.get("prefix") or ""
+    for kind, field, known in _referable(context.sources, "Ref"):
+        reference = source.get(field)
+        if reference is None:
+            continue
+        data = known.get(reference.get("name") or "")
+        if data is None:
+            _missing(f'{kind} "{reference.get("name")}" not found', reference, context)
+            return {}
+        return {prefix + key: value.decode(errors="replace") for key, value in sorted(data.items())}
+    return {}
+
+
+def _referable(sources: Sources, suffix: str) -> tuple[tuple[str, str, Mapping[str, Mapping[str, bytes]]], ...]:
+    return (
+        ("configmap", f"configMap{suffix}", sources.config_maps),
+        ("secret", f"secret{suffix}", sources.secrets),
+    )
+
+
+def _value(entry: JSONObject, container: JSONObject, context: Context, variables: Mapping[str, str]) -> str | None:
+    """Return the value of one entry; None leaves it out (an optional reference to nothing)."""
+    origin = entry.get("valueFrom")
+    if not origin:
+        return expand(entry.get("value") or "", variables)
+    if origin.get("fieldRef"):
+        return fieldref.field_value(context.pod, origin["fieldRef"]["fieldPath"], context.ip, context.node)
+    if origin.get("resourceFieldRef"):
+        return fieldref.resource_value(context.pod, container, origin["resourceFieldRef"], context.node)
+    for kind, field, known in _referable(context.sources, "KeyRef"):
+        if origin.get(field):
+            return _key(kind, origin[field], known, context)
+    raise SpecError(
+        f'container "{container["name"]}", env "{entry["name"]}": valueFrom must be one of fieldRef, resourceFieldRef, '
+        f"configMapKeyRef, secretKeyRef; this cluster serves no {', '.join(origin) or 'other'}"
+    )
+
+
+def _key(kind: str, reference: JSONObject, known: Mapping[str, Mapping[str, bytes]], context: Context) -> str | None:
+    name, key = reference.get("name") or "", reference["key"]
+    data = known.get(name)
+    if data is None:
+        _missing(f'{kind} "{name}" not found', reference, context)
+        return None
+    if key not in data:
+        namespace = meta.namespace(context.pod)
+        _missing(f"couldn't find key {key} in {kind} {namespace}/{name}", reference, context)
+        return None
+    return data[key].decode(errors="replace")
+
+
+def _missing(text: str, reference: JSONObject, context: Context) -> None:
+    if not (reference.get("optional") or context.lenient):
+        raise SpecError(text)

@@ -1,0 +1,68 @@
+"""What a row of probe results means: settings with Kubernetes' defaults, and a tally that turns results into a verdict.
+
+Pure. The verdict of a probe changes after `successThreshold` good or `failureThreshold` bad results in a row. Before
+the first verdict a container counts as alive, not ready, and not started.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+
+Kind: TypeAlias = Literal["startup", "liveness", "readiness"]
+
+ACTIONS: Final = ("exec", "httpGet", "tcpSocket")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """When to probe, in seconds, and how many results in a row count."""
+
+    initial_delay: float
+    period: float
+    timeout: float
+    successes: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The last results in a row that were alike, and the verdict so far."""
+
+    last: bool | None = None
+    streak: int = 0
+    verdict: bool | None = None
+
+
+def settings(probe: JSONObject) -> Settings:
+    """Read a probe's settings; absent and zero mean the default."""
+    return Settings(
+        initial_delay=float(probe.get("initialDelaySeconds") or 0),
+        period=float(probe.get("periodSeconds") or 10),
+        timeout=float(probe.get("timeoutSeconds") or 1),
+        successes=int(probe.get("successThreshold") or 1),
+        failures=int(probe.get("failureThreshold") or 3),
+    )
+
+
+def observe(tally: Tally, rules: Settings, *, good: bool) -> Tally:
+    """Return the tally after one more result."""
+    streak = tally.streak + 1 if tally.last is good else 1
+    needed = rules.successes if good else rules.failures
+    counted = replace(tally, last=good, streak=streak)
+    return replace(counted, verdict=good) if streak >= needed else counted
+
+
+def check(container: JSONObject) -> None:
+    """Refuse probes that cannot be made here, before the container starts."""
+    for kind, probe in podspec.probes(container):
+        where = f'container "{container["name"]}", {kind}Probe'
+        if probe.get("grpc"):
+            raise SpecError(f"{where}.grpc: gRPC probes are not made on one machine; use httpGet, tcpSocket or exec")
+        actions = [action for action in ACTIONS if probe.get(action)]
+        if len(actions) != 1:
+            raise SpecError(f"{where}: must have exactly one of {', '.join(ACTIONS)}, has {len(actions)}")
+        if "port" in (probe.get(actions[0]) or {}):
+            podspec.resolve_port(container, probe[actions[0]]["port"])

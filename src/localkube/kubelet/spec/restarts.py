@@ -1,0 +1,51 @@
+"""Whether a container that ended starts again: the pod's policy, the container's own, and rules on exit codes. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import podspec
+
+HOLD_COMPLETED: Final = "embedded.leaderworkerset.x-k8s.io/hold-completed"
+"""Annotation of a pod (value `true`): its containers that end with exit code 0 stay ended, although their policy says
+Always. Pods of StatefulSets cannot say OnFailure, and programs that come to an end have to be seen at theirs."""
+
+
+def policy(pod: JSONObject, container: JSONObject) -> str:
+    """Return what holds for this container: its own policy before the pod's; init containers end when they succeed."""
+    own = container.get("restartPolicy")
+    if own:
+        return str(own)
+    of_pod = podspec.restart_policy(pod)
+    is_init = any(other["name"] == container["name"] for other in podspec.init_containers(pod))
+    return "OnFailure" if is_init and of_pod == "Always" else of_pod
+
+
+def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool:
+    """Tell whether the container starts again after this exit code."""
+    if any(_matches(rule, exit_code) for rule in container.get("restartPolicyRules") or []):
+        return True
+    match policy(pod, container):
+        case "Always":
+            return exit_code != 0 or not holds_completed(pod)
+        case "OnFailure":
+            return exit_code != 0
+        case _:
+            return False
+
+
+def holds_completed(pod: JSONObject) -> bool:
+    """Tell whether containers of the pod that completed are left as they are."""
+    return meta.annotations(pod).get(HOLD_COMPLETED) == "true"
+
+
+def hold_completed(pod: JSONObject) -> JSONObject:
+    """Return the pod with the annotation that lets completed containers be."""
+    metadata = meta.metadata(pod)
+    return {**pod, "metadata": {**metadata, "annotations": {**meta.annotations(pod), HOLD_COMPLETED: "true"}}}
+
+
+def _matches(rule: JSONObject, exit_code: int) -> bool:
+    codes = rule.get("exitCodes") or {}
+    listed = exit_code in (codes.get("values") or [])
+    return rule.get("action") == "Restart" and (listed if codes.get("operator") == "In" else not listed)

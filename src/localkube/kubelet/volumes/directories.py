@@ -1,0 +1,89 @@
+"""The volumes of one pod on disk: made before its first container, kept up to date, gone with the pod.
+
+| volume | is |
+|---|---|
+| emptyDir, ephemeral | a directory of the pod, open to all users; `medium: Memory` and size limits make no difference |
+| configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
+| hostPath | the path itself |
+| persistentVolumeClaim | the hostPath or local path of the volume it is bound to |
+
+Any other kind is refused by name; under `lenient` it is an empty directory.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.volumes import atomic, claims, hostpath, payload
+
+SCRATCH: Final = ("emptyDir", "ephemeral")
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The claims a pod refers to, and the persistent volumes those are bound to, by name."""
+
+    claims: Mapping[str, JSONObject]
+    volumes: Mapping[str, JSONObject]
+
+
+def by_name(pod: JSONObject) -> dict[str, JSONObject]:
+    """Return the pod's volumes by name."""
+    return {volume["name"]: volume for volume in meta.spec(pod).get("volumes") or []}
+
+
+def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dict[str, Path]:
+    """Make all volumes of the pod under `directory`; return where each is. `SpecError` names what cannot be had."""
+    return {
+        name: _prepare(volume, context, bound, directory / name, stamp) for name, volume in by_name(context.pod).items()
+    }
+
+
+def has_written(pod: JSONObject) -> bool:
+    """Tell whether any volume of the pod consists of files made here."""
+    return any(_is_written(volume) for volume in by_name(pod).values())
+
+
+def refresh(context: Context, directory: Path, stamp: str) -> None:
+    """Bring files up to date whose sources changed; where a source is gone the files stay as they are."""
+    for name, volume in by_name(context.pod).items():
+        if _is_written(volume):
+            with suppress(SpecError):
+                atomic.write(directory / name, payload.build(volume, context), stamp)
+
+
+def _is_written(volume: JSONObject) -> bool:
+    return any(volume.get(family) is not None for family in payload.FAMILIES)
+
+
+def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, stamp: str) -> Path:
+    podspec.require_no_nul(volume, f"volumes[{volume['name']}]")
+    if _is_written(volume):
+        atomic.write(path, payload.build(volume, context), stamp)
+        return path
+    if volume.get("hostPath") is not None:
+        return hostpath.prepare(Path(volume["hostPath"]["path"]), volume["hostPath"].get("type") or "")
+    if volume.get("persistentVolumeClaim") is not None:
+        name = volume["persistentVolumeClaim"]["claimName"]
+        claim = bound.claims.get(name)
+        return claims.prepare(name, claim, bound.volumes.get(_volume_name(claim)))
+    kinds = [kind for kind in volume if kind != "name"]
+    if not set(kinds) <= set(SCRATCH) and not context.lenient:
+        raise SpecError(
+            f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not served on one machine; '
+            "use hostPath, emptyDir or a persistentVolumeClaim, or rehearse with --stub"
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o777)
+    return path
+
+
+def _volume_name(claim: JSONObject | None) -> str:
+    return str(meta.spec(claim or {}).get("volumeName") or "")

@@ -1,0 +1,77 @@
+"""The seam between the API server and the kubelet: what `/log`, `/attach`, `/exec` and `/portforward` need of a node."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from kuberuntime.objects.meta import JSONObject
+
+Stream: TypeAlias = Literal["stdout", "stderr"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """The query of `/log`, as kubectl sends it."""
+
+    container: str
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail_lines: int | None = None
+    since_seconds: float | None = None
+    since_time: str | None = None
+    limit_bytes: int | None = None
+
+
+class ExecSession(Protocol):
+    """One command running in a container. Without a terminal `stderr` is apart from `stdout`."""
+
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader | None
+
+    async def write(self, data: bytes) -> None:
+        """Write to the command's standard input."""
+        ...
+
+    async def close_stdin(self) -> None:
+        """End the command's standard input."""
+        ...
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Tell the terminal its size; nothing without one."""
+        ...
+
+    async def wait(self) -> int:
+        """Return the exit code, 128 + n for a command ended by signal n."""
+        ...
+
+    async def kill(self) -> None:
+        """End the command and whatever it started."""
+        ...
+
+
+class NodeError(Exception):
+    """The node cannot do it; the text says why (container not running, unknown container, ...)."""
+
+
+class Node(Protocol):
+    """The kubelet, as the API server sees it. A refusal raises `NodeError`."""
+
+    def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+        """Yield pieces of the log, to its end or, when following, to the container's end."""
+        ...
+
+    def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+        """Yield what a running container writes from now on, to its end."""
+        ...
+
+    async def exec(
+        self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
+    ) -> ExecSession:
+        """Start a command in a running container."""
+        ...
+
+    async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to `localhost:port` inside the pod."""
+        ...

@@ -1,0 +1,41 @@
+"""URLs that cannot be used are refused with their entry, and no password in one is ever shown."""
+
+import pytest
+
+from kuberuntime.access import urls
+from kuberuntime.errors import ConfigError
+
+
+@pytest.mark.parametrize("url", ["https://api:6443", "http://127.0.0.1", "https://[::1]:6443/path", "HTTPS://api"])
+def test_urls_of_servers_are_taken(url: str) -> None:
+    assert urls.check_server(url, "server").hostname
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "api:6443", "ftp://api", "https://", "https://[::1", "https://api:x", "https://api:99999", "https://api:0",
+        "https://a b", "https://api\n", "https://\x1b[2J", "https://bücher", "https://api?a=b", "https://api#a",
+    ],
+)  # fmt: skip
+def test_other_urls_are_refused_in_one_line(url: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^server: Invalid value: .*: must be a URL like https://host:6443$"
+    ) as caught:
+        urls.check_server(url, "server")
+    assert str(caught.value).isprintable()
+
+
+def test_a_password_in_the_url_of_a_server_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigError, match="a user and password in the URL are not supported") as caught:
+        urls.check_server("https://me:s3cret@api:6443", "server")
+    assert "s3cret" not in str(caught.value)
+    assert "https://xxxxx@api:6443" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:s3cret@p:1", "me:s3cret@p:1", "http://me:s3cr@et@p", "socks5://s3cret@[::1"]
+)
+def test_what_is_before_the_host_is_redacted(url: str) -> None:
+    assert "s3cr" not in urls.redacted(url)
+    assert "et@" not in urls.redacted(url)

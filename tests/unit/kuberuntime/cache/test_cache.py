@@ -1,0 +1,150 @@
+"""The cache shows what the watch put out, and tells what changed."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.cache.cache import Change, Writer
+from kuberuntime.cache.watch import Applied, Completed, Deleted, Dropped, Found, Progressed, Started
+
+END = Completed(ResourceVersion("9"))
+
+
+def pod(name: str, version: int = 1, *, uid: str = "", group: str = "0") -> JSONObject:
+    metadata = {"name": name, "namespace": "default", "uid": uid or name, "resourceVersion": str(version)}
+    return {"metadata": metadata | {"labels": {"group": group}}}
+
+
+def key(name: str) -> ObjectKey:
+    return ObjectKey("default", name)
+
+
+def group(obj: JSONObject) -> Iterable[str]:
+    return [meta.labels(obj)["group"]]
+
+
+def filled(*objects: JSONObject) -> Writer:
+    writer = Writer({"group": group})
+    for output in (Started(), Found(objects), END):
+        writer.take(output)
+    return writer
+
+
+def test_objects_of_a_listing_show_only_when_it_is_complete() -> None:
+    writer = filled(pod("old"))
+
+    assert writer.take(Started()) == []
+    assert writer.take(Found((pod("a"),))) == []
+    assert writer.list() == (pod("old"),)
+
+    changes = writer.take(END)
+
+    assert writer.list() == (pod("a"),)
+    assert changes == [Change(pod("old"), None), Change(None, pod("a"))]
+
+
+def test_an_object_that_did_not_change_while_the_watch_was_down_is_no_change() -> None:
+    writer = filled(pod("a"), pod("b"))
+
+    writer.take(Started())
+    writer.take(Found((pod("a"), pod("b", 2))))
+
+    assert writer.take(END) == [Change(pod("b"), pod("b", 2))]
+
+
+def test_an_object_that_was_replaced_under_its_name_is_deleted_and_added() -> None:
+    writer = filled(pod("a", uid="1"))
+
+    writer.take(Started())
+    writer.take(Found((pod("a", 2, uid="2"),)))
+
+    assert writer.take(END) == [Change(pod("a", uid="1"), None), Change(None, pod("a", 2, uid="2"))]
+
+
+def test_a_listing_that_starts_over_forgets_the_unfinished_one() -> None:
+    writer = filled()
+    for output in (Started(), Found((pod("a"),)), Started(), Found((pod("b"),))):
+        writer.take(output)
+
+    assert writer.take(END) == [Change(None, pod("b"))]
+
+
+def test_an_object_dropped_from_an_unfinished_listing_does_not_come() -> None:
+    writer = filled()
+    for output in (Started(), Found((pod("a"), pod("b"))), Dropped(pod("a", 2))):
+        writer.take(output)
+
+    assert writer.take(END) == [Change(None, pod("b"))]
+
+
+def test_changes_show_at_once() -> None:
+    writer = filled()
+
+    assert writer.take(Applied(pod("a"))) == [Change(None, pod("a"))]
+    assert writer.take(Applied(pod("a", 2))) == [Change(pod("a"), pod("a", 2))]
+    assert writer.get(key("a")) == pod("a", 2)
+    assert writer.take(Deleted(pod("a", 3))) == [Change(pod("a", 3), None)]
+    assert writer.get(key("a")) is None
+    assert len(writer) == 0
+
+
+def test_a_deletion_of_something_unknown_is_no_change() -> None:
+    assert filled().take(Deleted(pod("a"))) == []
+
+
+def test_a_bookmark_is_no_change() -> None:
+    assert filled(pod("a")).take(Progressed(ResourceVersion("9"))) == []
+
+
+def test_an_index_follows_the_objects() -> None:
+    writer = filled(pod("a"), pod("b"))
+
+    writer.take(Applied(pod("a", 2, group="1")))
+
+    assert writer.by_index("group", "0") == (pod("b"),)
+    assert writer.by_index("group", "1") == (pod("a", 2, group="1"),)
+    writer.take(Deleted(pod("a", 3, group="2")))
+    assert writer.by_index("group", "1") == ()
+
+
+def test_an_unknown_index_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(KeyError, match="no index 'grup'; there are: group"):
+        filled().by_index("grup", "0")
+
+
+def test_a_change_tells_the_newest_state() -> None:
+    assert Change(pod("a"), None).object == pod("a")
+    assert Change(pod("a"), pod("a", 2)).object == pod("a", 2)
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+OBJECTS = st.builds(lambda name, version: pod(name, version, group=str(version % 2)), NAMES, st.integers(1, 3))
+OUTPUTS = st.one_of(
+    st.builds(Applied, OBJECTS),
+    st.builds(Deleted, OBJECTS),
+    st.just(Started()),
+    st.builds(Found, st.lists(OBJECTS)),
+    st.just(END),
+)
+
+
+@given(st.lists(OUTPUTS, max_size=30))
+def test_replaying_the_changes_gives_the_store_and_its_index(
+    outputs: list[Applied | Deleted | Started | Found | Completed],
+) -> None:
+    writer, replayed = filled(), dict[ObjectKey, JSONObject]()
+    for output in outputs:
+        for change in writer.take(output):
+            if change.new is None:
+                del replayed[meta.key(change.object)]
+            else:
+                replayed[meta.key(change.new)] = change.new
+
+    assert {meta.key(obj): obj for obj in writer.list()} == replayed
+    for value in ("0", "1"):
+        indexed = {meta.key(obj) for obj in writer.by_index("group", value)}
+        assert indexed == {one for one, obj in replayed.items() if value in group(obj)}

@@ -1,0 +1,299 @@
+"""The informer's store equals the server's objects, whatever happens to the line between them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.kuberuntime.fakes import SmallServer, failure
+from tests.virtualtime import run
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from kuberuntime.client.client import Client
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.requests import Selection
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.cache.watching import GRACE, TIMEOUT
+
+A = ObjectKey("default", "a")
+
+
+@asynccontextmanager
+async def running(server: SmallServer) -> AsyncIterator[Informer]:
+    informer = Informer(Client(server), Selection(PODS, label_selector="app=x"))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(informer.run())
+        await informer.wait_synced()
+        yield informer
+        task.cancel()
+
+
+async def settle() -> None:
+    """Let everything that takes no longer than a second happen (virtual time)."""
+    await asyncio.sleep(1)
+
+
+def names(informer: Informer) -> set[str]:
+    return {meta.name(obj) for obj in informer.store.list()}
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
+def test_the_store_fills_and_follows(streaming: bool) -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=streaming)
+        server.put("a")
+        server.put("b")
+        async with running(server) as informer:
+            assert names(informer) == {"a", "b"}
+            server.put("c")
+            server.remove("a")
+            await settle()
+            assert names(informer) == {"b", "c"}
+            assert informer.version == str(server.version)
+
+    run(scenario())
+
+
+def test_streaming_lists_are_asked_for_once_where_they_are_not_served() -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=False)
+        async with running(server):
+            server.expire()
+            server.cut()
+            await settle()
+        streamed = [request for request in server.requests if ("sendInitialEvents", "true") in request.query]
+        assert len(streamed) == 1
+
+    run(scenario())
+
+
+def test_selectors_are_part_of_every_request() -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=False)
+        async with running(server):
+            await settle()
+        assert len(server.requests) == 3
+        assert all(("labelSelector", "app=x") in request.query for request in server.requests)
+
+    run(scenario())
+
+
+def test_a_cut_stream_goes_on_where_it_ended() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a")
+        async with running(server) as informer:
+            changes: list[Change] = []
+            informer.subscribe(changes.append)
+            server.cut()
+            server.put("b")
+            await settle()
+            assert [(change.old, meta.name(change.object)) for change in changes] == [(None, "a"), (None, "b")]
+
+    run(scenario())
+
+
+def test_what_happened_during_an_outage_comes_as_changes_after_it() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a")
+        server.put("b")
+        async with running(server) as informer:
+            changes: list[Change] = []
+            informer.subscribe(changes.append)
+            changes.clear()
+            server.down = True
+            server.cut()
+            server.remove("a")
+            server.put("b", spec={"changed": True})
+            server.expire()
+            await asyncio.sleep(120)
+            assert names(informer) == {"a", "b"}
+            server.down = False
+            await asyncio.sleep(31)
+            assert [(meta.name(change.object), change.new is None) for change in changes] == [("a", True), ("b", False)]
+
+    run(scenario())
+
+
+def test_a_stream_that_says_nothing_is_left_after_its_time() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a")
+        async with running(server) as informer:
+            server.mute()
+            server.put("b")
+            await asyncio.sleep(TIMEOUT + GRACE - 1)
+            assert names(informer) == {"a"}
+            await asyncio.sleep(2)
+            assert names(informer) == {"a", "b"}
+
+    run(scenario())
+
+
+def test_an_idle_watch_costs_one_request_per_time_out() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server):
+            await asyncio.sleep(3600)
+        assert len(server.requests) <= 3600 / TIMEOUT + 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("code", "reason"), [(410, "Expired"), (403, "Forbidden"), (500, "InternalError")])
+def test_a_server_that_refuses_every_request_is_not_asked_in_a_hot_loop(code: int, reason: str) -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.refuse = lambda _: failure(code, reason)
+        informer = Informer(Client(server), PODS)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run())
+            await asyncio.sleep(600)
+            task.cancel()
+        assert 15 < len(server.requests) < 80
+
+    run(scenario())
+
+
+def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
+    def refuse_watches(request: Request) -> Response | None:
+        return failure(410, "Expired") if ("watch", "true") in request.query else None
+
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=False)
+        server.refuse = refuse_watches
+        async with running(server):
+            await asyncio.sleep(60)
+        assert len(server.requests) < 60 * 20
+
+    run(scenario())
+
+
+def test_a_line_that_is_no_event_costs_the_stream_and_nothing_else() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server) as informer:
+            server.babble(b"<html>\n")
+            server.put("a")
+            await settle()
+            assert names(informer) == {"a"}
+
+    run(scenario())
+
+
+def test_a_relist_brings_what_a_mute_stream_kept() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server) as informer:
+            done = asyncio.Event()
+            busy = [informer.is_relisting]
+            server.mute()
+            server.put("b")
+            informer.relist(done.set)
+            busy.append(informer.is_relisting)
+            await asyncio.wait_for(done.wait(), 1)
+            busy.append(informer.is_relisting)
+            assert busy == [False, True, False]
+            assert names(informer) == {"b"}
+            server.put("c")
+            await settle()
+            assert names(informer) == {"b", "c"}
+
+    run(scenario())
+
+
+def test_two_relists_at_once_are_both_answered() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server) as informer:
+            answered: list[int] = []
+            informer.relist(lambda: answered.append(1))
+            informer.relist(lambda: answered.append(2))
+            await settle()
+            assert answered == [1, 2]
+
+    run(scenario())
+
+
+def test_a_late_subscriber_hears_of_what_is_there() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a")
+        async with running(server) as informer:
+            changes: list[Change] = []
+            informer.subscribe(changes.append)
+            assert [meta.name(change.object) for change in changes] == ["a"]
+
+    run(scenario())
+
+
+def test_progress_is_told_after_the_store_shows_it() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server) as informer:
+            seen: list[tuple[str, bool]] = []
+            informer.on_progress(lambda: seen.append((informer.version, informer.store.get(A) is not None)))
+            server.put("a")
+            server.bookmark()
+            await settle()
+            assert seen == [("1", True), ("1", True)]
+
+    run(scenario())
+
+
+STEPS = st.sampled_from(
+    ["put a", "put b", "put c", "remove", "cut", "mute", "expire", "down", "up", "bookmark", "wait", "wait", "relist"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(STEPS, max_size=25), st.booleans())
+def test_the_store_and_the_changes_always_end_up_at_the_servers_state(steps: list[str], streaming: bool) -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=streaming)
+        replayed: dict[ObjectKey, str] = {}
+
+        def replay(change: Change) -> None:
+            if change.new is None:
+                del replayed[meta.key(change.object)]
+            else:
+                replayed[meta.key(change.new)] = meta.resource_version(change.new)
+
+        async with running(server) as informer:
+            informer.subscribe(replay)
+            for number, step in enumerate(steps):
+                await perform(server, informer, step, number)
+            server.down = False
+            await asyncio.sleep(TIMEOUT + GRACE + 31)
+            truth = {meta.key(obj): meta.resource_version(obj) for obj in server.objects.values()}
+            assert {meta.key(obj): meta.resource_version(obj) for obj in informer.store.list()} == truth
+            assert replayed == truth
+
+    run(scenario())
+
+
+async def perform(server: SmallServer, informer: Informer, step: str, number: int) -> None:
+    match step.split():
+        case ["put", name]:
+            server.put(name, spec={"step": number})
+        case ["remove"] if server.objects:
+            server.remove(min(server.objects))
+        case ["cut"]:
+            server.cut()
+        case ["mute"]:
+            server.mute()
+        case ["expire"]:
+            server.expire()
+        case ["down" | "up"]:
+            server.down = step == "down"
+        case ["bookmark"]:
+            server.bookmark()
+        case ["relist"]:
+            informer.relist(lambda: None)
+        case ["wait"]:
+            await asyncio.sleep(0.05)

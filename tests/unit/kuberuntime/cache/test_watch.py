@@ -1,0 +1,258 @@
+"""The watch state machine: one table of transitions, and properties of any run through it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kuberuntime.objects.meta import JSONObject, ResourceVersion
+from kuberuntime.errors import APIError, ConnectionFault, KubeError, from_status
+from kuberuntime.cache.watch import Applied, Completed, Deleted, Dropped, Ended, Event, Found, Input, Opened, Output, Page, Phase, Progressed, Refused, Relist, Started, State, step
+
+
+def at(phase: Phase, version: str = "", **rest: Any) -> State:
+    return State(phase, ResourceVersion(version), **rest)
+
+
+def pod(version: str, name: str = "a") -> JSONObject:
+    return {"metadata": {"name": name, "resourceVersion": version}}
+
+
+def page(version: str, *items: JSONObject, token: str = "") -> Page:
+    return Page(items, ResourceVersion(version), token)
+
+
+def refusal(code: int, reason: str = "") -> APIError:
+    return from_status({"code": code, "reason": reason, "message": "no"})
+
+
+END: JSONObject = {"metadata": {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}
+GONE: JSONObject = {"kind": "Status", "code": 410, "reason": "Expired"}
+LEADER_CHANGED: JSONObject = {"kind": "Status", "code": 500, "reason": "InternalError"}
+FAULT: KubeError = ConnectionFault("refused")
+SEVEN = ResourceVersion("7")
+EMPTY, PAGING, INITIAL, LISTED, WATCHING = Phase
+PAGED = at(EMPTY, streaming=False)
+
+TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
+    "a single page is a whole list": (
+        PAGED,
+        page("7", pod("3")),
+        at(LISTED, "7", streaming=False),
+        (Started(), Found((pod("3"),)), Completed(SEVEN)),
+    ),
+    "a first page leads to the next": (
+        PAGED,
+        page("7", pod("3"), token="t"),
+        at(PAGING, token="t", streaming=False),
+        (Started(), Found((pod("3"),))),
+    ),
+    "a middle page leads to the next": (
+        at(PAGING, token="t"),
+        page("7", pod("3"), token="u"),
+        at(PAGING, token="u"),
+        (Found((pod("3"),)),),
+    ),
+    "the last page completes the list": (
+        at(PAGING, token="t"),
+        page("7", pod("3")),
+        at(LISTED, "7"),
+        (Found((pod("3"),)), Completed(SEVEN)),
+    ),
+    "pages that expire are asked for in one piece": (
+        at(PAGING, token="t"),
+        Refused(refusal(410, "Expired")),
+        at(EMPTY, limit=0, failures=1),
+        (),
+    ),
+    "a page that fails is asked for again": (
+        at(PAGING, token="t"),
+        Refused(FAULT),
+        at(PAGING, token="t", failures=1),
+        (),
+    ),
+    "a list that fails is asked for again": (PAGED, Refused(FAULT), at(EMPTY, streaming=False, failures=1), ()),
+    "failures add up": (
+        at(EMPTY, failures=3, streaming=False),
+        Refused(refusal(500)),
+        at(EMPTY, failures=4, streaming=False),
+        (),
+    ),
+    "a list after failures leaves one to wait for": (
+        at(EMPTY, failures=9, streaming=False),
+        page("7"),
+        at(LISTED, "7", failures=1, streaming=False),
+        (Started(), Found(()), Completed(SEVEN)),
+    ),
+    "a server without streaming lists is asked for pages": (
+        at(EMPTY),
+        Refused(refusal(422, "Invalid")),
+        at(EMPTY, streaming=False),
+        (),
+    ),
+    "so is one that does not know the words": (
+        at(EMPTY),
+        Refused(refusal(400, "BadRequest")),
+        at(EMPTY, streaming=False),
+        (),
+    ),
+    "a refused page is no reason to stop paging": (
+        PAGED,
+        Refused(refusal(400, "BadRequest")),
+        at(EMPTY, streaming=False, failures=1),
+        (),
+    ),
+    "a server that is away may still stream lists later": (at(EMPTY), Refused(FAULT), at(EMPTY, failures=1), ()),
+    "a streaming list begins": (at(EMPTY), Opened(), at(INITIAL), (Started(),)),
+    "a streaming list brings objects": (
+        at(INITIAL),
+        Event("ADDED", pod("3")),
+        at(INITIAL),
+        (Found((pod("3"),)),),
+    ),
+    "an object may vanish before the list is complete": (
+        at(INITIAL),
+        Event("DELETED", pod("4")),
+        at(INITIAL),
+        (Dropped(pod("4")),),
+    ),
+    "its bookmark completes a streaming list": (
+        at(INITIAL, failures=2),
+        Event("BOOKMARK", END),
+        at(WATCHING, "7"),
+        (Completed(SEVEN),),
+    ),
+    "another bookmark does not": (at(INITIAL), Event("BOOKMARK", pod("6")), at(INITIAL), ()),
+    "a streaming list that breaks off starts over": (at(INITIAL), Refused(FAULT), at(EMPTY, failures=1), ()),
+    "a streaming list that ends early starts over": (at(INITIAL), Ended(0.1), at(EMPTY, failures=1), ()),
+    "a streaming list that fails starts over": (
+        at(INITIAL),
+        Event("ERROR", LEADER_CHANGED),
+        at(EMPTY, failures=1),
+        (),
+    ),
+    "a watch opens": (at(LISTED, "7"), Opened(), at(WATCHING, "7"), ()),
+    "a watch that cannot be opened is tried again": (at(LISTED, "7"), Refused(FAULT), at(LISTED, "7", failures=1), ()),
+    "a watch from an expired version lists again": (
+        at(LISTED, "7"),
+        Refused(refusal(410, "Gone")),
+        at(EMPTY, failures=1),
+        (),
+    ),
+    "an addition moves the version": (
+        at(WATCHING, "7", failures=2),
+        Event("ADDED", pod("8")),
+        at(WATCHING, "8"),
+        (Applied(pod("8")),),
+    ),
+    "so does a change": (
+        at(WATCHING, "7"),
+        Event("MODIFIED", pod("8")),
+        at(WATCHING, "8"),
+        (Applied(pod("8")),),
+    ),
+    "so does a deletion": (
+        at(WATCHING, "7"),
+        Event("DELETED", pod("8")),
+        at(WATCHING, "8"),
+        (Deleted(pod("8")),),
+    ),
+    "so does a bookmark": (
+        at(WATCHING, "7"),
+        Event("BOOKMARK", pod("7")),
+        at(WATCHING, "7"),
+        (Progressed(SEVEN),),
+    ),
+    "an unknown type means nothing": (at(WATCHING, "7"), Event("PONDERED", pod("9")), at(WATCHING, "7"), ()),
+    "a watch that falls behind lists again": (
+        at(WATCHING, "7"),
+        Event("ERROR", GONE),
+        at(EMPTY, failures=1),
+        (),
+    ),
+    "a watch that fails goes on from its version": (
+        at(WATCHING, "7"),
+        Event("ERROR", LEADER_CHANGED),
+        at(LISTED, "7", failures=1),
+        (),
+    ),
+    "a watch that breaks off goes on from its version": (
+        at(WATCHING, "7"),
+        Refused(FAULT),
+        at(LISTED, "7", failures=1),
+        (),
+    ),
+    "a watch that lasted goes on at once": (at(WATCHING, "7", failures=1), Ended(290), at(LISTED, "7"), ()),
+    "a watch that ended at once goes on after a wait": (
+        at(WATCHING, "7"),
+        Ended(0.01),
+        at(LISTED, "7", failures=1),
+        (),
+    ),
+    "a list that took too long starts over": (at(PAGING, token="t"), Ended(290), at(EMPTY), ()),
+    "a relist forgets where the watch was": (at(WATCHING, "7"), Relist(), at(EMPTY), ()),
+    "a relist starts a list over": (at(PAGING, token="t"), Relist(), at(EMPTY), ()),
+}
+
+
+@pytest.mark.parametrize(("state", "happened", "after", "outputs"), TABLE.values(), ids=TABLE)
+def test_transition(state: State, happened: Input, after: State, outputs: tuple[Output, ...]) -> None:
+    assert step(state, happened) == (after, outputs)
+
+
+STREAMED: st.SearchStrategy[Input] = st.one_of(
+    st.builds(Event, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod("8"))),
+    st.sampled_from([Event("BOOKMARK", END), Event("ERROR", GONE), Event("ERROR", LEADER_CHANGED)]),
+    st.builds(Ended, st.floats(0, 300)),
+    st.sampled_from([Refused(FAULT), Relist()]),
+)
+ASKED: st.SearchStrategy[Input] = st.one_of(
+    st.sampled_from([Refused(FAULT), Refused(refusal(410)), Refused(refusal(422)), Relist(), Ended(290.0)]),
+)
+PAGES: st.SearchStrategy[Input] = st.sampled_from([page("7"), page("7", token="t")])
+
+
+def fitting(state: State) -> st.SearchStrategy[Input]:
+    """Return the inputs that a driver can have in this state."""
+    match state.phase:
+        case Phase.INITIAL | Phase.WATCHING:
+            return STREAMED
+        case Phase.LISTED:
+            return ASKED | st.just(Opened())
+        case Phase.EMPTY if state.streaming:
+            return ASKED | st.just(Opened())
+        case _:
+            return ASKED | PAGES
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_listings_are_never_mixed_and_changes_only_come_after_one(data: st.DataObject) -> None:
+    state, listing, complete = State(), False, False
+    for _ in range(data.draw(st.integers(0, 30))):
+        state, outputs = step(state, data.draw(fitting(state)))
+        for output in outputs:
+            match output:
+                case Started():
+                    listing = True
+                case Found() | Dropped():
+                    assert listing
+                case Completed():
+                    assert listing
+                    listing, complete = False, True
+                case Applied() | Deleted() | Progressed():
+                    assert complete
+        if state.phase in {Phase.LISTED, Phase.WATCHING}:
+            assert state.version
+
+
+@given(st.integers(0, 1000), st.floats(0, 1))
+def test_the_wait_is_bounded(failures: int, jitter: float) -> None:
+    assert 0 <= State(failures=failures).wait(jitter) <= 30
+
+
+def test_a_first_attempt_is_not_delayed_and_a_second_is() -> None:
+    assert State().wait(1.0) == 0
+    assert State(failures=1).wait(1.0) == pytest.approx(0.2)
+    assert State(failures=1).wait(0.0) == pytest.approx(0.1)

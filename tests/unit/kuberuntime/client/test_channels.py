@@ -1,0 +1,22 @@
+"""The exit code of a command comes out of the Status that ends it."""
+
+import msgspec
+import pytest
+
+from kuberuntime.client.channels import exit_code
+from kuberuntime.errors import ConnectionFault
+
+
+def test_an_exit_code_is_a_cause_of_the_failure() -> None:
+    status = {
+        "status": "Failure",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": "137"}]},
+    }
+
+    assert exit_code(msgspec.json.encode(status)) == 137
+
+
+def test_a_failure_without_exit_code_is_a_fault() -> None:
+    with pytest.raises(ConnectionFault, match="container not running"):
+        exit_code(b'{"status":"Failure","message":"container not running"}')

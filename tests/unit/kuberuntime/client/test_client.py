@@ -1,0 +1,146 @@
+"""The client decodes answers, follows pages, waits when asked to and raises typed errors."""
+
+import asyncio
+
+import pytest
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
+from tests.virtualtime import run
+
+from kuberuntime.objects.meta import ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import PODS
+from kuberuntime.client.client import RETRIES, Client, Listing
+from kuberuntime.errors import APIError, NotFound, ServiceUnavailable, TooManyRequests
+from kuberuntime.client.transport import Response
+
+KEY = ObjectKey("default", "web")
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
+
+
+def busy(seconds: str, status: int = 429) -> Response:
+    return answer(status, {"kind": "Status", "code": status, "message": "slow down"}, {"retry-after": seconds})
+
+
+def test_get_returns_the_object() -> None:
+    client = Client(ScriptedTransport(answer(200, POD)))
+
+    assert run(client.get(PODS, KEY)) == POD
+
+
+def test_a_refusal_is_raised_by_its_type() -> None:
+    client = Client(ScriptedTransport(failure(404, "NotFound", 'pods "web" not found')))
+
+    with pytest.raises(NotFound, match='pods "web" not found'):
+        run(client.get(PODS, KEY))
+
+
+def test_an_answer_that_is_no_object_is_an_error() -> None:
+    client = Client(ScriptedTransport(answer(200, b"<html>login</html>")))
+
+    with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
+        run(client.get(PODS, KEY))
+
+
+def test_list_follows_continue_and_gives_items_their_kind_back() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [{"metadata": {"name": "a"}}]}),
+        answer(200, {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "b"}}]}),
+    )
+
+    listing = run(Client(transport).list(PODS, namespace="default", limit=1))
+
+    head = {"apiVersion": "v1", "kind": "Pod"}
+    assert listing == Listing(
+        [head | {"metadata": {"name": "a"}}, head | {"metadata": {"name": "b"}}], ResourceVersion("7")
+    )
+    assert [dict(request.query) for request in transport.requests] == [{"limit": "1"}, {"limit": "1", "continue": "t"}]
+
+
+def test_an_empty_list_may_have_no_items() -> None:
+    client = Client(ScriptedTransport(answer(200, {"metadata": {"resourceVersion": "7"}, "items": None})))
+
+    assert run(client.list(PODS)) == Listing([], ResourceVersion("7"))
+
+
+def test_a_busy_server_is_asked_again_after_the_time_it_named() -> None:
+    transport = ScriptedTransport(busy("2"), busy("3", 503), answer(200, POD))
+
+    async def scenario() -> float:
+        await Client(transport).get(PODS, KEY)
+        return asyncio.get_running_loop().time()
+
+    assert run(scenario()) == pytest.approx(5)
+    assert len(transport.requests) == 3
+
+
+def test_patience_with_a_busy_server_ends() -> None:
+    transport = ScriptedTransport(*[busy("3600")] * (RETRIES + 1))
+
+    async def scenario() -> float:
+        with pytest.raises(TooManyRequests):
+            await Client(transport).get(PODS, KEY)
+        return asyncio.get_running_loop().time()
+
+    assert run(scenario()) == pytest.approx(RETRIES * 10)
+
+
+def test_a_server_that_names_no_time_is_not_asked_again() -> None:
+    transport = ScriptedTransport(failure(503, "ServiceUnavailable"))
+
+    with pytest.raises(ServiceUnavailable):
+        run(Client(transport).get(PODS, KEY))
+    assert len(transport.requests) == 1
+
+
+def test_writes_carry_dry_run_and_field_validation() -> None:
+    transport = ScriptedTransport(*[answer(200, POD)] * 4)
+    client = Client(transport, field_validation="Strict")
+
+    async def scenario() -> None:
+        await client.create(PODS, POD, dry_run=True)
+        await client.update(PODS, POD)
+        await client.apply(PODS, POD, manager="lws", dry_run=True)
+        await client.patch(PODS, KEY, {}, kind="merge")
+
+    run(scenario())
+
+    assert [request.query for request in transport.requests] == [
+        (("fieldValidation", "Strict"), ("dryRun", "All")),
+        (("fieldValidation", "Strict"),),
+        (("fieldManager", "lws"), ("force", "true"), ("fieldValidation", "Strict"), ("dryRun", "All")),
+        (("fieldValidation", "Strict"),),
+    ]
+
+
+def test_delete_returns_what_the_server_says() -> None:
+    client = Client(ScriptedTransport(answer(200, {"kind": "Status", "status": "Success"})))
+
+    assert run(client.delete(PODS, KEY, uid="u")) == {"kind": "Status", "status": "Success"}
+
+
+def test_a_stream_that_is_refused_raises_what_its_body_says() -> None:
+    client = Client(ScriptedTransport(failure(404, "NotFound", "no such pod")))
+
+    async def scenario() -> None:
+        async with client.stream("GET", "/api/v1/namespaces/default/pods/web/log", (("follow", "true"),)):
+            pass
+
+    with pytest.raises(NotFound, match="no such pod"):
+        run(scenario())
+
+
+def test_a_stream_gives_its_chunks() -> None:
+    client = Client(ScriptedTransport(answer(200, b"line\n")))
+
+    async def scenario() -> list[bytes]:
+        async with client.stream("GET", "/log") as response:
+            return [chunk async for chunk in response.chunks]
+
+    assert run(scenario()) == [b"line\n"]
+
+
+def test_close_closes_the_transport() -> None:
+    transport = ScriptedTransport()
+
+    run(Client(transport).close())
+
+    assert transport.closed

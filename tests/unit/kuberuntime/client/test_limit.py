@@ -1,0 +1,54 @@
+"""The client's own rate limit."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
+from tests.virtualtime import VirtualClock, run
+
+from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.transport import Request
+
+
+def test_a_burst_passes_and_the_rest_keeps_the_rate() -> None:
+    async def scenario() -> list[float]:
+        inner = ScriptedTransport(*[answer(200, {})] * 6)
+        limited = LimitedTransport(inner, TokenBucket(rate=2, burst=3), VirtualClock())
+        loop = asyncio.get_running_loop()
+        times = []
+
+        async def send() -> None:
+            await limited.request(Request("GET", "/"))
+            times.append(round(loop.time(), 3))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(send())
+        async with limited.stream(Request("GET", "/", (("watch", "true"),))):
+            times.append(round(loop.time(), 3))
+        await asyncio.sleep(10)
+        await send()
+        await limited.close()
+        assert inner.closed
+        return times
+
+    assert run(scenario()) == [0.0, 0.0, 0.0, 0.5, 1.0, 11.0]
+
+
+@given(
+    rate=st.floats(0.5, 100),
+    burst=st.integers(1, 20),
+    gaps=st.lists(st.floats(0, 5), min_size=1, max_size=50),
+)
+def test_in_no_stretch_of_time_is_more_sent_than_burst_and_rate_allow(
+    rate: float, burst: int, gaps: list[float]
+) -> None:
+    bucket, now, sent = TokenBucket(rate, burst), 0.0, []
+    for gap in gaps:
+        now += gap
+        sent.append(now + bucket.take(now))
+    assert sent == sorted(sent)
+    for index, first in enumerate(sent):
+        for count, last in enumerate(sent[index:], start=1):
+            assert count <= burst + rate * (last - first) + 1 + 1e-6

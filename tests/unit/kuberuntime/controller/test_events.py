@@ -1,0 +1,287 @@
+"""Events tell what happened (contract 8.3) and never get in the way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.kuberuntime.fakes import answer, failure
+from tests.virtualtime import VirtualClock, run
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Event
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConnectionFault
+from kuberuntime.controller.events import FOLD, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+LWS = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "name": "lws",
+    "namespace": "prod",
+    "uid": "u",
+    "resourceVersion": "7",
+}
+CREATED = Event("Normal", "GroupsProgressing", "Create", "Created leader statefulset lws", LWS)
+
+
+class EventsServer:
+    """Keeps event objects; `faults` are raised or answered first."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, JSONObject] = {}
+        self.requests: list[Request] = []
+        self.faults: list[Response | Exception] = []
+
+    async def request(self, request: Request) -> Response:
+        self.requests.append(request)
+        await asyncio.sleep(0.001)
+        if self.faults:
+            fault = self.faults.pop(0)
+            if isinstance(fault, Exception):
+                raise fault
+            return fault
+        content = msgspec.json.decode(request.body)
+        if request.method == "POST":
+            self.objects[content["metadata"]["name"]] = content
+            return answer(201, content)
+        name = request.path.rsplit("/", 1)[1]
+        if name not in self.objects:
+            return failure(404, "NotFound")
+        self.objects[name] |= content
+        return answer(200, self.objects[name])
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        raise AssertionError(request)
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass
+class Rig:
+    """A recorder that runs, and the server it writes to."""
+
+    server: EventsServer
+    recorder: EventRecorder
+
+    def all(self) -> list[JSONObject]:
+        return list(self.server.objects.values())
+
+    def methods(self) -> list[str]:
+        return [request.method for request in self.server.requests]
+
+
+@asynccontextmanager
+async def rig() -> AsyncIterator[Rig]:
+    server = EventsServer()
+    recorder = EventRecorder(Client(server), "leaderworkerset", "leaderworkerset-host", VirtualClock())
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(recorder.run())
+        yield Rig(server, recorder)
+        task.cancel()
+
+
+def test_an_event_has_the_form_of_the_contract() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            pod = {"kind": "Pod", "name": "lws-0"}
+            r.recorder.record(replace(CREATED, related=pod))
+            await r.recorder.flush()
+            assert r.server.requests[0].path == "/apis/events.k8s.io/v1/namespaces/prod/events"
+            [event] = r.all()
+            assert event == {
+                "apiVersion": "events.k8s.io/v1",
+                "kind": "Event",
+                "metadata": {"name": f"lws.{1767225600_000_000_000:x}", "namespace": "prod"},
+                "eventTime": "2026-01-01T00:00:00.000000Z",
+                "type": "Normal",
+                "reason": "GroupsProgressing",
+                "action": "Create",
+                "note": "Created leader statefulset lws",
+                "regarding": LWS,
+                "related": pod,
+                "reportingController": "leaderworkerset",
+                "reportingInstance": "leaderworkerset-host",
+            }
+
+    run(scenario())
+
+
+def test_repetitions_fold_into_one_series_with_few_writes() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            for _ in range(100):
+                r.recorder.record(CREATED)
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(2 * FOLD)
+            [event] = r.all()
+            assert event["series"] == {"count": 100, "lastObservedTime": "2026-01-01T00:00:09.900000Z"}
+            assert r.methods() == ["POST", "PATCH", "PATCH"]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"note": "Created worker statefulset for leader pod lws-0"},
+        {"type": "Warning"},
+        {"reason": "GroupsUpdating"},
+        {"action": "Update"},
+        {"regarding": LWS | {"uid": "other"}},
+        {"related": {"name": "lws-0"}},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_an_event_that_differs_is_one_of_its_own(other: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.recorder.record(CREATED)
+            r.recorder.record(replace(CREATED, **other))
+            await r.recorder.flush()
+            assert len(r.all()) == 2
+            assert not any("series" in event for event in r.all())
+
+    run(scenario())
+
+
+def test_differs_from_upstream_a_status_write_in_between_does_not_split_a_series() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.recorder.record(CREATED)
+            r.recorder.record(replace(CREATED, regarding=LWS | {"resourceVersion": "8"}))
+            await asyncio.sleep(FOLD + 1)
+            assert [event["series"]["count"] for event in r.all()] == [2]
+
+    run(scenario())
+
+
+def test_a_repetition_after_a_long_pause_is_a_new_event() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.recorder.record(CREATED)
+            await asyncio.sleep(SERIES_SECONDS + 1)
+            r.recorder.record(CREATED)
+            await r.recorder.flush()
+            assert len(r.all()) == 2
+
+    run(scenario())
+
+
+def test_a_series_whose_event_expired_is_created_again() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.recorder.record(CREATED)
+            await r.recorder.flush()
+            r.server.objects.clear()
+            r.recorder.record(CREATED)
+            await asyncio.sleep(FOLD + 1)
+            assert [event["series"]["count"] for event in r.all()] == [2]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("code", "reason"), [(503, "ServiceUnavailable"), (429, "TooManyRequests")])
+def test_an_event_waits_for_a_server_that_restarts_or_has_no_time(code: int, reason: str) -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.server.faults = [ConnectionFault("down"), failure(code, reason), ConnectionFault("down")]
+            r.recorder.record(CREATED)
+            await r.recorder.flush()
+            assert len(r.all()) == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("count", [1, 6])
+def test_an_event_that_cannot_be_written_is_dropped_and_the_next_is_not(count: int) -> None:
+    faults: list[Response | Exception] = [failure(403, "Forbidden", "the namespace is terminating")]
+
+    async def scenario() -> None:
+        async with rig() as r:
+            r.server.faults = faults if count == 1 else [ConnectionFault("down")] * count
+            r.recorder.record(CREATED)
+            r.recorder.record(replace(CREATED, note="another"))
+            await r.recorder.flush()
+            assert [event["note"] for event in r.all()] == ["another"]
+
+    run(scenario())
+
+
+def test_recording_never_waits_and_memory_is_bounded() -> None:
+    async def scenario() -> None:
+        server = EventsServer()
+        recorder = EventRecorder(Client(server), "leaderworkerset", "host", VirtualClock())
+        for number in range(SERIES + QUEUE):  # nobody writes
+            recorder.record(replace(CREATED, note=str(number)))
+        task = asyncio.ensure_future(recorder.run())
+        await recorder.flush()
+        task.cancel()
+        assert len(server.objects) == QUEUE
+
+    run(scenario())
+
+
+def test_series_that_ended_are_forgotten() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            for number in range(100):
+                r.recorder.record(replace(CREATED, note=str(number)))
+            await asyncio.sleep(SERIES_SECONDS + 1)
+            r.recorder.record(CREATED)
+            await r.recorder.flush()
+            assert len(r.recorder._series) == 1
+
+    run(scenario())
+
+
+def test_as_many_series_as_fit_go_on() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            for _ in range(2):
+                for number in range(SERIES):
+                    r.recorder.record(replace(CREATED, note=str(number)))
+                    await r.recorder.flush()
+            assert len(r.all()) == SERIES
+            assert len(r.recorder._series) == SERIES
+            r.recorder.record(replace(CREATED, note="one more"))
+            assert len(r.recorder._series) == SERIES
+
+    run(scenario())
+
+
+def test_names_are_unique_within_a_microsecond() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            for number in range(50):
+                r.recorder.record(replace(CREATED, note=str(number)))
+            await r.recorder.flush()
+            assert len(r.all()) == 50
+
+    run(scenario())
+
+
+def test_a_long_note_is_cut_at_a_whole_character() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.recorder.record(replace(CREATED, note="x" + "é" * 1000))
+            await r.recorder.flush()
+            [event] = r.all()
+            assert event["note"] == "x" + "é" * 511
+
+    run(scenario())
+
+
+def test_events_of_cluster_scoped_objects_live_in_default() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.recorder.record(replace(CREATED, regarding={"kind": "Node", "name": "n"}))
+            await r.recorder.flush()
+            assert [event["metadata"]["namespace"] for event in r.all()] == ["default"]
+
+    run(scenario())

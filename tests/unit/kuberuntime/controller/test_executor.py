@@ -1,0 +1,178 @@
+"""The executor performs plans as `kuberuntime/plan.py` says."""
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import pytest
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
+from tests.virtualtime import VirtualClock, run
+
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConnectionFault
+from kuberuntime.controller.executor import ActionFailed, ExecutionError, Executor, LookAgain, PlanError, Removed, Write, Written
+from kuberuntime.client.transport import Response
+
+KEY = ObjectKey("default", "web")
+POD: JSONObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
+WRITTEN: JSONObject = {"metadata": {"name": "web", "namespace": "default", "resourceVersion": "7", "uid": "u"}}
+DONE = Event("Normal", "Created", "Create", "Created pod web", {"name": "web"})
+FAILED = Event("Warning", "FailedCreate", "Create", "Failed to create pod web: {error}", {"name": "web"})
+
+APPLY = Apply(resource=PODS, object=POD, manager="lws", on_success=(DONE,), on_failure=(FAILED,))
+CREATE = Create(resource=PODS, object=POD, on_success=(DONE,), on_failure=(FAILED,))
+DELETE = Delete(
+    resource=PODS, key=KEY, propagation="Foreground", uid=UID("u"), on_success=(DONE,), on_failure=(FAILED,)
+)
+STATUS = PutStatus(
+    resource=PODS,
+    object=POD | {"status": {"phase": "Running"}},
+    resource_version=ResourceVersion("6"),
+    on_success=(DONE,),
+    on_failure=(FAILED,),
+)
+WRITE = Written(PODS, KEY, ResourceVersion("7"))
+GONE = Removed(PODS, KEY, UID("u"))
+CONFLICT = failure(409, "Conflict", "the object has been modified")
+
+
+@dataclass
+class Outcome:
+    """What came of a plan."""
+
+    transport: ScriptedTransport
+    events: list[Event] = field(default_factory=list)
+    writes: tuple[Write, ...] = ()
+    error: ExecutionError | None = None
+
+    def record(self, event: Event) -> None:
+        self.events.append(event)
+
+
+def execute(plan: Plan, *script: Response | Exception) -> Outcome:
+    outcome = Outcome(ScriptedTransport(*script))
+
+    async def scenario() -> None:
+        executor = Executor(Client(outcome.transport), outcome, VirtualClock())
+        try:
+            outcome.writes = await executor.execute(plan)
+        except ExecutionError as error:
+            outcome.writes, outcome.error = error.writes, error
+
+    run(scenario())
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("action", "script", "writes", "events"),
+    [
+        (APPLY, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (CREATE, answer(201, WRITTEN), (WRITE,), [DONE]),
+        (replace(CREATE, if_absent=True), failure(409, "AlreadyExists"), (), []),
+        (DELETE, answer(200, WRITTEN), (GONE,), [DONE]),
+        (DELETE, failure(404, "NotFound"), (GONE,), []),
+        (DELETE, CONFLICT, (GONE,), []),
+        (replace(DELETE, uid=None), answer(200, WRITTEN), (GONE,), [DONE]),
+        (replace(DELETE, uid=None), answer(200, {"kind": "Status", "details": {"uid": "u"}}), (GONE,), [DONE]),
+        (replace(DELETE, uid=None), failure(404, "NotFound"), (Removed(PODS, KEY, None),), []),
+        (STATUS, answer(200, WRITTEN), (WRITE,), [DONE]),
+    ],
+    ids=[
+        "apply",
+        "create",
+        "create what exists, if absent",
+        "delete",
+        "delete what is gone",
+        "delete what was replaced under its name",
+        "delete without a UID",
+        "delete that is done at once",
+        "delete what is gone, without a UID",
+        "put status",
+    ],
+)
+def test_an_action_that_succeeds(
+    action: Action, script: Response, writes: tuple[Write, ...], events: list[Event]
+) -> None:
+    outcome = execute(Plan((action,)), script)
+
+    assert (outcome.error, outcome.writes, outcome.events) == (None, writes, events)
+
+
+@pytest.mark.parametrize(
+    ("action", "script", "message"),
+    [
+        (APPLY, failure(422, "Invalid", "no such field"), "apply Pod default/web: no such field"),
+        (CREATE, failure(409, "AlreadyExists", "it exists"), "create Pod default/web: it exists"),
+        (replace(DELETE, uid=None), failure(409, "Conflict", "busy"), "delete Pod default/web: busy"),
+        (STATUS, failure(404, "NotFound", "gone"), "write the status of Pod default/web: gone"),
+    ],
+    ids=["apply", "create", "delete", "put status"],
+)
+def test_an_action_that_is_refused_tells_so_by_its_event(action: Action, script: Response, message: str) -> None:
+    outcome = execute(Plan((action,)), script)
+
+    reason = message.rsplit(": ", 1)[1]
+    assert isinstance(outcome.error, ActionFailed)
+    assert str(outcome.error) == message
+    assert outcome.events == [replace(FAILED, note=f"Failed to create pod web: {reason}")]
+
+
+def test_an_action_without_an_answer_has_no_event() -> None:
+    outcome = execute(Plan((CREATE,)), ConnectionFault("cannot reach it"))
+
+    assert isinstance(outcome.error, ActionFailed)
+    assert outcome.events == []
+
+
+def test_a_status_that_met_a_newer_object_is_silent() -> None:
+    outcome = execute(Plan((STATUS,)), CONFLICT)
+
+    assert isinstance(outcome.error, LookAgain)
+    assert outcome.events == []
+
+
+def test_a_status_is_written_at_the_version_it_was_computed_from() -> None:
+    outcome = execute(Plan((STATUS,)), answer(200, WRITTEN))
+
+    request = outcome.transport.requests[0]
+    assert (request.method, request.path) == ("PUT", "/api/v1/namespaces/default/pods/web/status")
+    assert msgspec.json.decode(request.body) == POD | {
+        "metadata": POD["metadata"] | {"resourceVersion": "6"},
+        "status": {"phase": "Running"},
+    }
+
+
+def test_a_given_body_is_sent_verbatim() -> None:
+    outcome = execute(Plan((replace(CREATE, body=b'{ "a": 1 }'),)), answer(201, WRITTEN))
+
+    assert outcome.transport.requests[0].body == b'{ "a": 1 }'
+
+
+def test_the_first_failure_ends_the_plan_and_keeps_what_was_written() -> None:
+    outcome = execute(Plan((APPLY, CREATE, DELETE)), answer(200, WRITTEN), failure(403, "Forbidden", "quota"))
+
+    assert isinstance(outcome.error, ActionFailed)
+    assert outcome.writes == (WRITE,)
+    assert [event.reason for event in outcome.events] == ["Created", "FailedCreate"]
+    assert len(outcome.transport.requests) == 2
+
+
+def test_a_finding_is_raised_after_the_actions() -> None:
+    outcome = execute(Plan((APPLY,), error="group 3 has no leader"), answer(200, WRITTEN))
+
+    assert isinstance(outcome.error, PlanError)
+    assert (str(outcome.error), outcome.writes) == ("group 3 has no leader", (WRITE,))
+
+
+def test_events_without_a_write_are_recorded() -> None:
+    outcome = execute(Plan((Emit(events=(DONE, FAILED)),)))
+
+    assert outcome.events == [DONE, FAILED]
+
+
+def test_the_kind_is_part_of_what_was_written() -> None:
+    outcome = execute(Plan((Create(resource=STATEFULSETS, object=POD),)), answer(201, WRITTEN))
+
+    assert outcome.writes == (Written(STATEFULSETS, KEY, ResourceVersion("7")),)

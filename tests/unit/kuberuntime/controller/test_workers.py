@@ -1,0 +1,69 @@
+"""Workers: what becomes of a key after success, failure, and a look that came too early."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from tests.virtualtime import run
+
+from kuberuntime.errors import KubeError
+from kuberuntime.controller.executor import LookAgain
+from kuberuntime.controller.workers import Workers
+from kuberuntime.controller.workqueue import WorkQueue
+
+
+@pytest.mark.parametrize("fault", [LookAgain("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
+def test_a_fault_brings_the_key_again_with_back_off(fault: Exception) -> None:
+    """R-ARC-9: whatever was raised."""
+    times: list[float] = []
+
+    async def work(_: str) -> None:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) < 4:
+            raise fault
+
+    async def scenario() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        task = asyncio.ensure_future(Workers("test", queue, work, count=1).run())
+        await asyncio.sleep(1)
+        task.cancel()
+
+    run(scenario())
+    assert times == pytest.approx([0, 0.005, 0.015, 0.035])
+
+
+def test_a_held_key_is_neither_a_success_nor_a_failure() -> None:
+    held = {"a"}
+    looks: Counter[str] = Counter()
+
+    async def work(key: str) -> None:
+        looks[key] += 1
+
+    async def scenario() -> None:
+        queue = WorkQueue[str]()
+        queue.add_rate_limited("a")
+        queue.add("b")
+        workers = Workers("test", queue, work, count=2, is_held=held.__contains__)
+        task = asyncio.ensure_future(workers.run())
+        await asyncio.sleep(1)
+        assert looks == {"b": 1}
+        assert queue.add_rate_limited("a") == pytest.approx(0.01)
+        held.clear()
+        await asyncio.sleep(1)
+        assert looks == {"a": 1, "b": 1}
+        task.cancel()
+
+    run(scenario())
+
+
+def test_workers_end_when_the_queue_is_shut_down() -> None:
+    async def work(_: str) -> None:
+        raise AssertionError
+
+    async def scenario() -> None:
+        queue = WorkQueue[str]()
+        queue.shut_down()
+        await Workers("test", queue, work, count=3).run()
+
+    run(scenario())

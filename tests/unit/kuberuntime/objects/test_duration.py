@@ -1,0 +1,37 @@
+"""Durations in Go's notation."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kuberuntime.objects import duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("15s", 15), ("1m30s", 90), ("500ms", 0.5), ("1.5h", 5400), (".5s", 0.5), ("-2s", -2), ("+2s", 2), ("0", 0)],
+)
+def test_what_go_reads_is_read(text: str, seconds: float) -> None:
+    assert duration.parse(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("15", 'time: missing unit in duration "15"'),
+        ("", 'time: invalid duration ""'),
+        ("s", 'time: invalid duration "s"'),
+        ("15s x", 'time: invalid duration "15s x"'),
+        ("15d", 'time: invalid duration "15d"'),
+    ],
+)
+def test_what_go_refuses_is_refused_in_its_words(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match="time") as caught:
+        duration.parse(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("seconds", [2**62, -(2**62), 1e300, 0, 90])
+def test_any_seconds_are_a_duration_that_dates_can_bear(seconds: float) -> None:
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    assert abs((moment + duration.of_seconds(seconds)) - moment) <= duration.LONGEST

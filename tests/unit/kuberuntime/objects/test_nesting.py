@@ -1,0 +1,33 @@
+"""The depth of values is known without recursion, and JSON that is too deep is refused."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kuberuntime.objects import nesting
+from kuberuntime.objects.nesting import MAX_DEPTH, DepthError
+
+
+def nested(depth: int) -> Any:
+    value: Any = "end"
+    for _ in range(depth):
+        value = {"a": [value]}
+    return value
+
+
+@pytest.mark.parametrize("value", [None, "text", 3, {}, [], nested(MAX_DEPTH // 2)])
+def test_what_may_be_sent_is_not_too_deep(value: object) -> None:
+    assert not nesting.is_too_deep(value)
+    assert nesting.decode(msgspec.json.encode(value)) == value
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 900, 5_000, 500_000])
+def test_json_that_is_too_deep_is_refused(depth: int) -> None:
+    with pytest.raises(DepthError, match="exceeded max depth: more than 100 objects"):
+        nesting.decode("[" * depth + "]" * depth)
+
+
+def test_the_limit_may_be_what_a_place_leaves() -> None:
+    assert nesting.is_too_deep({}, 0)
+    assert not nesting.is_too_deep("text", 0)

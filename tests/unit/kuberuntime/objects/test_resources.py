@@ -1,0 +1,23 @@
+"""Where resources are served and how errors name them."""
+
+import pytest
+
+from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
+
+
+@pytest.mark.parametrize(
+    ("resource", "arguments", "path"),
+    [
+        (PODS, (), "/api/v1/pods"),
+        (PODS, ("ns", "web-0", "log"), "/api/v1/namespaces/ns/pods/web-0/log"),
+        (STATEFULSETS, ("ns",), "/apis/apps/v1/namespaces/ns/statefulsets"),
+        (NODES, ("ignored", "node-0"), "/api/v1/nodes/node-0"),
+    ],
+)
+def test_paths(resource: Resource, arguments: tuple[str, ...], path: str) -> None:
+    assert resource.path(*arguments) == path
+
+
+def test_names_in_errors_and_versions() -> None:
+    assert (PODS.group_resource, STATEFULSETS.group_resource) == ("pods", "statefulsets.apps")
+    assert (PODS.api_version, STATEFULSETS.api_version) == ("v1", "apps/v1")

@@ -1,0 +1,137 @@
+"""Who may read metrics (R-MGR-6)."""
+
+import asyncio
+
+import msgspec
+import pytest
+from aiohttp import ClientSession
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
+from tests.virtualtime import VirtualClock, run
+
+from kuberuntime.serving import reviews
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConnectionFault
+from kuberuntime.serving.reviews import ALLOWED_SECONDS, DENIED_SECONDS, LIMIT, UNKNOWN_BURST, UNKNOWN_RATE, Authorizer
+from kuberuntime.serving.serving import Address, Listener
+from kuberuntime.client.transport import Response
+
+USER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["g"], "extra": {"k": ["v"]}}
+KNOWN = answer(201, {"status": {"authenticated": True, "user": USER}})
+UNKNOWN = answer(201, {"status": {}})
+ALLOWED = answer(201, {"status": {"allowed": True}})
+DENIED = answer(201, {"status": {"allowed": False}})
+
+
+@pytest.mark.parametrize(
+    ("header", "script", "status"),
+    [
+        ("", [], 401),
+        ("Basic abc", [], 401),
+        ("Bearer ", [], 401),
+        ("Bearer t", [UNKNOWN], 401),
+        ("Bearer t", [KNOWN, DENIED], 403),
+        ("bearer t", [KNOWN, ALLOWED], 200),
+    ],
+)
+def test_the_answers_of_the_api_server_decide(header: str, script: list[Response], status: int) -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(*script)
+        assert await Authorizer(Client(transport), VirtualClock()).status(header, "/metrics") == status
+        assert len(transport.requests) == len(script)
+
+    run(scenario())
+
+
+def test_the_path_and_the_whole_user_are_asked_about() -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(KNOWN, ALLOWED)
+        await Authorizer(Client(transport), VirtualClock()).status("Bearer t", "/metrics")
+        first, second = (msgspec.json.decode(request.body)["spec"] for request in transport.requests)
+        assert first == {"token": "t"}
+        assert second == {
+            "user": USER["username"],
+            "uid": "",
+            "groups": ["g"],
+            "extra": {"k": ["v"]},
+            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+        }
+
+    run(scenario())
+
+
+def test_answers_are_believed_for_a_short_while() -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(KNOWN, ALLOWED, KNOWN, DENIED, KNOWN, ALLOWED)
+        authorizer = Authorizer(Client(transport), VirtualClock())
+        for expected, wait in ((200, 0.0), (200, ALLOWED_SECONDS), (403, 0.0), (403, DENIED_SECONDS), (200, 0.0)):
+            assert await authorizer.status("Bearer t", "/metrics") == expected
+            await asyncio.sleep(wait)
+        assert len(transport.requests) == 6
+
+    run(scenario())
+
+
+def test_invented_tokens_fill_no_memory() -> None:
+    async def scenario() -> None:
+        authorizer = Authorizer(Client(ScriptedTransport(*[UNKNOWN] * (LIMIT + 10))), VirtualClock())
+        for number in range(LIMIT + 10):
+            assert await authorizer.status(f"Bearer {number}", "/metrics") == 401
+            await asyncio.sleep(1 / UNKNOWN_RATE)
+        assert len(authorizer._denied) == LIMIT
+
+    run(scenario())
+
+
+def test_invented_tokens_do_not_flood_the_api_server() -> None:
+    async def scenario() -> None:
+        transport = ScriptedTransport(*[UNKNOWN] * 1000)
+        authorizer = Authorizer(Client(transport), VirtualClock())
+        found = [await authorizer.status(f"Bearer {number}", "/metrics") for number in range(1000)]
+        assert len(transport.requests) == UNKNOWN_BURST
+        assert found[-1] == 429
+        await asyncio.sleep(1 / UNKNOWN_RATE)
+        assert await authorizer.status("Bearer late", "/metrics") == 401
+
+    run(scenario())
+
+
+def test_a_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
+    """Its verdict is not pushed out by theirs, and its next review does not wait behind theirs."""
+
+    async def scenario() -> None:
+        flood = [UNKNOWN] * UNKNOWN_BURST
+        transport = ScriptedTransport(KNOWN, ALLOWED, *flood, KNOWN, ALLOWED)
+        authorizer = Authorizer(Client(transport), VirtualClock())
+        assert await authorizer.status("Bearer scraper", "/metrics") == 200
+        await asyncio.sleep(ALLOWED_SECONDS)
+        for number in range(2 * LIMIT):
+            await authorizer.status(f"Bearer {number}", "/metrics")
+        assert await authorizer.status("Bearer scraper", "/metrics") == 200
+        assert len(transport.requests) == 2 + UNKNOWN_BURST + 2
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "text"),
+    [
+        ([KNOWN, ALLOWED], 200, "numbers"),
+        ([KNOWN, DENIED], 403, "may not get /metrics"),
+        ([UNKNOWN], 401, "bearer token"),
+        ([ConnectionFault("no answer")], 503, "no answer"),
+        ([failure(403, "Forbidden", "no reviews for you")], 503, "no reviews for you"),
+    ],
+)
+def test_over_http(script: list[Response | Exception], status: int, text: str) -> None:
+    async def scenario() -> None:
+        authorizer = Authorizer(Client(ScriptedTransport(*script)), VirtualClock())
+        served = reviews.application("/metrics", lambda: b"numbers", "text/plain", authorizer)
+        async with (
+            Listener(served, Address("127.0.0.1", 0)) as listener,
+            ClientSession() as client,
+            client.get(f"http://127.0.0.1:{listener.port}/metrics", headers={"authorization": "Bearer t"}) as found,
+        ):
+            assert found.status == status
+            assert text in await found.text()
+
+    asyncio.run(scenario())

@@ -1,0 +1,130 @@
+"""Addresses, TLS of servers, probes, and certificates in files."""
+
+import asyncio
+import socket
+import ssl
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, web
+from tests.virtualtime import run
+
+from kuberuntime.serving import certfiles, health, listening, serving
+from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
+from kuberuntime.errors import ConfigError
+from kuberuntime.serving.serving import Address, Listener, TLSSettings
+from leaderworkerset.webhooks import certificates
+
+AUTHORITY = certificates.create_authority(datetime.now(UTC))
+SERVING = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
+OTHER = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
+
+
+@pytest.mark.parametrize("text", ["8443", "host", ":x", ":70000", "host:"])
+def test_an_address_that_is_none_is_told(text: str) -> None:
+    with pytest.raises(ConfigError, match="expected host:port"):
+        serving.parse_address(text)
+
+
+def test_a_port_in_use_is_told() -> None:
+    async def scenario(port: int) -> None:
+        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
+            async with Listener(web.Application(), Address("127.0.0.1", port)):
+                pass
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        asyncio.run(scenario(taken.getsockname()[1]))
+
+
+def test_tls_settings_reach_the_context() -> None:
+    context = serving.server_context(
+        SERVING.chain, TLSSettings(ssl.TLSVersion.TLSv1_3, "ECDHE-ECDSA-AES128-GCM-SHA256")
+    )
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_3
+    names = {cipher["name"] for cipher in context.get_ciphers()}
+    assert {name for name in names if not name.startswith("TLS_")} == {"ECDHE-ECDSA-AES128-GCM-SHA256"}
+
+
+def test_a_certificate_with_another_key_is_told() -> None:
+    with pytest.raises(ConfigError, match="do not fit together"):
+        serving.server_context(SERVING.certificate + OTHER.key)
+
+
+@pytest.mark.parametrize(("ready", "status", "text"), [(True, 200, "ok"), (False, 503, "not ready: caches")])
+def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) -> None:
+    async def scenario() -> None:
+        checks = {"caches": lambda: ready, "webhooks": lambda: True}
+        application = health.application(liveness="/healthz", readiness="readyz", checks=checks)
+        async with Listener(application, Address("127.0.0.1", 0)) as listener, ClientSession() as client:
+            async with client.get(f"http://127.0.0.1:{listener.port}/readyz") as answer:
+                assert (answer.status, await answer.text()) == (status, text)
+            async with client.get(f"http://127.0.0.1:{listener.port}/healthz") as answer:
+                assert (answer.status, await answer.text()) == (200, "ok")
+
+    asyncio.run(scenario())
+
+
+def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
+    """Before Python 3.11.3 `abort` alone raises AttributeError there."""
+
+    async def scenario() -> None:
+        async with Listener(
+            web.Application(), Address("127.0.0.1", 0), serving.server_context(SERVING.chain)
+        ) as server:
+            trust = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
+            transport = writer.transport
+            assert isinstance(transport, asyncio.Transport)
+            transport.close()
+            transport.close()
+            listening.abort(transport)
+
+    asyncio.run(scenario())
+
+
+class Readings:
+    """Counts readings."""
+
+    def __init__(self) -> None:
+        self.failed: list[bool] = []
+
+    def read_certificate(self, *, failed: bool) -> None:
+        self.failed.append(failed)
+
+
+def write(directory: Path, certificate: bytes, key: bytes) -> None:
+    (directory / certfiles.CERTIFICATE).write_bytes(certificate)
+    (directory / certfiles.KEY).write_bytes(key)
+
+
+def test_a_renewed_pair_is_used_and_half_of_one_is_not(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        readings, used = Readings(), list[bytes]()
+
+        async def use(chain: bytes) -> None:
+            used.append(chain)
+
+        files = CertificateFiles(tmp_path, readings)
+        found = [files.exist]
+        task = asyncio.create_task(files.follow(use))
+        await asyncio.sleep(INTERVAL / 2)
+        assert used == []
+        write(tmp_path, SERVING.certificate, SERVING.key)
+        await asyncio.sleep(INTERVAL)
+        found.append(files.exist)
+        assert found == [False, True]
+        assert used == [SERVING.chain]
+        write(tmp_path, OTHER.certificate, SERVING.key)
+        await asyncio.sleep(INTERVAL)
+        write(tmp_path, OTHER.certificate, OTHER.key)
+        await asyncio.sleep(INTERVAL)
+        await asyncio.sleep(INTERVAL)
+        assert used == [SERVING.chain, OTHER.chain]
+        assert readings.failed == [True, False, True, False, False]
+        task.cancel()
+        await asyncio.wait([task])
+
+    run(scenario())

@@ -1,0 +1,62 @@
+"""Errors are typed by what the API server says."""
+
+import pytest
+
+from kuberuntime import errors
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected"),
+    [
+        (400, "BadRequest", errors.BadRequest),
+        (401, "Unauthorized", errors.Unauthorized),
+        (403, "Forbidden", errors.Forbidden),
+        (404, "NotFound", errors.NotFound),
+        (409, "AlreadyExists", errors.AlreadyExists),
+        (409, "Conflict", errors.Conflict),
+        (409, "", errors.Conflict),
+        (410, "Expired", errors.Expired),
+        (410, "Gone", errors.Expired),
+        (422, "Invalid", errors.Invalid),
+        (429, "TooManyRequests", errors.TooManyRequests),
+        (500, "InternalError", errors.InternalError),
+        (500, "ServerTimeout", errors.ServerTimeout),
+        (503, "ServiceUnavailable", errors.ServiceUnavailable),
+        (504, "Timeout", errors.ServerTimeout),
+        (418, "Teapot", errors.APIError),
+    ],
+)
+def test_the_reason_decides_then_the_code(code: int, reason: str, expected: type[errors.APIError]) -> None:
+    error = errors.from_status({"kind": "Status", "code": code, "reason": reason, "message": "no"})
+
+    assert type(error) is expected
+    assert (error.code, error.reason, str(error)) == (code, reason, "no")
+
+
+def test_a_status_keeps_its_details() -> None:
+    status = {"kind": "Status", "code": 422, "reason": "Invalid", "details": {"causes": [{"field": "spec.size"}]}}
+
+    error = errors.from_status(status)
+
+    assert error.details == {"causes": [{"field": "spec.size"}]}
+    assert error.status == status
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html>Bad Gateway</html>", "the server answered 502: <html>Bad Gateway</html>"),
+        (b"", "the server answered 502"),
+        (b"[1]", "the server answered 502: [1]"),
+        (b"x" * 1000, "the server answered 502: " + "x" * 200),
+    ],
+    ids=["page of a proxy", "nothing", "other JSON", "long"],
+)
+def test_an_answer_that_is_no_status_is_shown(body: bytes, message: str) -> None:
+    error = errors.from_response(502, body)
+
+    assert (error.code, str(error)) == (502, message)
+
+
+def test_a_status_without_code_takes_that_of_the_answer() -> None:
+    assert isinstance(errors.from_response(404, b'{"kind":"Status","message":"gone"}'), errors.NotFound)

@@ -1,0 +1,149 @@
+"""The typed LeaderWorkerSet (contract 1.2, 1.3)."""
+
+from typing import Any
+
+import pytest
+
+from leaderworkerset.api import leaderworkerset as api
+from leaderworkerset.api.leaderworkerset import DecodeError, LeaderWorkerSet, decode, encode
+from kuberuntime.objects.meta import ObjectKey
+
+POD = {"spec": {"containers": [{"name": "c"}]}}
+
+
+def test_effective_values_of_a_minimal_object() -> None:
+    """Contract 1.2: the defaults."""
+    lws = decode({"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}})
+    assert (lws.spec.replicas, lws.size, lws.spec.startup_policy) == (1, 1, "LeaderCreated")
+    assert lws.spec.leader_worker_template.restart_policy == "RecreateGroupOnPodRestart"
+    assert lws.spec.network_config.subdomain_policy == "Shared"
+    assert lws.rolling_update == api.RollingUpdateConfiguration(partition=0, max_unavailable=1, max_surge=0)
+    assert lws.spec.leader_worker_template.sub_group_policy is None
+    assert lws.leader_template == POD
+    assert lws.status == api.LeaderWorkerSetStatus()
+
+
+def test_null_means_absent() -> None:
+    """Q-23: null settings are no reason to fail."""
+    absent = {"spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
+    with_nulls = {
+        "metadata": None,
+        "status": None,
+        "spec": {
+            "replicas": None,
+            "startupPolicy": None,
+            "networkConfig": {"subdomainPolicy": None},
+            "rolloutStrategy": {"type": None, "rollingUpdateConfiguration": {"partition": None, "maxSurge": None}},
+            "leaderWorkerTemplate": {
+                "workerTemplate": POD,
+                "leaderTemplate": None,
+                "size": None,
+                "subGroupPolicy": None,
+                "volumeClaimTemplates": None,
+            },
+        },
+    }
+    assert decode(with_nulls) == decode(absent)
+    assert decode({"spec": None}) == decode({})
+
+
+def test_what_the_metadata_says() -> None:
+    metadata = {"name": "a", "namespace": "n", "uid": "u", "generation": 3, "labels": {"x": "y"}, "annotations": None}
+    lws = decode({"metadata": metadata})
+    assert (lws.name, lws.namespace, lws.key, lws.uid, lws.generation) == ("a", "n", ObjectKey("n", "a"), "u", 3)
+    assert (lws.labels, lws.annotations, lws.is_deleting) == ({"x": "y"}, {}, False)
+    assert decode({"metadata": metadata | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}).is_deleting
+    assert (LeaderWorkerSet().name, LeaderWorkerSet().namespace, LeaderWorkerSet().labels) == ("", "", {})
+
+
+def test_the_leader_template_where_there_is_one() -> None:
+    template = {"leaderTemplate": {"metadata": {}}, "workerTemplate": POD}
+    assert decode({"spec": {"leaderWorkerTemplate": template}}).leader_template == {"metadata": {}}
+
+
+def test_templates_keep_every_field() -> None:
+    template = {"spec": {"containers": [], "unheardOf": [None, 1]}}
+    lws = decode({"spec": {"leaderWorkerTemplate": {"workerTemplate": template}}})
+    assert lws.spec.leader_worker_template.worker_template == template
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        ({"spec": {"replicas": "3"}}, 'spec.replicas: Invalid value: "3": expected `int`, got `str`'),
+        ({"spec": {"replicas": 2**31}}, "spec.replicas: Invalid value: 2147483648: expected `int` <= 2147483647"),
+        ({"spec": []}, "spec: Invalid value: []: expected `object`, got `array`"),
+        (
+            {"spec": {"leaderWorkerTemplate": {"volumeClaimTemplates": [{}, 3]}}},
+            "spec.leaderWorkerTemplate.volumeClaimTemplates[1]: Invalid value: 3: expected `object`, got `int`",
+        ),
+        (
+            {"spec": {"leaderWorkerTemplate": {"workerTemplate": {1: "a"}}}},
+            'spec.leaderWorkerTemplate.workerTemplate: Invalid value: {"1":"a"}: expected `str`, got `int`',
+        ),
+        (
+            {"status": {"conditions": [{"type": "A"}]}},
+            'status.conditions[0]: Invalid value: {"type":"A"}: object missing required field `status`',
+        ),
+        (
+            {"spec": {"rolloutStrategy": {"rollingUpdateConfiguration": {"maxSurge": 1.5}}}},
+            (
+                "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge: Invalid value: 1.5:"
+                " expected `int | str`, got `float`"
+            ),
+        ),
+    ],
+)
+def test_a_wrong_type_is_an_error_that_names_field_and_value(obj: Any, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(obj)
+    assert str(caught.value) == message
+
+
+def test_an_object_that_is_none_is_an_error() -> None:
+    with pytest.raises(DecodeError, match=r"\(root\): Invalid value: \[\]: expected `object`, got `array`"):
+        decode([])  # type: ignore[arg-type]  # a wrong document of a user
+
+
+def test_encoding_leaves_defaults_out_and_is_read_back() -> None:
+    lws = LeaderWorkerSet(
+        metadata={"name": "a"},
+        spec=api.LeaderWorkerSetSpec(
+            replicas=3,
+            leader_worker_template=api.LeaderWorkerTemplate(
+                worker_template=POD, size=4, sub_group_policy=api.SubGroupPolicy(sub_group_size=2)
+            ),
+        ),
+    )
+    body = encode(lws)
+    assert body == {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "a"},
+        "spec": {
+            "replicas": 3,
+            "leaderWorkerTemplate": {"workerTemplate": POD, "size": 4, "subGroupPolicy": {"subGroupSize": 2}},
+        },
+    }
+    assert decode(body) == lws
+
+
+def test_zero_counts_are_absent_from_the_status() -> None:
+    """R-API-10."""
+    status = api.LeaderWorkerSetStatus(ready_replicas=2, updated_replicas=0, hpa_pod_selector="a=b")
+    assert api.encode_status(status) == {"readyReplicas": 2, "hpaPodSelector": "a=b"}
+
+
+def test_the_status_has_these_fields_and_no_others() -> None:
+    """R-API-9, R-API-10."""
+    status = api.LeaderWorkerSetStatus(
+        conditions=(), ready_replicas=1, updated_replicas=1, replicas=1, hpa_pod_selector="s", observed_generation=1
+    )
+
+    assert api.encode_status(status).keys() == {
+        "readyReplicas",
+        "updatedReplicas",
+        "replicas",
+        "hpaPodSelector",
+        "observedGeneration",
+    }

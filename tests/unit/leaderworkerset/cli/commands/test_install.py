@@ -1,0 +1,116 @@
+"""`lws install` and `lws uninstall`, as far as they need no cluster: words that do not fit, files, what is printed."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli import app, errors
+from leaderworkerset.cli.commands.uninstall import refuse_loss
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+
+HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["install", "-o", "yaml"], "-o goes with --dry-run=client or --dry-run=server"),
+        (["install", "--wait", "--dry-run=client"], "--wait does not go with --dry-run: nothing will run"),
+        (["install", "--image", " "], '--image: Invalid value: "": name the image of the manager'),
+        (["install", "--replicas", "-1"], "Invalid value for '--replicas': -1 is not in the range x>=0."),
+        (["install", "-n", "Not_A_Name", "--dry-run=client"], '--namespace: Invalid value: "Not_A_Name": a lowercase'),
+        (["install", "--local"], "the embedded cluster runs its own manager"),
+        (["uninstall", "--local"], "the embedded cluster runs its own manager"),
+        (["uninstall", "--keep-crd", "--delete-leaderworkersets"], "exclude each other"),
+    ],
+)
+def test_words_that_do_not_fit_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(words) == errors.USAGE
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a: [", "not valid YAML"),
+        ("", "expected an object with apiVersion config.lws.x-k8s.io/v1alpha1 and kind Configuration"),
+        (f"{HEAD}---\n{HEAD}", "not valid YAML"),
+        (f"{HEAD}webhok: {{}}\n", 'strict decoding error: unknown field "webhok"'),
+        (f"{HEAD}webhook: {{port: 9444}}\n", 'webhook.port: Unsupported value: 9444: supported values: "9443"'),
+        (f"{HEAD}tls: {{minVersion: VersionTLS10}}\n", 'invalid minVersion "VersionTLS10"'),
+        ("apiVersion: v1\nkind: Pod\n", 'no kind "Pod" is registered for version "v1"'),
+    ],
+)
+def test_a_configuration_is_checked_before_anything_is_sent(
+    content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-CFG-1 to R-CFG-3: the manager would refuse it as well, but later."""
+    path = tmp_path / "config.yaml"
+    path.write_text(content)
+    assert app.run(["install", "--dry-run=client", "--config", str(path)]) == errors.FAILED
+    captured = capsys.readouterr().err
+    assert str(path) in captured
+    assert message in captured
+
+
+@pytest.mark.parametrize(("content", "message"), [(None, "No such file"), (b"\xff", "not valid YAML")])
+def test_a_file_that_cannot_be_read_is_named(
+    content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    assert app.run(["install", "--dry-run=client", "--config", str(path)]) == errors.FAILED
+    assert f"--config: {path}: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """No cluster is asked: the objects can be kept in a repository and applied by other means."""
+    words = [
+        "install",
+        "--dry-run=client",
+        "-o",
+        form,
+        "-n",
+        "serving",
+        "--image",
+        "own:1",
+        "--replicas",
+        "3",
+        "--spread",
+    ]
+    assert app.run(words) == 0
+    printed = capsys.readouterr().out
+    found = list(yaml.safe_load_all(printed)) if form == "yaml" else json.loads(printed)["items"]
+    expected = Settings(namespace="serving", image="own:1", replicas=3, spread=True)
+    assert found == [obj for _, obj in build_all(expected)]
+
+
+def test_a_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["install", "--dry-run=client"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "namespace/lws-system (dry run)"
+    assert len(lines) == len(build_all(Settings()))
+
+
+def sets(count: int) -> list[JSONObject]:
+    return [{"metadata": {"namespace": "default", "name": f"web-{index}"}} for index in range(count)]
+
+
+def test_without_leaderworkersets_nothing_is_lost() -> None:
+    refuse_loss([])
+
+
+def test_leaderworkersets_are_named_with_the_ways_out() -> None:
+    with pytest.raises(errors.CommandError) as caught:
+        refuse_loss(sets(5))
+    assert str(caught.value) == (
+        "LeaderWorkerSets would be deleted with their definition: default/web-0, default/web-1, default/web-2 and 2"
+        " more; delete them first, or have it done by --delete-leaderworkersets, or keep them and the definition by"
+        " --keep-crd"
+    )

@@ -1,0 +1,92 @@
+"""`lws manager` before it runs: version, configuration, exit codes (R-MGR-3, R-CFG-3)."""
+
+from pathlib import Path
+
+import pytest
+import structlog
+
+from leaderworkerset.cli import app
+from leaderworkerset.cli.commands import manager
+from leaderworkerset.manager import buildinfo
+from kuberuntime.errors import ConfigError
+
+HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_logs() -> object:
+    """Give the logs back as they were."""
+    yield
+    structlog.reset_defaults()
+
+
+def test_the_version_has_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "--version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["Version", "Build Date", "Git Commit"]
+
+
+def test_the_user_agent_names_version_system_and_commit() -> None:
+    """R-MGR-7."""
+    named = buildinfo.user_agent({"LWS_GIT_COMMIT": "0123456789abcdef"})
+    assert named.startswith("lws/v")
+    assert named.endswith(") 0123456")
+    assert buildinfo.user_agent({}).endswith(") unknown")
+
+
+def test_the_flags_stand_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "-h"]) == 0
+    assert "--leader-elect-lease-duration (default 15s)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("foo: 1\n", 'strict decoding error: unknown field \\"foo\\"'),
+        ("webhook: {\n", "not valid YAML"),
+        ("webhook: {port: 1}\nwebhook: {port: 2}\n", "key 'webhook' is given twice"),
+        ("gangSchedulingManagement: {}\n", "must be set when gang scheduling is enabled"),
+        ("gangSchedulingManagement: {schedulerProvider: volcano}\n", "gang scheduling is not built yet"),
+        ("tls: {minVersion: VersionTLS10}\n", "Please use VersionTLS12 or VersionTLS13"),
+        ("leaderElection: {renewDeadline: 20s}\n", "must be greater than renewDeadline"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_ends_the_manager(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-CFG-3."""
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + text)
+    assert app.run(["manager", f"--config={file}"]) == 1
+    logged = capsys.readouterr().err
+    assert "\tERROR\tsetup\tunable to load the configuration\t" in logged
+    assert message in logged
+
+
+def test_a_file_that_is_not_there_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "-config", "/no/such/file", "--zap-encoder=json"]) == 1
+    logged = capsys.readouterr().err
+    assert '"msg":"unable to load the configuration","error":"/no/such/file: No such file or directory"' in logged
+
+
+def test_a_kubeconfig_that_is_not_there_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "--kubeconfig", "/no/such/file"]) == 1
+    assert "\tERROR\tsetup\tproblem running manager\t" in capsys.readouterr().err
+
+
+def test_a_flag_that_does_not_exist_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "--no-such-flag"]) == 2
+    assert "flag provided but not defined: -no-such-flag" in capsys.readouterr().err
+
+
+def test_the_namespace_is_that_of_the_account(tmp_path: Path) -> None:
+    """R-MGR-3."""
+    file = tmp_path / "namespace"
+    assert manager.namespace(file) == "lws-system"
+    file.write_text("elsewhere\n")
+    assert manager.namespace(file) == "elsewhere"
+
+
+def test_errors_of_a_group_are_told_one_by_one() -> None:
+    group = ExceptionGroup("a", [ExceptionGroup("b", [ConfigError("x")]), OSError("y")])
+    assert [str(error) for error in manager.leaves(group)] == ["x", "y"]

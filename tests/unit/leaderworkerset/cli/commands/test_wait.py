@@ -1,0 +1,65 @@
+"""What `lws wait` waits for, and how it names what is missing."""
+
+from typing import Any
+
+import pytest
+
+from leaderworkerset.cli.commands import wait
+from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.views.groups import Group, Rank, View
+
+
+def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = ()) -> View:
+    return View(
+        name="web",
+        namespace="default",
+        ready=ready,
+        desired=1,
+        up_to_date=1,
+        created="",
+        groups=(Group(index=0, ranks=ranks),),
+        object={"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "conditions": list(conditions)}},
+    )
+
+
+AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
+
+
+@pytest.mark.parametrize(
+    ("condition", "given", "missing"),
+    [
+        ("ready", None, "it is gone"),
+        ("ready", view(1, conditions=(AVAILABLE,)), None),
+        ("ready", view(0), "0 of 1 groups ready"),
+        ("replicas=0", view(0), None),
+        ("replicas=2", view(1), "1 groups ready, not 2"),
+        ("replicas=2", None, "it is gone"),
+        ("delete", None, None),
+        ("delete", view(0), "it is still there"),
+        ("condition=Available", view(1, conditions=(AVAILABLE,)), None),
+        (
+            "condition=Available",
+            view(1, conditions=(AVAILABLE | {"observedGeneration": 1},)),
+            "condition Available is True",
+        ),
+        ("condition=Progressing", view(0), "condition Progressing is not there"),
+        ("condition=Progressing=False", view(0), None),
+        ("condition=Available", None, "it is gone"),
+    ],
+)
+def test_conditions(condition: str, given: View | None, missing: str | None) -> None:
+    assert wait.parse(condition)(given) == missing
+
+
+def test_the_reason_of_a_rank_is_told() -> None:
+    missing = Rank(group=0, index=1, pod="web-0-1", state="Missing", why="not created yet")
+    broken = Rank(group=0, index=0, pod="web-0", state="CrashLoopBackOff", why="main: Error (exit code 3)")
+    assert wait.reasons(view(0, missing, broken)) == (
+        "; web-0 is CrashLoopBackOff: main: Error (exit code 3) (and 1 more ranks)"
+    )
+
+
+@pytest.mark.parametrize("words", ["readiness", "replicas=two", "condition=", "ready=1"])
+def test_unknown_words_are_refused(words: str) -> None:
+    with pytest.raises(UsageFault, match="--for="):
+        wait.parse(words)

@@ -1,0 +1,148 @@
+"""The command line: exit codes, messages, options anywhere, and a quick start."""
+
+import errno
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from leaderworkerset.cli import app, errors, selection
+from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
+from kuberuntime.errors import ConnectionFault
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--help"], 0, ""),
+        (["get", "--help"], 0, ""),
+        (["no-such-command"], 2, "No such command"),
+        (["scale", "web"], 2, "--replicas"),
+        (["get", "web/x"], 2, "names no rank"),
+        (["apply", "-f", "/no/such/file.yaml"], 1, "/no/such/file.yaml: no such file or directory"),
+        (["get", "--kubeconfig", "/no/such/config"], 1, "/no/such/config"),
+        (["get", "--local=never-started"], 1, "does not run"),
+        (["get", "--local", "--context", "x"], 2, "leave out"),
+        (["delete"], 2, "one of the two"),
+        (["wait", "web", "--for", "x"], 2, "--for=x"),
+    ],
+)
+def test_exit_codes_and_messages(
+    words: list[str],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
+    assert app.run(words) == code
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", list(app.COMMANDS))
+def test_every_command_of_the_list_exists_and_has_its_help(name: str) -> None:
+    command = import_module(f"leaderworkerset.cli.commands.{name.replace('-', '_')}").command
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    assert command.help
+
+
+def test_a_fault_in_a_group_of_tasks_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    fault = ExceptionGroup("tasks", [ExceptionGroup("inner", [ConnectionFault("no answer from 127.0.0.1:1")])])
+    assert app.report(fault) == errors.FAILED
+    assert capsys.readouterr().err == "error: no answer from 127.0.0.1:1\n"
+
+
+def test_errors_of_several_tasks_are_one_message_each(capsys: pytest.CaptureFixture[str]) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "/state/lock")
+    several = ExceptionGroup("tasks", [errors.TimedOut("too late"), ConnectionFault("no answer"), full, full])
+    assert app.report(several) == errors.TIMED_OUT
+    told = "error: too late\nerror: no answer\nerror: /state/lock: No space left on device\n"
+    assert capsys.readouterr().err == told
+
+
+LWS = f"{sys.executable} -m leaderworkerset.cli"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (f"{LWS} version >&-", 1, "error: standard output: Bad file descriptor\n"),
+        (f"{LWS} version > /dev/full", 1, "No space left on device\n"),
+        (f"{LWS} completion bash | true; exit ${{PIPESTATUS[0]}}", 1, ""),
+        (f"{LWS} version 2>&-", 0, ""),
+        (f"{LWS} scale web 2>&-", 2, ""),
+        (f"{LWS} apply -f - <&-", 1, "error: no objects in -: a manifest needs apiVersion, kind and metadata.name\n"),
+        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input, line 1: not valid YAML: not UTF-8 text at byte 3\n"),
+        (f"PYTHONIOENCODING=ascii {LWS} down ü", 2, "error: cluster name: Invalid value: "),
+    ],
+    ids=["closed", "full", "pipe", "no errors", "nowhere to say it", "no input", "not text", "ascii"],
+)  # fmt: skip
+@pytest.mark.slow
+def test_streams_that_do_not_work_end_a_command_in_one_message(command: str, code: int, told: str) -> None:
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == code
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") <= 1
+
+
+def test_unforeseen_faults_are_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        app.report(ZeroDivisionError())
+
+
+def test_help_imports_no_command() -> None:
+    script = "import sys; from leaderworkerset.cli.app import run; run(['--help']); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "leaderworkerset.cli.commands.get" not in modules.split()
+    assert not {"aiohttp", "cryptography", "rich", "yaml", "msgspec"} & set(modules.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ("web", selection.Selection("web")),
+        ("web/0", selection.Selection("web", 0)),
+        ("web/0/3", selection.Selection("web", 0, 3)),
+        ("lws/web", selection.Selection("web")),
+        ("lws/0", selection.Selection("lws", 0)),
+        ("leaderworkersets/web/1", selection.Selection("web", 1)),
+    ],
+)
+def test_ranks_are_named_by_path(words: str, chosen: selection.Selection) -> None:
+    assert selection.parse(words) == chosen
+
+
+def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> None:
+    options = ClusterOptions(
+        nodes=4,
+        node_labels=("rack=r{i//2}", "zone=a"),
+        node_taints=("pool=gpu:NoSchedule",),
+        node_capacity=("cpu=8,memory=32Gi", "pods=20"),
+        gpus_per_node=8,
+        network="shared",
+        images=(("a", tmp_path),),
+        stub=True,
+        max_pods=70,
+        port=1234,
+        log_level="debug",
+    )
+
+    @click.command()
+    @cluster_options
+    def command(**words: Any) -> None:
+        assert collect(words) == options
+
+    command.main(options.words(), standalone_mode=False)
+
+
+@pytest.mark.parametrize("words", ["a", "=x", "a=", "a=/no/such/directory"])
+def test_images_are_checked(words: str) -> None:
+    with pytest.raises(errors.UsageFault, match="--image"):
+        parse_image(words)

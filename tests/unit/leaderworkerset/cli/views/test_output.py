@@ -1,0 +1,82 @@
+"""Tables line up, ages read as kubectl's, documents keep their names."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leaderworkerset.views import groups
+from leaderworkerset.cli.views import output
+
+NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+
+
+def rank(index: int, **changes: object) -> groups.Rank:
+    given = {"group": 0, "index": index, "pod": f"web-0-{index}", "state": "Running", "is_ready": True}
+    return groups.Rank(**{**given, "created": "2026-01-01T00:00:00Z", **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (200, "3m20s"),
+        (900, "15m"),
+        (4 * 3600 + 600, "4h10m"),
+        (30 * 3600, "30h"),
+        (3 * 86400, "3d"),
+        (3 * 86400 + 7200, "3d2h"),
+        (100 * 86400, "100d"),
+        (800 * 86400, "2y70d"),
+    ],
+)
+def test_durations_have_at_most_two_units(seconds: int, text: str) -> None:
+    assert output.duration(timedelta(seconds=seconds)) == text
+
+
+def test_reasons_make_a_column_only_where_there_are_some() -> None:
+    quiet = output.groups([groups.Group(index=0, ranks=(rank(1),))], NOW)
+    assert quiet == [
+        "GROUP   RANK   POD       STATE     READY   RESTARTS   AGE",
+        "0       1      web-0-1   Running   yes     0          60s",
+    ]
+    telling = output.groups([groups.Group(index=0, ranks=(rank(1, why="no node"), rank(2, is_stub=True)))], NOW)
+    assert telling[0].endswith("AGE   WHY")
+    assert telling[1].endswith("no node")
+    assert "Running (stub)" in telling[2]
+
+
+def test_wide_adds_node_address_and_revision() -> None:
+    group = groups.Group(index=0, ranks=(rank(0, node="node-0", address="10.0.0.2"), rank(1)), revision="abc")
+    header, leader, worker = output.groups([group], NOW, wide=True)
+    assert header.split()[-3:] == ["NODE", "ADDRESS", "REVISION"]
+    assert leader.split()[-3:] == ["node-0", "10.0.0.2", "abc"]
+    assert worker.split()[-3:] == ["-", "-", "abc"]
+
+
+def test_documents_are_stable() -> None:
+    view = groups.View(
+        name="web",
+        namespace="default",
+        ready=1,
+        desired=1,
+        up_to_date=1,
+        created="2026-01-01T00:00:00Z",
+        groups=(groups.Group(index=0, ranks=(rank(0),), revision="abc"),),
+        object={"kind": "LeaderWorkerSet"},
+    )
+    document = output.document([view])
+    assert document["apiVersion"] == "lws/v1"
+    (item,) = document["items"]
+    assert sorted(item) == ["desired", "groups", "leaderWorkerSet", "ready", "upToDate"]
+    assert sorted(item["groups"][0]["ranks"][0]) == sorted(
+        ["rank", "pod", "uid", "state", "why", "ready", "restarts", "node", "address", "created", "stub"]
+    )
+    assert output.sets([view], NOW) == [
+        "NAME   READY   DESIRED   UP-TO-DATE   AGE",
+        "web    1       1         1            60s",
+    ]
+    assert output.sets([view], NOW, with_namespace=True)[1].startswith("default     web")
+    assert output.as_yaml({"a": [1]}) == "a:\n- 1"
+    assert output.as_json({"a": 1}) == '{\n  "a": 1\n}'

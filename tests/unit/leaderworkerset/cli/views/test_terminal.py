@@ -1,0 +1,67 @@
+"""What a cluster says reaches a terminal as text, never as commands to it."""
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+
+from leaderworkerset.cli import app
+from leaderworkerset.views import changes
+from leaderworkerset.cli.views import output, terminal
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.cli.views.live import PlainDisplay
+from leaderworkerset.cli.views.progress import Progress
+from kuberuntime.errors import InternalError
+
+ATTACK = "\x1b]0;owned\a\x9b2J\r\u202eforged\n"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def view(why: str) -> View:
+    rank = Rank(group=0, index=0, pod="web-0", state=why, why=why, address=why, node=why)
+    groups = (Group(index=0, ranks=(rank,)),)
+    return View(name="web", namespace="a", ready=0, desired=1, up_to_date=0, created="", groups=groups, object={})
+
+
+def is_harmless(text: str) -> bool:
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+def test_controls_are_written_out_and_letters_of_all_languages_stay() -> None:
+    assert terminal.escaped(ATTACK) == r"^[]0;owned\x07\x9b2J\r\u202eforged\n"
+    assert terminal.escaped("Größe 大小 ✓") == "Größe 大小 ✓"
+
+
+def test_lines_stay_lines() -> None:
+    assert terminal.lines("a\a\nb\t") == "a\\x07\nb\\t"
+
+
+def test_tables_have_no_controls() -> None:
+    table = output.groups(view(ATTACK).groups, NOW, wide=True)
+    assert len(table) == 2
+    assert all(map(is_harmless, table))
+    assert "^[]0;owned" in table[1]
+
+
+def test_changes_and_live_views_have_no_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    PlainDisplay().update([view(ATTACK)])
+    for line in changes.lines([], [view(ATTACK)]):
+        terminal.say(line)
+    told = capsys.readouterr()
+    assert "^[]0;owned" in told.err
+    assert "^[]0;owned" in told.out
+    assert is_harmless(told.err + told.out)
+
+
+def test_errors_of_a_server_have_no_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.report(InternalError({"code": 500, "message": ATTACK})) == 1
+    told = capsys.readouterr().err
+    assert "^[]0;owned" in told
+    assert is_harmless(told)
+
+
+def test_progress_has_no_controls() -> None:
+    stream = io.StringIO()
+    Progress(stream).show(ATTACK)
+    assert is_harmless(stream.getvalue())
+    assert stream.getvalue().count("\n") == 1

@@ -1,0 +1,223 @@
+"""A cluster in one process and virtual time: the embedded API server and controllers, ours, and a kubelet that says yes.
+
+Pods are never bound to a node, so that a deletion takes effect at once, the hardest case for whoever has to notice it.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from tests.virtualtime import VirtualClock
+
+from leaderworkerset.api import crd, labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEADERWORKERSETS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS, Resource
+from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
+from leaderworkerset.controllers.manager import run_controllers
+from leaderworkerset.core.admission.pod import admit_pod
+from localkube.apiserver import builtin
+from localkube.apiserver.custom.customresource import kind_from_crd
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.model.kind import Kind, Operation
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+from localkube.controllers.garbage.controller import GarbageCollector
+from localkube.controllers.statefulset import controller as statefulset
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound
+from kuberuntime.controller.executor import Executor
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.controller.loop import Loop
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+NAMESPACE = "default"
+RACK = {"rack": "r7"}
+
+
+class CountingTransport:
+    """Counts the writes that go through it."""
+
+    def __init__(self, server: ApiServer, user: str) -> None:
+        self._inner = InProcessTransport(server, user)
+        self.writes: Counter[str] = Counter()
+
+    async def request(self, request: Request) -> Response:
+        if request.method != "GET" and "/events" not in request.path:
+            self.writes[request.method] += 1
+        return await self._inner.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Cluster:
+    """What a test does and asks. Use `running()`."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.server = ApiServer(Store(), served_kinds(), self.clock)
+        self.client = Client(InProcessTransport(self.server, "tester"))
+        self.transport = CountingTransport(self.server, "manager")
+        self.instruments: Instruments = NO_INSTRUMENTS
+        self.ready_pods: Callable[[JSONObject], bool] = lambda _: True
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Cluster"]:
+        """Run the cluster without our controllers."""
+        await self.server.start()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in (self._run_statefulsets(), self._collect(), self._run_pods())]
+            yield self
+            for task in tasks:
+                task.cancel()
+        await self.server.close()
+
+    @asynccontextmanager
+    async def managed(self) -> AsyncIterator[None]:
+        """Run our controllers."""
+        synced = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            client = Client(self.transport)
+            running = run_controllers(
+                client, clock=self.clock, instance="test", synced=synced, instruments=self.instruments
+            )
+            task = group.create_task(running)
+            await synced.wait()
+            yield
+            task.cancel()
+
+    async def settle(self, seconds: float = 30.0) -> None:
+        """Let time pass."""
+        await asyncio.sleep(seconds)
+
+    async def create(self, lws: JSONObject) -> JSONObject:
+        """Create an object without what a server fills in."""
+        filled = {"uid", "resourceVersion", "generation"}
+        metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
+        return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
+
+    async def edit(self, **spec: Any) -> None:
+        """Merge fields into the spec of the LeaderWorkerSet `web`."""
+        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), {"spec": spec}, kind="merge")
+
+    async def get(self, resource: Resource, name: str) -> JSONObject:
+        return await self.client.get(resource, ObjectKey(NAMESPACE, name))
+
+    async def objects(self, resource: Resource) -> list[JSONObject]:
+        return (await self.client.list(resource, namespace=NAMESPACE)).items
+
+    async def uids(self, resource: Resource = PODS) -> dict[str, str]:
+        """Return the UIDs of all objects of a kind by name."""
+        return {meta.name(obj): meta.uid(obj) for obj in await self.objects(resource)}
+
+    async def notes(self) -> list[str]:
+        """Return the texts of all events."""
+        return [str(event.get("note")) for event in await self.objects(EVENTS)]
+
+    async def revision_keys(self) -> list[str]:
+        """Return the keys of all revisions of LeaderWorkerSets."""
+        owned = [one for one in await self.objects(CONTROLLER_REVISIONS) if _owner_kind(one) == LEADERWORKERSETS.kind]
+        keys = [meta.labels(one).get(labels.TEMPLATE_REVISION_HASH) for one in owned]
+        return [key for key in keys if key is not None]
+
+    async def delete_pod(self, name: str) -> None:
+        await self.client.delete(PODS, ObjectKey(NAMESPACE, name))
+
+    async def bind(self, pod: str, node: str) -> None:
+        """Put a pod on a node, which is made for it with the label `rack`."""
+        await self.client.create(
+            NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": RACK}}
+        )
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": node}}
+        path = PODS.path(NAMESPACE, pod, "binding")
+        headers = {"content-type": "application/json"}
+        await self.client.send(Request("POST", path, (), headers, msgspec.json.encode(binding)))
+
+    async def restart_container(self, name: str) -> None:
+        """Tell that a container of the pod was restarted once."""
+        pod = await self.get(PODS, name)
+        statuses = [{"name": "main", "restartCount": 1, "ready": True, "image": "i", "imageID": "i"}]
+        patch = {"status": meta.status(pod) | {"containerStatuses": statuses}}
+        await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
+
+    async def _run_statefulsets(self) -> None:
+        client, by = self.client, statefulset
+        sets = by.StatefulSets(
+            sets=Informer(client, STATEFULSETS),
+            pods=Informer(
+                client, PODS, indexes={by.BY_CONTROLLER: by.controller_index, by.ORPHANS: by.orphan_pod_index}
+            ),
+            revisions=Informer(
+                client,
+                CONTROLLER_REVISIONS,
+                indexes={by.BY_CONTROLLER: by.controller_index, by.ORPHANS: by.orphan_revision_index},
+            ),
+            claims=Informer(client, PERSISTENT_VOLUME_CLAIMS),
+            client=client,
+            executor=Executor(client, _Silence(), self.clock),
+            clock=self.clock,
+        )
+        async with asyncio.TaskGroup() as group:
+            for informer in (sets.sets, sets.pods, sets.revisions, sets.claims):
+                group.create_task(informer.run())
+            group.create_task(Loop("statefulset", watches=sets.watches(), look=sets.look).run())
+
+    async def _collect(self) -> None:
+        definitions = Informer(self.client, CUSTOM_RESOURCE_DEFINITIONS)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(definitions.run())
+            group.create_task(GarbageCollector(self.client, definitions).run())
+
+    async def _run_pods(self) -> None:
+        """Let every pod run, and be ready where `ready_pods` says so."""
+        informer = Informer(self.client, PODS)
+        async with asyncio.TaskGroup() as group:
+
+            def changed(change: Change) -> None:
+                if change.new is not None and not meta.status(change.new).get("conditions"):
+                    group.create_task(self._start_pod(change.new))
+
+            informer.subscribe(changed)
+            await informer.run()
+
+    async def _start_pod(self, pod: JSONObject) -> None:
+        await asyncio.sleep(0.5)
+        ready = "True" if self.ready_pods(pod) else "False"
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+        try:
+            await self.client.patch(PODS, meta.key(pod), {"status": status}, kind="merge", subresource="status")
+        except NotFound:
+            return  # deleted meanwhile
+
+
+def _owner_kind(obj: JSONObject) -> str:
+    return str((meta.controller_of(obj) or {}).get("kind"))
+
+
+class _Silence:
+    """Takes events and tells nobody."""
+
+    def record(self, _event: object) -> None: ...
+
+
+@lru_cache(maxsize=1)
+def served_kinds() -> list[Kind]:
+    """Return what is served; pods are admitted by the very function that the webhook calls."""
+    served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
+    return [*served, kind_from_crd(crd.leaderworkerset_crd())]
+
+
+def _admitting(pods: Kind) -> Kind:
+    def prepare(operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
+        return pods.prepare(operation, admit_pod(new) if operation == "create" else new, old)
+
+    return replace(pods, prepare=prepare)

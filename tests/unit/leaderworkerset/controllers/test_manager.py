@@ -1,0 +1,297 @@
+"""Both controllers together on the embedded API server, with its StatefulSet controller and garbage collector."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+import pytest
+from tests import builders, virtualtime
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+
+from leaderworkerset.api import labels
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+
+Scenario = Callable[..., Coroutine[Any, Any, None]]
+
+
+def scenario(test: Scenario) -> Callable[..., None]:
+    """Run the test with a cluster, in virtual time."""
+
+    @wraps(test)
+    def run(**parameters: Any) -> None:
+        async def body() -> None:
+            async with Cluster().running() as cluster:
+                await test(cluster, **parameters)
+
+        virtualtime.run(body())
+
+    given = inspect.signature(test)
+    vars(run)["__signature__"] = given.replace(parameters=list(given.parameters.values())[1:])
+    return run
+
+
+async def status_of(cluster: Cluster) -> JSONObject:
+    return meta.status(await cluster.get(LEADERWORKERSETS, "web"))
+
+
+@scenario
+async def test_groups_come_up_and_then_nothing_is_written(cluster: Cluster) -> None:
+    """R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7; at rest: zero writes."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=2, size=3))
+        await cluster.settle()
+        assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-0-2", "web-1", "web-1-1", "web-1-2"]
+        assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0", "web-1"]
+        assert list(await cluster.uids(SERVICES)) == ["web"]
+        status = await status_of(cluster)
+        assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (2, 2, 2)
+        assert meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
+        before = cluster.transport.writes.total()
+        await cluster.settle(3600)
+        assert cluster.transport.writes.total() == before
+        assert before <= 9
+
+
+@scenario
+async def test_a_new_manager_finds_everything_as_it_shall_be(cluster: Cluster) -> None:
+    """Design, decision 5: nothing is remembered, so a restart writes nothing."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=2))
+        await cluster.settle()
+    before, uids = cluster.transport.writes.total(), await cluster.uids()
+    async with cluster.managed():
+        await cluster.settle()
+    assert cluster.transport.writes.total() == before
+    assert await cluster.uids() == uids
+
+
+@scenario
+async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
+    """R-ROLL-3, R-ARC-5: 2, 5, 1; the groups that stay are not touched."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=2))
+        await cluster.settle()
+        first = await cluster.uids()
+        for replicas in (5, 1):
+            await cluster.edit(replicas=replicas)
+            await cluster.settle()
+            uids = await cluster.uids()
+            assert len(uids) == 2 * replicas
+            assert uids["web-0"] == first["web-0"]
+            assert (await status_of(cluster))["readyReplicas"] == replicas
+        assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0"]
+
+
+@scenario
+async def test_a_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
+    """R-ROLL-10, R-REV-14: every group is replaced once, never two away at a time, one revision is left."""
+    unavailable: list[int] = []
+
+    async def watch() -> None:
+        while True:
+            ready = [pod for pod in await cluster.objects(PODS) if meta.is_condition_true(pod, "Ready")]
+            groups = {meta.labels(pod)[labels.GROUP_INDEX] for pod in ready}
+            unavailable.append(4 - len(groups))
+            await asyncio.sleep(0.1)
+
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=4))
+        await cluster.settle()
+        before = await cluster.uids()
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(watch())
+            await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+            await cluster.settle()
+            watching.cancel()
+        after = await cluster.uids()
+        assert before.keys() == after.keys()
+        assert all(before[name] != after[name] for name in before)
+        assert max(unavailable) == 1
+        assert len(await cluster.revision_keys()) == 1
+        images = {pod["spec"]["containers"][0]["image"] for pod in await cluster.objects(PODS)}
+        assert images == {"app:2"}
+        assert meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
+
+
+@pytest.mark.slow
+@scenario
+async def test_a_template_edited_back_in_mid_rollout_makes_no_third_revision(cluster: Cluster) -> None:
+    """Q-5."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=4))
+        await cluster.settle()
+        (key,) = await cluster.revision_keys()
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+        await cluster.settle(2)
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:1")})
+        await cluster.settle(1)
+        assert len(await cluster.revision_keys()) == 2
+        await cluster.settle()
+        assert await cluster.revision_keys() == [key]
+
+
+FAILURES: dict[str, Callable[[Cluster, str], Coroutine[Any, Any, None]]] = {
+    "deleted": Cluster.delete_pod,
+    "restarted": Cluster.restart_container,
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@scenario
+async def test_a_failed_worker_has_its_group_recreated_once(cluster: Cluster, failure: str) -> None:
+    """R-POD-5, R-POD-9, R-POD-11: all of the group is new, the other groups are not touched."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=3, size=3))
+        await cluster.settle()
+        before = await cluster.uids()
+        await FAILURES[failure](cluster, "web-1-2")
+        await cluster.settle()
+        after = await cluster.uids()
+        assert before.keys() == after.keys()
+        assert {name for name in before if before[name] != after[name]} == {"web-1", "web-1-1", "web-1-2"}
+        told = [note for note in await cluster.notes() if "recreate group" in note]
+        assert told == ["Worker pod web-1-2 failed, deleted leader pod web-1 to recreate group 1"]
+        assert (await status_of(cluster))["readyReplicas"] == 3
+
+
+@scenario
+async def test_many_groups_that_fail_at_once_are_recreated_once_each(cluster: Cluster) -> None:
+    """R-POD-5: the others are not touched."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=12, size=3))
+        await cluster.settle()
+        before = await cluster.uids()
+        async with asyncio.TaskGroup() as group:
+            for index in range(8):
+                group.create_task(cluster.delete_pod(f"web-{index}-1"))
+                group.create_task(cluster.delete_pod(f"web-{index}-2"))
+        await cluster.settle(120)
+        after = await cluster.uids()
+        changed = {name for name in before if before[name] != after[name]}
+        assert changed == {name for name in before if int(name.split("-")[1]) < 8}
+        assert len([note for note in await cluster.notes() if "recreate group" in note]) == 8
+
+
+@scenario
+async def test_a_group_that_fails_again_waits_also_for_the_next_manager(cluster: Cluster) -> None:
+    """docs/adr/0003-recreation-backoff.md: the wait and its reason outlive the manager and the pod that failed."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=1))
+        await cluster.settle()
+        await cluster.delete_pod("web-0-1")
+        await cluster.settle()
+        second = await cluster.uids()
+        await cluster.delete_pod("web-0-1")
+        await cluster.settle(4)
+        assert (await cluster.uids())["web-0"] == second["web-0"]
+        assert "web-0-1" in await cluster.uids()
+    async with cluster.managed():
+        await cluster.settle(4)
+        assert (await cluster.uids())["web-0"] == second["web-0"]
+        await cluster.settle(10)
+        third = await cluster.uids()
+        assert third.keys() == second.keys()
+        assert third["web-0"] != second["web-0"]
+        assert "Pod web-0-1 failed again, group is recreated in 10 s (number 2 in a row)" in await cluster.notes()
+
+
+@scenario
+async def test_with_policy_none_only_the_pod_comes_back(cluster: Cluster) -> None:
+    """R-POD-3."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
+        await cluster.settle()
+        before = await cluster.uids()
+        await cluster.delete_pod("web-0-1")
+        await cluster.settle()
+        after = await cluster.uids()
+        assert {name for name in before if before[name] != after[name]} == {"web-0-1"}
+
+
+@scenario
+async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
+    """R-WSTS-1h."""
+    gate: list[bool] = []
+    cluster.ready_pods = lambda _: bool(gate)
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"}))
+        await cluster.settle()
+        assert sorted(await cluster.uids()) == ["web-0", "web-1"]
+        gate.append(True)
+        ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), ready, kind="merge", subresource="status")
+        await cluster.settle()
+        assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
+
+
+@scenario
+async def test_workers_follow_their_leader_into_its_rack(cluster: Cluster) -> None:
+    """R-WSTS-6: not before the leader is placed; the node is read when it is needed."""
+    metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(metadata=metadata))
+        await cluster.settle()
+        assert sorted(await cluster.uids()) == ["web-0", "web-1"]
+        await cluster.bind("web-0", "n1")
+        await cluster.settle()
+        assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
+        assert (await cluster.get(PODS, "web-0-1"))["spec"]["nodeSelector"] == {"rack": "r7"}
+
+
+@scenario
+async def test_each_group_may_have_its_own_service(cluster: Cluster) -> None:
+    """R-SVC-2, R-SVC-7."""
+    own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(spec=own))
+        await cluster.settle()
+        assert sorted(await cluster.uids(SERVICES)) == ["web-0", "web-1"]
+        assert (await cluster.get(PODS, "web-1-1"))["spec"]["subdomain"] == "web-1"
+
+
+@scenario
+async def test_what_is_deleted_by_hand_comes_back(cluster: Cluster) -> None:
+    """R-SVC-5, R-WSTS-5, R-ARC-7; a group whose worker StatefulSet is deleted keeps its leader."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
+        await cluster.settle()
+        leader = (await cluster.uids())["web-1"]
+        await cluster.client.delete(SERVICES, ObjectKey(NAMESPACE, "web"))
+        await cluster.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web-1"))
+        await cluster.settle()
+        assert list(await cluster.uids(SERVICES)) == ["web"]
+        assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0", "web-1"]
+        assert (await cluster.uids())["web-1"] == leader
+
+
+@scenario
+async def test_a_leader_statefulset_edited_by_hand_is_put_right(cluster: Cluster) -> None:
+    """Q-26."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object())
+        await cluster.settle()
+        patch = {"metadata": {"labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: None}}}
+        key = ObjectKey(NAMESPACE, "web")
+        await cluster.client.patch(STATEFULSETS, key, {"spec": {"replicas": 1}}, kind="merge")
+        await cluster.client.patch(STATEFULSETS, key, patch, kind="merge")
+        await cluster.settle()
+        live = await cluster.get(STATEFULSETS, "web")
+        assert live["spec"]["replicas"] == 2
+        assert labels.TEMPLATE_REVISION_HASH in meta.labels(live)
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+@scenario
+async def test_deletion_leaves_nothing(cluster: Cluster, propagation: Any) -> None:
+    """R-ARC-5."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=2))
+        await cluster.settle()
+        await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)
+        await cluster.settle()
+        for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS):
+            assert await cluster.objects(resource) == []

@@ -1,0 +1,95 @@
+"""Metrics of LeaderWorkerSets: read from the cache when asked, or counted at the edges."""
+
+from typing import Any
+
+import pytest
+from tests.builders import leaderworkerset_object
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.virtualtime import run
+
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEADERWORKERSETS
+from leaderworkerset.controllers import metrics as domain
+from leaderworkerset.controllers.metrics import ControllerInstruments
+from kuberuntime.cache.informer import Change, Store
+from kuberuntime.serving.metrics import Metrics
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    lines = metrics.render().decode().splitlines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+
+def with_available(status: str | None, at: str = "2026-01-01T00:01:00Z") -> JSONObject:
+    conditions = [{"type": "Available", "status": status, "lastTransitionTime": at}] if status else []
+    return leaderworkerset_object(
+        metadata={"creationTimestamp": "2026-01-01T00:00:00Z"}, status={"conditions": conditions}
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seconds"),
+    [
+        (with_available(None), with_available("True"), 60.0),
+        (with_available("False", "2026-01-01T00:00:50Z"), with_available("True"), 10.0),
+        (with_available("True"), with_available("True"), None),
+        (with_available("True"), with_available("False"), None),
+        (None, with_available("True"), None),
+        (with_available("False"), None, None),
+    ],
+    ids=["first time", "again", "still", "no more", "seen at the start", "deleted"],
+)
+def test_the_time_to_ready_is_told_by_the_objects_own_times(
+    old: JSONObject | None, new: JSONObject | None, seconds: float | None
+) -> None:
+    assert domain.seconds_to_ready(Change(old, new)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "counts"),
+    [
+        ({"replicas": 4}, {"replicas": 3, "readyReplicas": 2, "updatedReplicas": 1}, (4, 3, 2, 1)),
+        ({}, {}, (1, 0, 0, 0)),
+        ({"replicas": 0}, {}, (0, 0, 0, 0)),
+    ],
+)
+def test_groups_are_counted_by_state(spec: Any, status: Any, counts: tuple[int, ...]) -> None:
+    assert tuple(domain.count_groups({"spec": spec, "status": status}).values()) == counts
+
+
+def test_what_happens_in_a_cluster_is_shown() -> None:
+    async def scenario() -> None:
+        cluster, metrics = Cluster(), Metrics()
+        cluster.instruments = ControllerInstruments(metrics)
+        async with cluster.running(), cluster.managed():
+            await cluster.create(leaderworkerset_object(replicas=2, size=2))
+            await cluster.settle()
+            place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
+            found = samples(metrics)
+            assert {state: found[f'lws_groups{{{place},state="{state}"}}'] for state in ("desired", "ready")} == {
+                "desired": 2,
+                "ready": 2,
+            }
+            assert found[f"lws_rollout_progress{{{place}}}"] == 1
+            assert found['lws_leaderworkersets{condition="Available"}'] == 1
+            assert found["lws_time_to_ready_seconds_count"] == 1
+            assert found['controller_runtime_reconcile_total{controller="leaderworkerset",result="success"}'] > 0
+
+            await cluster.delete_pod("web-0-1")
+            await cluster.settle()
+            assert samples(metrics)['lws_group_recreations_total{cause="pod-deleted"}'] == 1
+            await cluster.restart_container("web-1-1")
+            await cluster.settle(120)
+            assert samples(metrics)['lws_group_recreations_total{cause="container-restarted"}'] == 1
+
+            await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+            await cluster.settle()
+            assert f'lws_groups{{{place},state="ready"}}' not in samples(metrics)
+        assert "lws_groups" not in metrics.render().decode()
+
+    run(scenario())
+
+
+def test_a_group_whose_leader_is_unknown_was_deleted() -> None:
+    reference = {"namespace": NAMESPACE, "name": "web-0"}
+    assert domain.cause_of(reference, Store({})) == domain.DELETED

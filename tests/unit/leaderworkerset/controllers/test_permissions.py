@@ -1,0 +1,66 @@
+"""The declared permissions are those that the controllers use, not one more and not one less."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+from tests import builders, virtualtime
+from tests.permissions import Need, RecordingTransport, missing, unused
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+
+from leaderworkerset.api import labels
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.controllers.manager import run_controllers
+from leaderworkerset.controllers.permissions import PERMISSIONS
+from localkube.apiserver.inprocess import InProcessTransport
+from kuberuntime.client.client import Client
+
+Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
+
+
+async def live_through_everything(cluster: Cluster) -> None:
+    """Let all happen that controllers write for: groups, failures, rollouts, own services, exclusive placement."""
+    await cluster.create(builders.leaderworkerset_object(replicas=2, size=2))
+    await cluster.settle()
+    for _ in range(2):  # the second recreation is recorded and waits
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(60)
+    await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+    await cluster.settle(120)
+    for mistake in ("a", "b"):  # the same complaint twice
+        patch = {"metadata": {"annotations": {labels.LEADER_NAME: mistake}}}
+        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
+        await cluster.settle(60)
+    await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+    await cluster.settle()
+    own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+    exclusive = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+    await cluster.create(builders.leaderworkerset_object(replicas=1, size=2, metadata=exclusive, spec=own))
+    await cluster.settle()
+    await cluster.bind("web-0", "n1")
+    await cluster.settle()
+
+
+async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) -> set[Need]:
+    """Run the controllers while things happen, and return what that took."""
+    transport = RecordingTransport(InProcessTransport(cluster.server, "manager"), is_old=is_old)
+    async with asyncio.TaskGroup() as tasks:
+        running = run_controllers(Client(transport), clock=cluster.clock, instance="test")
+        task = tasks.create_task(running)
+        await life(cluster)
+        task.cancel()
+    return transport.needs
+
+
+def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
+    """Contract 12.5, reduced; older API servers are listed, newer ones stream their lists."""
+
+    async def scenario() -> None:
+        async with Cluster().running() as cluster:
+            needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
+            needs |= await needs_of_controllers(cluster, Cluster.settle, is_old=True)
+        assert missing(PERMISSIONS, needs) == []
+        assert unused(PERMISSIONS, needs) == []
+
+    virtualtime.run(scenario())

@@ -1,0 +1,85 @@
+"""Asked to stop, the controllers finish what they are at and begin nothing new."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.builders import leaderworkerset_object
+from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTransport
+from tests.virtualtime import run
+
+from kuberuntime.objects.resources import STATEFULSETS
+from leaderworkerset.controllers.manager import FINISH_SECONDS, run_controllers
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+
+class SlowTransport:
+    """Takes its time with writes."""
+
+    def __init__(self, inner: CountingTransport, seconds: float) -> None:
+        self._inner = inner
+        self._seconds = seconds
+        self.began = asyncio.Event()
+
+    async def request(self, request: Request) -> Response:
+        if request.method != "GET":
+            self.began.set()
+            await asyncio.sleep(self._seconds)
+        return await self._inner.request(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        async with self._inner.stream(request) as response:
+            yield response
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
+    """Ask to stop when the first write has begun; return how long the end took."""
+    transport, stopping = SlowTransport(cluster.transport, seconds), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    async with asyncio.TaskGroup() as group:
+        running = run_controllers(Client(transport), clock=cluster.clock, instance="test", stopping=stopping)
+        task = group.create_task(running)
+        await cluster.create(leaderworkerset_object(replicas=1, size=1))
+        await transport.began.wait()
+        stopping.set()
+        begun = loop.time()
+        await task
+        return loop.time() - begun
+
+
+def test_a_reconciliation_under_way_is_finished_with_its_events() -> None:
+    async def scenario() -> None:
+        cluster = Cluster()
+        async with cluster.running():
+            assert await stop_in_the_middle(cluster, 0.2) < 2 * FINISH_SECONDS
+            assert len(await cluster.objects(STATEFULSETS)) == 1
+            assert await cluster.notes() != []
+
+    run(scenario())
+
+
+def test_one_that_takes_too_long_is_cut_off() -> None:
+    async def scenario() -> None:
+        cluster = Cluster()
+        async with cluster.running():
+            assert await stop_in_the_middle(cluster, 60.0) <= 2 * FINISH_SECONDS
+            assert await cluster.objects(STATEFULSETS) == []
+
+    run(scenario())
+
+
+def test_controllers_that_have_not_begun_end_at_once() -> None:
+    async def scenario() -> None:
+        cluster, stopping = Cluster(), asyncio.Event()
+        async with cluster.running():
+            stopping.set()
+            begun = cluster.clock.monotonic()
+            await run_controllers(Client(cluster.transport), clock=cluster.clock, instance="test", stopping=stopping)
+            assert cluster.clock.monotonic() - begun < 0.1
+
+    run(scenario())

@@ -1,0 +1,114 @@
+"""Decisions about large objects are made beside the event loop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests import builders
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+
+from leaderworkerset.api import labels
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Plan
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.controllers import leaderworkerset, pod, selection
+from leaderworkerset.controllers.weight import LIMIT, is_large
+from kuberuntime.clock import SystemClock
+
+KEY = ObjectKey(NAMESPACE, "web")
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([1] * (LIMIT - 1), False),
+        ([1] * LIMIT, True),
+        ({str(number): 1 for number in range(LIMIT)}, True),
+        ("x" * 100 * (LIMIT - 1), False),
+        ("x" * 100 * LIMIT, True),
+        (nested(LIMIT - 1), False),
+        (nested(LIMIT), True),
+        ([["x"] * 100] * (LIMIT // 100), True),
+    ],
+    ids=["list", "long list", "many fields", "text", "long text", "deep", "deeper", "lists"],
+)
+def test_values_are_counted_up_to_the_limit(value: object, *, expected: bool) -> None:
+    assert is_large([value]) is expected
+
+
+def test_facts_beside_documents_count() -> None:
+    assert not is_large([1], facts=LIMIT - 1)
+    assert is_large([1], facts=LIMIT)
+
+
+def lws_with(variables: int) -> JSONObject:
+    env = [{"name": f"V{number}", "value": "x"} for number in range(variables)]
+    spec = {"containers": [{"name": "main", "image": "app:1", "env": env}]}
+    return builders.leaderworkerset_object(template={"workerTemplate": {"metadata": {}, "spec": spec}})
+
+
+async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: ObjectKey) -> tuple[int, Plan]:
+    """Return how often the loop came round while the plan was made, and the plan."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with asyncio.TaskGroup() as group:
+        counting = group.create_task(count())
+        await asyncio.sleep(0)
+        before = turns
+        made = await plan(key)
+        passed = turns - before
+        counting.cancel()
+    return passed, made
+
+
+async def drivers_of(variables: int) -> tuple[int, int]:
+    """Return how often the loop came round during the plan for a LeaderWorkerSet, and for one of its leaders."""
+    cluster = Cluster()
+    await cluster.server.start()
+    made = await cluster.create(lws_with(variables))
+    leader = builders.leader_pod(made, annotations={labels.SIZE: "2"})
+    metadata = {name: value for name, value in leader["metadata"].items() if name in {"name", "labels", "annotations"}}
+    container = {"name": "main", "image": "app:1"}
+    pod_object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | {"namespace": NAMESPACE}}
+    await cluster.client.create(PODS, pod_object | {"spec": {"containers": [container]}})
+    informers = selection.build_informers(cluster.client)
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(informer.run()) for informer in informers.all()]
+        for informer in informers.all():
+            await informer.wait_synced()
+        whole, plan = await turns_during(leaderworkerset.Driver(informers, SystemClock()).plan, KEY)
+        assert plan.actions
+        one, plan = await turns_during(
+            pod.Driver(informers, cluster.client, SystemClock()).plan, ObjectKey(NAMESPACE, "web-0")
+        )
+        assert plan.requeue_after == 1.0
+        for task in running:
+            task.cancel()
+    await cluster.server.close()
+    return whole, one
+
+
+def test_the_loop_goes_on_while_a_large_object_is_decided() -> None:
+    """One LeaderWorkerSet must not stop all: decisions about large ones are made in a thread."""
+    whole, one = asyncio.run(drivers_of(5_000))
+
+    assert whole > 0
+    assert one > 0
+
+
+def test_usual_decisions_are_made_at_once() -> None:
+    """A thread per decision would cost more than the decision."""
+    assert asyncio.run(drivers_of(5)) == (0, 0)

@@ -1,0 +1,364 @@
+"""Defaults and validation of LeaderWorkerSets (R-DEF, R-VAL)."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.field import aggregate
+from leaderworkerset.core.admission.leaderworkerset import CLAIMS_TEXT, PERCENT_TEXT, default_leaderworkerset, validate_leaderworkerset
+
+UNAVAILABLE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
+SURGE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge"
+PARTITION = "spec.rolloutStrategy.rollingUpdateConfiguration.partition"
+SUBGROUP = "spec.leaderWorkerTemplate.SubGroupPolicy.subGroupSize"
+NOT_ZERO = "must not be 0 when `maxSurge` is 0"
+POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def lws(
+    *,
+    template: dict[str, Any] | None = None,
+    rollout: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "test", "namespace": "default"} | (metadata or {}),
+        "spec": {
+            "replicas": 2,
+            "leaderWorkerTemplate": {"size": 4, "workerTemplate": POD} | (template or {}),
+            "rolloutStrategy": {
+                "type": "RollingUpdate",
+                "rollingUpdateConfiguration": {"partition": 0, "maxUnavailable": 1, "maxSurge": 0} | (rollout or {}),
+            },
+            "networkConfig": {"subdomainPolicy": "Shared"},
+        }
+        | spec,
+    }
+
+
+def subgroups(size: Any, kind: str = "LeaderWorker", group_size: int = 4) -> dict[str, Any]:
+    policy = {"subGroupPolicyType": kind, "subGroupSize": size}
+    return lws(template={"size": group_size, "subGroupPolicy": policy})
+
+
+def faults(obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
+    return [str(fault) for fault in validate_leaderworkerset(obj, old)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (None, "RecreateGroupOnPodRestart"),
+        ("", "RecreateGroupOnPodRestart"),
+        ("Default", "None"),
+        ("None", "None"),
+        ("RecreateGroupAfterStart", "RecreateGroupAfterStart"),
+    ],
+)
+def test_default_restart_policy(policy: str | None, expected: str) -> None:
+    """R-DEF-1."""
+    obj = default_leaderworkerset(lws(template={"restartPolicy": policy}))
+    assert obj["spec"]["leaderWorkerTemplate"]["restartPolicy"] == expected
+
+
+CONFIGURATION = {"partition": 0, "maxUnavailable": 1, "maxSurge": 0}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        (None, {"type": "RollingUpdate", "rollingUpdateConfiguration": CONFIGURATION}),
+        ({}, {"type": "RollingUpdate", "rollingUpdateConfiguration": CONFIGURATION}),
+        ({"type": ""}, {"type": "RollingUpdate", "rollingUpdateConfiguration": CONFIGURATION}),
+        (
+            {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 2}},
+            {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 2}},
+        ),
+        ({"type": "Other"}, {"type": "Other"}),
+    ],
+)
+def test_default_rollout_strategy(strategy: Any, expected: Any) -> None:
+    """R-DEF-2, R-DEF-3."""
+    assert default_leaderworkerset(lws(rolloutStrategy=strategy))["spec"]["rolloutStrategy"] == expected
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        (None, "Shared"),
+        ({}, "Shared"),
+        ({"subdomainPolicy": None}, "Shared"),
+        ({"subdomainPolicy": "UniquePerReplica"}, "UniquePerReplica"),
+    ],
+)
+def test_default_subdomain_policy(network: Any, expected: str) -> None:
+    """R-DEF-4."""
+    obj = default_leaderworkerset(lws(networkConfig=network))
+    assert obj["spec"]["networkConfig"] == {"subdomainPolicy": expected}
+
+
+def test_nothing_else_is_defaulted_and_a_second_time_changes_nothing() -> None:
+    """R-DEF-5, R-DEF-6."""
+    given = {"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
+    before = copy.deepcopy(given)
+    obj = default_leaderworkerset(given)
+    assert given == before
+    assert obj["spec"].keys() == {"leaderWorkerTemplate", "rolloutStrategy", "networkConfig"}
+    assert obj["spec"]["leaderWorkerTemplate"].keys() == {"workerTemplate", "restartPolicy"}
+    assert default_leaderworkerset(obj) == obj
+
+
+def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
+    """Q-34."""
+    obj = default_leaderworkerset({"metadata": {"name": "a", "namespace": "n"}})
+    assert faults(obj) == [
+        "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value: a pod needs at least one container"
+    ]
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param(lws(rollout={"maxUnavailable": 10}), id="unavailable above replicas"),
+        pytest.param(lws(rollout={"maxSurge": 10}), id="surge above replicas"),
+        pytest.param(lws(rollout={"partition": 2}), id="partition at replicas"),
+        pytest.param(lws(rollout={"partition": 9}), id="partition above replicas"),
+        pytest.param(lws(replicas=0, rollout={"maxUnavailable": "25%", "maxSurge": "25%"}), id="no replicas"),
+        pytest.param(lws(rollout={"maxUnavailable": 0, "maxSurge": 1}), id="surge only"),
+        pytest.param(lws(rollout={"maxUnavailable": "0%", "maxSurge": "1%"}), id="a surge of one percent is one"),
+        pytest.param(lws(rollout={"maxUnavailable": "100%"}), id="all at once"),
+        pytest.param(lws(replicas=None), id="null replicas"),
+        pytest.param(lws(rolloutStrategy=None), id="null strategy"),
+        pytest.param(subgroups(2), id="subgroups of two"),
+        pytest.param(subgroups(2, "LeaderExcluded", 5), id="leader excluded"),
+        pytest.param(subgroups(1, "LeaderExcluded"), id="subgroups of one"),
+        pytest.param(lws(metadata={"name": "a" * 63}), id="a name of 63 characters (R-VAL-28)"),
+        pytest.param(subgroups(3, "LeaderExcluded"), id="one subgroup of all workers"),
+        pytest.param(subgroups(4), id="one subgroup of all pods"),
+        pytest.param(lws(replicas=1000000, template={"size": 1}), id="as many replicas as can be"),
+        pytest.param(lws(replicas=1, template={"size": 2**31 - 1}), id="as many pods as can be"),
+        pytest.param(lws(template={"leaderTemplate": POD}), id="leader template"),
+    ],
+)
+def test_allowed(obj: dict[str, Any]) -> None:
+    """R-VAL-27, R-VAL-28."""
+    assert faults(obj) == []
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        pytest.param(
+            lws(replicas=-1), ["spec.replicas: Invalid value: -1: replicas must be equal or greater than 0"], id="3"
+        ),
+        pytest.param(
+            lws(replicas=1000001),
+            ["spec.replicas: Invalid value: 1000001: replicas must be equal or less than 1000000"],
+            id="4",
+        ),
+        pytest.param(
+            lws(template={"size": 0}),
+            ["spec.leaderWorkerTemplate.size: Invalid value: 0: size must be equal or greater than 1"],
+            id="5",
+        ),
+        pytest.param(
+            lws(replicas=100000, template={"size": 100000}),
+            [
+                (
+                    "spec.replicas: Invalid value: 100000: the product of replicas and worker replicas must not exceed"
+                    " 2147483647"
+                )
+            ],
+            id="6",
+        ),
+        pytest.param(
+            lws(rollout={"maxUnavailable": "some"}),
+            [
+                f'{UNAVAILABLE}: Invalid value: "some": {PERCENT_TEXT}',
+                f'{UNAVAILABLE}: Invalid value: "some": invalid value',
+                f'{UNAVAILABLE}: Invalid value: "some": {NOT_ZERO}',
+            ],
+            id="7, 14, 15",
+        ),
+        pytest.param(
+            lws(rollout={"maxUnavailable": -1}),
+            [f"{UNAVAILABLE}: Invalid value: -1: must be greater than or equal to 0"],
+            id="8",
+        ),
+        pytest.param(
+            lws(rollout={"maxUnavailable": "200%"}),
+            [f'{UNAVAILABLE}: Invalid value: "200%": must not be greater than 100%'],
+            id="9",
+        ),
+        pytest.param(
+            lws(rollout={"maxSurge": "1"}),
+            [f'{SURGE}: Invalid value: "1": {PERCENT_TEXT}', f'{SURGE}: Invalid value: "1": invalid value'],
+            id="10, 14",
+        ),
+        pytest.param(
+            lws(rollout={"maxUnavailable": 0, "maxSurge": "1"}),
+            [
+                f'{SURGE}: Invalid value: "1": {PERCENT_TEXT}',
+                f'{SURGE}: Invalid value: "1": invalid value',
+                f"{UNAVAILABLE}: Invalid value: 0: {NOT_ZERO}",
+            ],
+            id="10, 14, 15",
+        ),
+        pytest.param(
+            lws(rollout={"maxSurge": -2}),
+            [f"{SURGE}: Invalid value: -2: must be greater than or equal to 0"],
+            id="11",
+        ),
+        pytest.param(
+            lws(rollout={"maxSurge": "101%"}),
+            [f'{SURGE}: Invalid value: "101%": must not be greater than 100%'],
+            id="12",
+        ),
+        pytest.param(
+            lws(rollout={"partition": -1}),
+            [f"{PARTITION}: Invalid value: -1: must be greater than or equal to 0"],
+            id="13",
+        ),
+        pytest.param(
+            lws(rollout={"maxUnavailable": 0}), [f"{UNAVAILABLE}: Invalid value: 0: {NOT_ZERO}"], id="15 with numbers"
+        ),
+        pytest.param(
+            lws(rollout={"maxUnavailable": "25%"}),
+            [f'{UNAVAILABLE}: Invalid value: "25%": {NOT_ZERO}'],
+            id="15 with a percentage that floors to 0",
+        ),
+        pytest.param(
+            subgroups(-1),
+            [f"{SUBGROUP}: Invalid value: -1: subGroupSize must be equal or greater than 1"],
+            id="16",
+        ),
+        pytest.param(
+            subgroups(3, group_size=5),
+            [f"{SUBGROUP}: Invalid value: 3: size or size - 1 must be divisible by subGroupSize"],
+            id="17",
+        ),
+        pytest.param(
+            subgroups(5),
+            [
+                f"{SUBGROUP}: Invalid value: 5: size or size - 1 must be divisible by subGroupSize",
+                f"{SUBGROUP}: Invalid value: 5: subGroupSize cannot be larger than size",
+            ],
+            id="17, 18",
+        ),
+        pytest.param(
+            subgroups(2, "LeaderExcluded"),
+            [
+                f"{SUBGROUP}: Invalid value: 2: size-1 must be divisible by subGroupSize when using LeaderExcluded",
+            ],
+            id="19",
+        ),
+        pytest.param(
+            subgroups(None),
+            [f"{SUBGROUP}: Invalid value: null: subGroupSize must be equal or greater than 1"],
+            id="20 null",
+        ),
+        pytest.param(
+            subgroups(0), [f"{SUBGROUP}: Invalid value: 0: subGroupSize must be equal or greater than 1"], id="20 zero"
+        ),
+        pytest.param(
+            lws(metadata={"annotations": {"leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "rack"}}),
+            [
+                (
+                    "metadata.annotations.leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: Invalid value:"
+                    ' "rack": cannot have subgroup-exclusive-topology without subGroupSize set'
+                )
+            ],
+            id="21",
+        ),
+        pytest.param(
+            lws(template={"leaderTemplate": {"spec": {"containers": []}}, "workerTemplate": {}}),
+            [
+                f"spec.leaderWorkerTemplate.{field}.spec.containers: Required value: a pod needs at least one container"
+                for field in ("leaderTemplate", "workerTemplate")
+            ],
+            id="Q-34",
+        ),
+    ],
+)
+def test_refused_on_create_and_on_update(obj: dict[str, Any], expected: list[str]) -> None:
+    """R-VAL-3 to R-VAL-21; the numbers are those of the rules."""
+    assert faults(obj) == expected
+    claims_and_subgroups = {"subGroupPolicy": obj["spec"]["leaderWorkerTemplate"].get("subGroupPolicy")}
+    assert faults(obj, lws(template=claims_and_subgroups)) == expected
+
+
+def test_several_faults_come_in_one_answer() -> None:
+    obj = lws(metadata={"name": "2cube"}, rollout={"maxUnavailable": -1, "maxSurge": "200%"})
+    message = aggregate(validate_leaderworkerset(obj))
+    assert message.startswith('[metadata.name: Invalid value: "2cube": a DNS-1035 label must consist of')
+    assert message.endswith(
+        f", {UNAVAILABLE}: Invalid value: -1: must be greater than or equal to 0,"
+        f' {SURGE}: Invalid value: "200%": must not be greater than 100%]'
+    )
+
+
+IMMUTABLE = f"{SUBGROUP}: Invalid value: 1: field is immutable"
+ADDED = f"{SUBGROUP}: Invalid value: 2: cannot enable subGroupSize after the lws is already created"
+REMOVED = f"{SUBGROUP}: Invalid value: 2: cannot remove subGroupSize after enabled"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(subgroups(2), subgroups(1), [IMMUTABLE], id="22"),
+        pytest.param(lws(), subgroups(2), [ADDED], id="23"),
+        pytest.param(subgroups(2), lws(), [REMOVED], id="24"),
+        pytest.param(
+            lws(),
+            lws(networkConfig={"subdomainPolicy": None}),
+            ["spec.networkConfig.subdomainPolicy: Invalid value: null: cannot set subdomainPolicy as null"],
+            id="25",
+        ),
+        pytest.param(subgroups(2), subgroups(2, group_size=6), [], id="size with subgroups"),
+        pytest.param(subgroups(2, group_size=5), subgroups(2, "LeaderExcluded", 5), [], id="subgroup type (1.2)"),
+        pytest.param(lws(), lws(template={"size": 9}), [], id="size"),
+        pytest.param(lws(), lws(networkConfig={"subdomainPolicy": "UniquePerReplica"}), [], id="subdomain policy"),
+        pytest.param(lws(), lws(networkConfig=None), [], id="subdomain policy to null"),
+        pytest.param(lws(template={"leaderTemplate": POD}), lws(), [], id="leader template removed"),
+        pytest.param(
+            lws(template={"workerTemplate": {}}),
+            lws(template={"workerTemplate": {}}, metadata={"finalizers": ["a.b/c"]}),
+            [],
+            id="a stored template without containers does not block other edits",
+        ),
+    ],
+)
+def test_updates(old: dict[str, Any], new: dict[str, Any], expected: list[str]) -> None:
+    """R-VAL-22 to R-VAL-25, R-VAL-27."""
+    assert faults(new, old) == expected
+
+
+def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+    return {"metadata": {"name": name} | metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_allowed"),
+    [
+        ([claim()], [claim()], True),
+        ([claim()], [claim(storage="1024Mi")], True),
+        ([claim()], [claim(labels={"a": "b"})], True),
+        ([], None, True),
+        ([claim()], [claim(storage="2Gi")], False),
+        ([claim()], [claim("other")], False),
+        ([claim()], [], False),
+        (None, [claim()], False),
+    ],
+    ids=["same", "same amount", "dropped field", "none", "amount", "name", "removed", "added"],
+)
+def test_claim_templates_that_statefulsets_cannot_change_are_refused(old: Any, new: Any, is_allowed: bool) -> None:
+    """Q-7: upstream accepts them and fails for ever."""
+    found = faults(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
+    assert found == (
+        [] if is_allowed else [f"spec.leaderWorkerTemplate.volumeClaimTemplates: Forbidden: {CLAIMS_TEXT}"]
+    )

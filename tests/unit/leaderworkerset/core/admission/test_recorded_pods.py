@@ -1,0 +1,33 @@
+"""Pods as the Go manager admitted them: `vectors/pod-admission.json` holds one for each mix of features that was seen."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderworkerset.core.admission.pod import admit_pod
+
+RECORDED = json.loads((Path(__file__).parents[4] / "vectors" / "pod-admission.json").read_text())
+
+
+def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
+    """Keep what was recorded of a container, without the one variable that the Go manager does not inject."""
+    fields = {
+        field: [
+            {
+                "name": container["name"],
+                "env": [entry for entry in container["env"] if entry["name"] != "LWS_GROUP_INDEX"],
+            }
+            for container in pod["spec"][field]
+        ]
+        for field in ("containers", "initContainers")
+        if field in pod["spec"]
+    }
+    return pod | {"spec": pod["spec"] | fields}
+
+
+@pytest.mark.parametrize("record", RECORDED, ids=lambda record: record["pod"]["metadata"]["name"])
+def test_the_recorded_pod_comes_out(record: dict[str, Any]) -> None:
+    """R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5."""
+    assert as_recorded(admit_pod(record["pod"])) == record["admitted"]

@@ -1,0 +1,423 @@
+"""Whole plans for a LeaderWorkerSet, in the order of contract 2.1."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api import labels, leaderworkerset
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, ObjectKey
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
+from leaderworkerset.core.leaderworkerset.rollout import Case, Step
+
+LWS = builders.leaderworkerset_object()
+KEY = builders.key_of(LWS)
+REGARDING = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "namespace": "default",
+    "name": "web",
+    "uid": "uid-of-web",
+    "resourceVersion": "1",
+}
+
+
+def desired(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, key: str | None = None) -> dict[str, Any]:
+    lws = leaderworkerset.decode(obj)
+    step = Step(Case.ROLLING, partition, replicas)
+    limits = rollout.budget(lws.spec)
+    return statefulsets.build(obj, lws, key=key or builders.key_of(obj), limits=limits, step=step)
+
+
+def live(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, **fields: Any) -> dict[str, Any]:
+    built = desired(obj, partition=partition, replicas=replicas)
+    return builders.as_applied(built, status={"replicas": replicas}, **fields)
+
+
+def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> list[Group]:
+    leaders = [builders.leader_pod(obj, index, key=key) for index in range(count)]
+    return [groups.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
+
+
+def settled(obj: dict[str, Any], observed: Observed) -> dict[str, Any]:
+    """Return the LeaderWorkerSet with the status that `observed` leads to."""
+    lws = leaderworkerset.decode(obj)
+    counts = status.count(lws, observed.groups, builders.key_of(obj))
+    built = status.build(lws, observed.leader_statefulset or {}, counts, builders.NOW)
+    return obj | {"status": leaderworkerset.encode_status(built)}
+
+
+def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> Observed:
+    observed = Observed(
+        leaderworkerset=obj,
+        leader_statefulset=live(obj),
+        revisions=[builders.revision(obj)],
+        has_shared_service=True,
+        groups=ready_groups(obj, count),
+    )
+    return replace(observed, leaderworkerset=settled(obj, observed))
+
+
+def replace(observed: Observed, **fields: Any) -> Observed:
+    names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups")
+    return Observed(**({name: getattr(observed, name) for name in names} | fields))
+
+
+def kinds(plan: Plan) -> list[type[Action]]:
+    return [type(action) for action in plan.actions]
+
+
+def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
+    """R-REV-10, R-LSTS-1, R-LSTS-7, R-SVC-1, and R-STAT-2: the status waits until the StatefulSet is seen."""
+    revision = revisions.build(LWS, key=KEY, number=1, data=revisions.build_data(LWS))
+    created_note = f"Creating revision with key {KEY} for a newly created LeaderWorkerSet"
+    related = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "namespace": "default",
+        "name": f"web-{KEY}-1",
+    }
+
+    assert reconcile(Observed(leaderworkerset=LWS), builders.NOW) == Plan(
+        (
+            Create(
+                resource=CONTROLLER_REVISIONS,
+                object=revision,
+                body=revisions.encode(revision),
+                on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
+            ),
+            Apply(
+                resource=STATEFULSETS,
+                object=desired(LWS),
+                manager="lws",
+                on_success=(
+                    Event("Normal", "GroupsProgressing", "Create", "Created leader statefulset web", REGARDING),
+                ),
+                on_failure=(
+                    Event(
+                        "Warning",
+                        "FailedCreate",
+                        "Create",
+                        "Failed to create leader statefulset web: {error}",
+                        REGARDING,
+                    ),
+                ),
+            ),
+            Create(
+                resource=SERVICES,
+                object=services.build_shared(LWS),
+                if_absent=True,
+                on_failure=(
+                    Event(
+                        "Warning",
+                        "FailedCreate",
+                        "Create",
+                        "Failed to create headless service for error: {error}",
+                        REGARDING,
+                    ),
+                ),
+            ),
+        )
+    )
+
+
+def test_at_rest_nothing_is_written() -> None:
+    """R-STAT-3, and design: what would change nothing is not sent (R-LSTS-1 as improved)."""
+    assert reconcile(at_rest(), builders.NOW) == Plan()
+
+
+@pytest.mark.parametrize(
+    "obj", [None, builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})]
+)
+def test_what_is_gone_or_going_is_left_alone(obj: dict[str, Any] | None) -> None:
+    """Contract 2.1 step 1."""
+    assert reconcile(Observed(leaderworkerset=obj), builders.NOW) == Plan()
+
+
+def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
+    """R-LSTS-6."""
+    going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
+
+    plan = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
+
+    assert plan == Plan(requeue_after=5.0)
+
+
+def test_an_edited_template_is_recorded_and_held_back_first() -> None:
+    """R-REV-11, R-ROLL-10, R-STAT-8: no group goes in the pass that detects the edit."""
+    edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
+    observed = replace(at_rest(), leaderworkerset=edited)
+
+    record, apply, put = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(record, Create)
+    assert record.on_success[0].note == f"Creating revision with key {builders.key_of(edited)} for updated LWS"
+    assert isinstance(apply, Apply)
+    assert apply.object == desired(edited, partition=2)
+    assert apply.on_success == ()
+    assert apply.on_failure[0].reason == "FailedUpdate"
+    assert apply.on_failure[0].note == "Failed to update leader statefulset web: {error}"
+    assert isinstance(put, PutStatus)
+    true = [one["type"] for one in put.object["status"]["conditions"] if one["status"] == "True"]
+    assert true == ["UpdateInProgress", "Progressing"]
+    assert put.on_success[0].reason == "GroupsUpdating"
+    assert put.on_success[0].note == "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups"
+
+
+@pytest.mark.parametrize(
+    ("before", "unavailable", "note"), [(2, 1, "Updating replica 1"), (2, 2, "Updating replicas 0 to 1 (inclusive)")]
+)
+def test_groups_let_go_are_told(before: int, unavailable: int, note: str) -> None:
+    """R-LSTS-7."""
+    obj = builders.leaderworkerset_object(rollout={"maxUnavailable": unavailable})
+    observed = replace(
+        at_rest(obj), leader_statefulset=live(obj, partition=before), groups=ready_groups(obj, 2, key="old")
+    )
+
+    apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
+
+    assert apply.on_success == (Event("Normal", "GroupsUpdating", "Update", note, REGARDING),)
+
+
+def test_differs_from_upstream_a_raised_partition_tells_of_no_groups() -> None:
+    """Q-10: the Go controller says "Updating replicas 2 to -1 (inclusive)"."""
+    obj = builders.leaderworkerset_object(rollout={"partition": 2})
+    observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=0))
+
+    apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
+
+    assert apply.object["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 2
+    assert apply.on_success == ()
+
+
+def test_an_apply_that_leaves_the_partition_tells_of_no_groups() -> None:
+    """R-LSTS-7."""
+    grown = builders.leaderworkerset_object(replicas=3)
+
+    apply = next(a for a in reconcile(replace(at_rest(), leaderworkerset=grown), builders.NOW).actions)
+
+    assert isinstance(apply, Apply)
+    assert apply.on_success == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "note"), [(3, "deleting surge replica web-2"), (5, "deleting surge replicas from web-2 to web-4")]
+)
+def test_surge_groups_are_given_back_with_a_word_first(before: int, note: str) -> None:
+    """R-ROLL-3."""
+    observed = replace(at_rest(), leader_statefulset=live(LWS, partition=1, replicas=before))
+
+    told, applied, *_ = reconcile(observed, builders.NOW).actions
+
+    assert told == Emit(events=(Event("Normal", "GroupsProgressing", "Delete", note, REGARDING),))
+    assert isinstance(applied, Apply)
+
+
+def test_the_shared_service_comes_back() -> None:
+    """R-SVC-5."""
+    plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
+
+    assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
+
+
+def test_groups_with_services_of_their_own_share_none() -> None:
+    """R-SVC-2, R-SVC-6."""
+    obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
+
+    assert reconcile(replace(at_rest(obj), has_shared_service=False), builders.NOW) == Plan()
+
+
+def test_an_inherited_key_is_recorded_without_a_rollout() -> None:
+    """R-REV-10, R-REV-17: groups of a controller that knew no revisions."""
+    adopted = live(LWS)
+    adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
+    observed = replace(at_rest(), leader_statefulset=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
+
+    (record,) = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(record, Create)
+    assert meta.labels(record.object)[labels.TEMPLATE_REVISION_HASH] == "legacy"
+    note = "Creating missing revision with key legacy for existing LeaderWorkerSet"
+    assert record.on_success[0].note == note
+
+
+def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
+    """R-STAT-1, R-STAT-3, R-STAT-10."""
+    observed = replace(at_rest(), leaderworkerset=LWS)
+
+    assert reconcile(observed, builders.NOW) == Plan(
+        (
+            PutStatus(
+                resource=LEADERWORKERSETS,
+                object=settled(LWS, observed),
+                resource_version=meta.resource_version(LWS),
+                on_success=(
+                    Event(
+                        "Normal",
+                        "AllGroupsReady",
+                        "Update",
+                        "All replicas are ready, with 2 groups ready of total 2 groups",
+                        REGARDING,
+                    ),
+                ),
+            ),
+        )
+    )
+
+
+def test_numbers_alone_are_no_event() -> None:
+    """R-STAT-10."""
+    three = builders.leaderworkerset_object(replicas=3)
+    before = replace(at_rest(three), leader_statefulset=live(three, replicas=3), groups=ready_groups(three, 1))
+    observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
+
+    (put,) = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(put, PutStatus)
+    assert put.object["status"]["readyReplicas"] == 2
+    assert put.on_success == ()
+
+
+def test_outdated_revisions_go_when_all_groups_are_updated() -> None:
+    """R-REV-14, R-STAT-9."""
+    old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
+    record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
+    observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
+
+    assert reconcile(observed, builders.NOW) == Plan(
+        (
+            Delete(
+                resource=CONTROLLER_REVISIONS,
+                key=meta.key(old),
+                propagation="Background",
+                uid=meta.uid(old),
+            ),
+        )
+    )
+
+
+def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
+    """R-STAT-17."""
+    obj = builders.leaderworkerset_object(rollout={"partition": 1})
+    old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
+    observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=1))
+    observed = replace(observed, revisions=[old, builders.revision(obj, number=8)])
+
+    assert Delete not in kinds(reconcile(observed, builders.NOW))
+
+
+@pytest.mark.parametrize(
+    ("obj", "fault"),
+    [
+        (builders.leaderworkerset_object(rollout={"maxSurge": "many"}), "neither a number nor a percentage"),
+        (builders.leaderworkerset_object(template={"size": "two"}), "spec.leaderWorkerTemplate.size"),
+        (
+            builders.leaderworkerset_object(template={"workerTemplate": {"spec": {"containers": "none"}}}),
+            "spec.leaderWorkerTemplate.workerTemplate.spec.containers",
+        ),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], fault: str) -> None:
+    """R-ROLL-1, Q-23: a plain error instead of a panic."""
+    plan = reconcile(Observed(leaderworkerset=obj), builders.NOW)
+
+    assert plan.actions == ()
+    assert plan.error is not None
+    assert plan.error.startswith("LeaderWorkerSet default/web: ")
+    assert fault in plan.error
+
+
+def test_null_fields_count_as_absent() -> None:
+    """Q-23: the Go controller panics."""
+    obj = builders.leaderworkerset_object(spec={"rolloutStrategy": {"type": "RollingUpdate"}, "networkConfig": None})
+
+    assert reconcile(Observed(leaderworkerset=obj), builders.NOW).error is None
+
+
+def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> None:
+    """R-STAT-5."""
+    stray = groups.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
+    observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
+
+    plan = reconcile(observed, builders.NOW)
+
+    assert kinds(plan) == [Apply]
+    assert plan.error is not None
+
+
+def rolling(groups_: list[Group], **status_: Any) -> Observed:
+    """Return four groups in mid-rollout from `older` to LWS at partition 2, on a cluster that drops maxUnavailable."""
+    obj = builders.leaderworkerset_object(replicas=4, rollout={"maxUnavailable": 2})
+    built = desired(obj, partition=2, replicas=4)
+    built["spec"]["updateStrategy"]["rollingUpdate"].pop("maxUnavailable")
+    seen = {"replicas": 4, "observedGeneration": 0, "updateRevision": "web-new"} | status_
+    observed = Observed(
+        leaderworkerset=obj,
+        leader_statefulset=builders.as_applied(built, status=seen),
+        revisions=[builders.revision(obj)],
+        has_shared_service=True,
+        groups=groups_,
+    )
+    return replace(observed, leaderworkerset=settled(obj, observed))
+
+
+def test_outdated_leaders_are_deleted_within_the_budget() -> None:
+    """R-ROLL-1, docs/adr/0004-max-unavailable.md: in the foreground, by UID, with a word."""
+    plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
+
+    assert plan == Plan(
+        tuple(
+            Delete(
+                resource=PODS,
+                key=ObjectKey("default", f"web-{index}"),
+                propagation="Foreground",
+                uid=UID(f"uid-of-web-{index}"),
+                on_success=(
+                    Event(
+                        "Normal",
+                        "GroupsUpdating",
+                        "Delete",
+                        f"Deleted leader pod web-{index} to update group {index}",
+                        {
+                            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+                            "kind": "LeaderWorkerSet",
+                            "namespace": "default",
+                            "name": "web",
+                            "uid": "uid-of-web",
+                            "resourceVersion": "1",
+                        },
+                    ),
+                ),
+            )
+            for index in (3, 2)
+        )
+    )
+
+
+def test_no_leader_is_deleted_in_the_look_that_moves_the_partition() -> None:
+    """R-ARC-4: the StatefulSet controller has not seen the new partition then."""
+    observed = rolling(ready_groups(LWS, 4, key="older"))
+    assert observed.leader_statefulset is not None
+    observed.leader_statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 4
+
+    assert kinds(reconcile(observed, builders.NOW)) == [Apply]
+
+
+def test_leaders_wait_for_a_statefulset_controller() -> None:
+    """Docs/adr/0004-max-unavailable.md: what nobody would bring back is not deleted."""
+    observed = rolling(ready_groups(LWS, 4, key="older"), observedGeneration=7)
+
+    assert reconcile(observed, builders.NOW) == Plan()
+
+
+def test_everything_is_written_where_the_leaderworkerset_is() -> None:
+    """R-ARC-10: all objects live in its namespace."""
+    obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
+    actions = reconcile(Observed(leaderworkerset=obj), builders.NOW).actions
+
+    assert [meta.namespace(one.object) for one in actions if isinstance(one, Create | Apply)] == ["elsewhere"] * 3

@@ -1,0 +1,151 @@
+"""Which outdated leaders are deleted so that maxUnavailable holds on every cluster."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api import leaderworkerset
+from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.core.leaderworkerset import replacement, rollout
+from leaderworkerset.core.leaderworkerset.groups import Group, Workers
+from leaderworkerset.core.leaderworkerset.rollout import Budget
+
+
+def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None = None, **rolling: Any) -> JSONObject:
+    """Return a leader StatefulSet that its controller has looked at, and that lost `maxUnavailable`."""
+    strategy = {"rollingUpdate": {"partition": partition} | rolling}
+    return {
+        "metadata": {"generation": 3},
+        "spec": {"replicas": replicas, "updateStrategy": strategy},
+        "status": {"observedGeneration": 3, "updateRevision": "web-new"} if status is None else status,
+    }
+
+
+def group(index: int, letter: str) -> Group:
+    """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted."""
+    is_new, is_ready = letter in "Nn", letter in "NOx"
+    return Group(
+        leader=f"web-{index}",
+        group_index=str(index),
+        index=index,
+        is_leader_ready=is_ready,
+        revision="new" if is_new else "old",
+        workers=Workers(is_ready=is_ready, revision="new" if is_new else "old", group_index=str(index)),
+        uid=UID(f"uid-{index}"),
+        is_deleting=letter == "x",
+        statefulset_revision="web-new" if is_new else "web-old",
+    )
+
+
+def limits(replicas: int, unavailable: int, surge: int = 0) -> Budget:
+    return Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
+
+
+def chosen(
+    letters: str, budget: Budget, *, partition: int = 0, replicas: int | None = None, **changes: Any
+) -> list[int]:
+    """Return the indexes of the groups to replace, in their order."""
+    found = replacement.choose(
+        statefulset(len(letters) if replicas is None else replicas, partition, **changes),
+        [group(index, letter) for index, letter in enumerate(letters)],
+        limits=budget,
+        size=2,
+        key="new",
+    )
+    return [int(one.group_index) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget", "partition", "expected"),
+    [
+        ("OOOO", limits(4, 2), 2, [3, 2]),
+        ("OOOO", limits(4, 2), 3, [3]),
+        ("OOOO", limits(4, 1), 0, [3]),
+        ("OOOO", limits(4, 4), 0, [3, 2, 1, 0]),
+        ("OOOn", limits(4, 1), 0, []),
+        ("OOnn", limits(4, 3), 0, [1]),
+        ("OOxO", limits(4, 1), 0, []),
+        ("OOxO", limits(4, 2), 0, [3]),
+        ("oOOO", limits(4, 1), 0, [0]),
+        ("oOoO", limits(4, 3), 0, [2, 0, 3]),
+        ("oOoO", limits(4, 2), 1, [2]),
+        ("NNNN", limits(4, 4), 0, []),
+        ("", limits(4, 4), 0, []),
+        ("OOOOnn", limits(4, 2, 2), 2, [3, 2]),
+        ("OOOONN", limits(4, 2, 2), 0, [3, 2, 1, 0]),
+        ("OOOONN", limits(4, 0, 2), 2, [3, 2]),
+        ("OOOONn", limits(4, 0, 2), 2, [3]),
+        ("OO", limits(4, 1), 0, []),
+    ],
+)
+def test_as_many_leaders_go_as_the_budget_allows(
+    letters: str, budget: Budget, partition: int, expected: list[int]
+) -> None:
+    """R-ROLL-1, R-LSTS-2: broken groups first and at no cost, then the highest; surge groups make up for others."""
+    assert chosen(letters, budget, partition=partition) == expected
+
+
+def test_surplus_groups_are_left_to_the_statefulset() -> None:
+    """R-ROLL-3: a group beyond the replicas goes anyway, and does not count."""
+    assert chosen("OOOO", limits(2, 1), replicas=2) == [1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": {"observedGeneration": 2, "updateRevision": "web-new"}},
+        {"status": {"observedGeneration": 3}},
+        {"status": {"observedGeneration": 3, "updateRevision": ""}},
+        {"status": {}},
+        {"maxUnavailable": 2},
+    ],
+    ids=["not observed", "no revision", "empty revision", "never seen", "honoured"],
+)
+def test_nothing_is_deleted_where_nobody_or_somebody_else_would_replace_it(changes: dict[str, Any]) -> None:
+    """R-ARC-4: without a live StatefulSet controller nothing comes back; one that knows the field does it itself."""
+    assert chosen("OOOO", limits(4, 4), **changes) == []
+
+
+def test_a_set_without_a_strategy_is_helped() -> None:
+    assert replacement.needs_help(statefulset(1) | {"spec": {}})
+
+
+def test_without_a_statefulset_nothing_is_replaced() -> None:
+    assert replacement.choose(None, [group(0, "O")], limits=limits(1, 1), size=2, key="new") == []
+
+
+@pytest.mark.parametrize(
+    ("revision", "of_set"), [("new", "web-old"), ("old", "web-new")], ids=["key is current", "made from the update"]
+)
+def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -> None:
+    """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
+    one = Group("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
+
+    found = replacement.choose(statefulset(1), [one], limits=limits(1, 1), size=1, key="new")
+
+    assert found == []
+
+
+def test_a_leader_without_an_index_is_left_alone() -> None:
+    """Q-22."""
+    odd = Group("web-x", "x", None, True, "old", None)
+
+    assert replacement.choose(statefulset(1), [odd], limits=limits(1, 1), size=1, key="new") == []
+
+
+def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> None:
+    """R-STAT-6 counts it as ready; the bound does not."""
+    between = replace(group(0, "N"), workers=group(0, "O").workers)
+    found = replacement.choose(statefulset(2), [between, group(1, "O")], limits=limits(2, 1), size=2, key="new")
+
+    assert found == []
+
+
+def test_percentages_that_leave_nothing_replace_one_group() -> None:
+    """Q-28: 25 % of 2 groups is one group, not none."""
+    rolling = {"maxUnavailable": "25%"}
+    spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
+
+    assert chosen("OO", rollout.budget(spec)) == [1]

@@ -1,0 +1,236 @@
+"""Rolling updates: every recorded step of the contract, the worked examples, and the arithmetic in between."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec, RollingUpdateConfiguration, RolloutStrategy
+from leaderworkerset.core.leaderworkerset import rollout
+from leaderworkerset.core.leaderworkerset.groups import Group, Workers
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Case, Current, State, Step
+
+TRACES = json.loads(Path("tests/vectors/lws-rollout-traces.json").read_text())
+
+STATES = {
+    "N": State(is_ready=True, is_updated=True),
+    "O": State(is_ready=True, is_updated=False),
+    "n": State(is_ready=False, is_updated=True),
+    "o": State(is_ready=False, is_updated=False),
+}
+
+STALLED = {("W-26", 2), ("W-26", 3)}
+"""The steps that the Go controller takes and never leaves; see `test_differs_from_upstream_…` below."""
+
+
+def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partition: int = 0) -> LeaderWorkerSetSpec:
+    config = RollingUpdateConfiguration(partition=partition, max_unavailable=unavailable, max_surge=surge)
+    return LeaderWorkerSetSpec(replicas=replicas, rollout_strategy=RolloutStrategy(rolling_update_configuration=config))
+
+
+def seen(states: str) -> dict[int, State]:
+    """Return the states of the groups 0.., where a dot is a group that is missing."""
+    return {index: STATES[letter] for index, letter in enumerate(states) if letter != "."}
+
+
+def recorded_step(row: dict[str, Any]) -> Step:
+    limits = rollout.budget(spec(row["R"], row["maxUnavailable"], row["maxSurge"], row["userPartition"]))
+    before = row["sts"]
+    current = before and Current(before["replicas"], before["partition"], str(before["annotation"]))
+    return rollout.next_step(limits, current, seen(row["states"]), is_new_revision=row["newRevision"])
+
+
+@pytest.mark.parametrize("row", TRACES, ids=lambda row: f"{row['example']}-{row['step']}")
+def test_every_recorded_step_is_taken(row: dict[str, Any]) -> None:
+    """R-ROLL-1 to R-ROLL-11, Appendix A."""
+    expected = Step(Case(row["case"]), row["partition"], row["replicas"])
+    if (row["example"], row["step"]) in STALLED:
+        assert expected != recorded_step(row)
+    else:
+        assert expected == recorded_step(row)
+
+
+def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
+    """Q-28, W-26: 25 % of 2 groups is none, and no surge either; the Go controller stalls for ever."""
+    limits = rollout.budget(spec(2, "25%"))
+
+    assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
+    assert rollout.next_step(limits, Current(2, 2, "2"), seen("OO")) == Step(Case.ROLLING, 1, 2)
+    assert rollout.next_step(limits, Current(2, 1, "2"), seen("ON")) == Step(Case.ROLLING, 0, 2)
+
+
+def test_no_unavailability_with_surge_stays_none() -> None:
+    """R-ROLL-1: maxUnavailable 0 is a promise that the surge keeps possible."""
+    assert rollout.budget(spec(4, 0, 1)).unavailable == 0
+
+
+@pytest.mark.parametrize(
+    ("replicas", "unavailable", "surge", "expected"),
+    [(10, "25%", "30%", (2, 3)), (4, 10, 10, (10, 4)), (2, 0, "10%", (0, 1)), (0, "25%", "25%", (1, 0))],
+)
+def test_percentages_are_of_the_replicas_and_surge_is_at_most_all_of_them(
+    replicas: int, unavailable: int | str, surge: int | str, expected: tuple[int, int]
+) -> None:
+    """R-ROLL-1."""
+    limits = rollout.budget(spec(replicas, unavailable, surge))
+
+    assert (limits.unavailable, limits.surge) == expected
+
+
+def test_a_value_that_is_neither_number_nor_percentage_is_refused() -> None:
+    """R-ROLL-1."""
+    with pytest.raises(ValueError, match="neither a number nor a percentage"):
+        rollout.budget(spec(2, "many"))
+
+
+@pytest.mark.parametrize(
+    ("unavailable", "surge", "replicas", "expected"),
+    [(1, 0, 4, 1), (2, 1, 1, 3), (0, 2, 1, 1), (0, 0, 0, 1), (1, "50%", 2, 2)],
+)
+def test_the_statefulset_may_replace_unavailable_and_surge_groups_at_once(
+    unavailable: int, surge: int | str, replicas: int, expected: int
+) -> None:
+    """R-LSTS-3."""
+    assert rollout.budget(spec(replicas, unavailable, surge)).max_unavailable == expected
+
+
+@pytest.mark.parametrize(
+    ("replicas", "surge", "unavailable", "unready", "expected"),
+    [(1, 1, 0, 1, 2), (4, 2, 1, 2, 5), (2, 2, 1, 2, 3), (1, 1, 0, 0, 1), (1, 1, 1, 1, 1), (3, 0, 0, 1, 3)],
+)
+def test_surge_groups_are_kept_for_wanted_groups_that_are_not_ready(
+    replicas: int, surge: int, unavailable: int, unready: int, expected: int
+) -> None:
+    """R-ROLL-3, the vectors of 5.3."""
+    limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
+
+    assert limits.replicas_needed(unready) == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "is_new", "expected"),
+    [((3, 0, 1), False, (0, 3)), ((3, 0, 1), True, (2, 3)), ((2, 1, 2), True, (2, 3))],
+)
+def test_parameter_vectors(config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]) -> None:
+    """The parameter vectors of 5.3."""
+    step = rollout.next_step(rollout.budget(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new)
+
+    assert (step.partition, step.replicas) == expected
+
+
+def test_a_missing_replicas_annotation_counts_as_edited_replicas() -> None:
+    """R-ROLL-4: the Go controller fails until somebody repairs it; here the next write does."""
+    step = rollout.next_step(rollout.budget(spec(4)), Current(4, 2, ""), seen("OONN"))
+
+    assert step == Step(Case.REPLICAS_EDITED, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("states", "replicas", "expected"),
+    [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
+)
+def test_a_partition_with_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
+    """Q-9, W-25: with a partition the set is never at rest, so that groups that are not ready cost a surge group."""
+    limits = rollout.Budget(replicas=3, partition=2, unavailable=1, surge=1)
+
+    step = rollout.next_step(limits, Current(replicas, 2, "3"), seen(states))
+
+    assert (step.partition, step.replicas) == expected
+
+
+@pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])
+def test_a_partition_beyond_the_replicas_freezes_the_groups_and_keeps_the_surge(states: str, replicas: int) -> None:
+    """Q-35, R-ROLL-2, W-21."""
+    limits = rollout.Budget(replicas=3, partition=5, unavailable=0, surge=1)
+
+    step = rollout.next_step(limits, Current(4, 5, "3"), seen(states))
+
+    assert (step.partition, step.replicas) == (5, replicas)
+
+
+def group(index: int, *, name: str = "web", workers_index: str | None = None) -> Group:
+    workers = Workers(is_ready=True, revision="new", group_index=workers_index or str(index))
+    return Group(
+        leader=f"{name}-{index}",
+        group_index=str(index),
+        index=index,
+        is_leader_ready=True,
+        revision="new",
+        workers=workers,
+    )
+
+
+def test_groups_are_known_by_their_names_and_labels() -> None:
+    """R-ROLL-8: other names, other labels and indexes beyond the replicas do not count."""
+    found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3), group(5), group(7)]
+
+    states = rollout.states(found, name="web", size=2, revision="new", count=5)
+
+    assert states == seen("N..N.")
+
+
+def test_the_workers_of_a_group_of_one_do_not_matter() -> None:
+    """R-ROLL-8, Q-12: the live size decides."""
+    alone = Group("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
+
+    assert rollout.states([alone], name="web", size=1, revision="new", count=1) == seen("O")
+    assert rollout.states([alone], name="web", size=2, revision="new", count=1) == seen(".")
+
+
+def test_an_index_that_is_no_number_is_skipped() -> None:
+    """R-ROLL-8."""
+    odd = Group("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
+
+    assert rollout.states([odd], name="web", size=1, revision="new", count=1) == seen(".")
+
+
+EXAMPLES = {
+    "W-1 one group at a time, out of order, never back": (
+        spec(4),
+        [
+            ("OOOO", True, (4, 4)),
+            ("OOOO", False, (3, 4)),
+            ("OOON", False, (2, 4)),
+            ("ONON", False, (2, 4)),
+            ("ONOn", False, (2, 4)),
+            ("ONNN", False, (0, 4)),
+            ("NNNN", False, (0, 4)),
+        ],
+    ),
+    "W-7 no availability is lost, the surge goes last": (
+        spec(4, 0, 1),
+        [
+            ("OOOO", True, (4, 5)),
+            ("OOOO.", False, (4, 5)),
+            ("OOOON", False, (3, 5)),
+            ("OOONN", False, (2, 5)),
+            ("OONNN", False, (1, 5)),
+            ("ONNNN", False, (0, 5)),
+        ],
+    ),
+    "W-14 an unhealthy group below the partition costs budget": (
+        spec(4, 2),
+        [("OoOO", True, (4, 4)), ("OoOO", False, (3, 4)), ("OoON", False, (1, 4)), ("OoNN", False, (0, 4))],
+    ),
+    "W-15 nothing ready, no deadlock": (spec(2), [("oo", True, (2, 2)), ("oo", False, (1, 2)), ("oN", False, (0, 2))]),
+    "W-17 a canary below the partition keeps the surge": (
+        spec(3, 1, 1, 2),
+        [("OOO", True, (3, 4)), ("OOO.", False, (2, 4)), ("OONN", False, (2, 4))],
+    ),
+    "W-24 old groups that never get ready are replaced": (
+        spec(2, 0, 1),
+        [("oo", True, (2, 3)), ("oo.", False, (2, 3)), ("ooN", False, (1, 3)), ("oNN", False, (0, 3))],
+    ),
+}
+
+
+@pytest.mark.parametrize(("wanted", "steps"), EXAMPLES.values(), ids=EXAMPLES)
+def test_worked_example(wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]) -> None:
+    """Section 5.4: each step starts from what the one before wrote."""
+    limits = rollout.budget(wanted)
+    current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
+    for states, is_new, expected in steps:
+        step = rollout.next_step(limits, current, seen(states), is_new_revision=is_new)
+        assert (step.partition, step.replicas) == expected, states
+        current = Current(step.replicas, step.partition, str(wanted.replicas))

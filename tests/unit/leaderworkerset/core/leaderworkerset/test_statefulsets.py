@@ -1,0 +1,113 @@
+"""The leader StatefulSet."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api import labels, leaderworkerset
+from kuberuntime.objects import meta
+from leaderworkerset.core.leaderworkerset import rollout, statefulsets
+from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
+
+
+def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict[str, Any]:
+    lws = leaderworkerset.decode(obj)
+    step = Step(Case.ROLLING, partition, replicas)
+    return statefulsets.build(obj, lws, key="k", limits=rollout.budget(lws.spec), step=step)
+
+
+def test_the_leader_statefulset_of_a_plain_leaderworkerset() -> None:
+    """R-LSTS-2."""
+    metadata = {"labels": {"team": "x", labels.NAME: "lies"}, "annotations": {"note": "n"}}
+    obj = builders.leaderworkerset_object(metadata=metadata, rollout={"maxSurge": 1})
+
+    assert build(obj, partition=1, replicas=3) == {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {
+            "name": "web",
+            "namespace": "default",
+            "labels": {"team": "x", labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"},
+            "annotations": {"note": "n", labels.REPLICAS: "2"},
+            "ownerReferences": [meta.controller_reference(obj)],
+        },
+        "spec": {
+            "serviceName": "web",
+            "replicas": 3,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": {labels.NAME: "web", labels.WORKER_INDEX: "0"}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1, "maxUnavailable": 2}},
+            "template": {
+                "metadata": {
+                    "labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k", labels.WORKER_INDEX: "0"},
+                    "annotations": {labels.SIZE: "2"},
+                },
+                "spec": {"containers": [{"name": "main", "image": "app:1", "resources": {}}]},
+            },
+        },
+    }
+
+
+def test_a_leader_template_is_preferred() -> None:
+    """R-LSTS-2."""
+    obj = builders.leaderworkerset_object(template={"leaderTemplate": builders.pod_template("leader:1")})
+
+    assert build(obj)["spec"]["template"]["spec"]["containers"][0]["image"] == "leader:1"
+
+
+@pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
+def test_a_template_that_cannot_be_read_is_named(field: str) -> None:
+    """R-LSTS-2: by its path in the spec."""
+    broken = {"spec": {"containers": "none"}}
+
+    with pytest.raises(ValueError, match=rf"^spec\.leaderWorkerTemplate\.{field}\.spec\.containers"):
+        build(builders.leaderworkerset_object(template={field: broken}))
+
+
+def test_the_subdomain_policy_reaches_the_pods_and_not_the_service_name() -> None:
+    """R-LSTS-2."""
+    obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
+
+    spec = build(obj)["spec"]
+
+    assert spec["serviceName"] == "web"
+    assert spec["template"]["metadata"]["annotations"][labels.SUBDOMAIN_POLICY] == "UniquePerReplica"
+
+
+def test_what_the_rollout_needs_is_read_from_the_statefulset() -> None:
+    built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
+
+    assert statefulsets.current(built) == Current(5, 3, "4")
+    assert statefulsets.current({"spec": {}}) == Current(1, 0, "")
+    assert statefulsets.current(None) is None
+
+
+def without_max_unavailable(obj: dict[str, Any]) -> dict[str, Any]:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    return obj | {"spec": obj["spec"] | {"updateStrategy": strategy}}
+
+
+def test_what_was_applied_needs_no_second_apply() -> None:
+    """R-LSTS-1 as improved: at rest nothing is written, also where the server drops maxUnavailable (T-11)."""
+    desired = build(builders.leaderworkerset_object())
+
+    assert statefulsets.is_applied(builders.as_applied(desired), desired)
+    assert statefulsets.is_applied(without_max_unavailable(builders.as_applied(desired)), desired)
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        None,
+        builders.as_applied(build(builders.leaderworkerset_object(image="app:2"))),
+        builders.as_applied(build(builders.leaderworkerset_object(), replicas=9)),
+        builders.as_applied(build(builders.leaderworkerset_object(rollout={"maxSurge": 1}))),
+        builders.as_applied(build(builders.leaderworkerset_object(metadata={"labels": {"gone": "1"}}))),
+        builders.as_applied(build(builders.leaderworkerset_object()), manager="kubectl"),
+    ],
+    ids=["missing", "image", "replicas", "maxUnavailable", "label given up", "never applied"],
+)
+def test_anything_else_is_applied(live: dict[str, Any] | None) -> None:
+    """R-LSTS-1, Q-26."""
+    assert not statefulsets.is_applied(live, build(builders.leaderworkerset_object()))

@@ -1,0 +1,318 @@
+"""Whole plans for a group."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api import labels, leaderworkerset
+from kuberuntime.objects import meta
+from kuberuntime.plan import Apply, Create, Delete, Emit, Event, Plan
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.core.leaderworkerset import events, services
+from leaderworkerset.core.pod import recreation, statefulset
+from leaderworkerset.core.pod.reconcile import Observed, reconcile, wants_node
+from leaderworkerset.core.pod.recreation import Recreation
+
+LWS = builders.leaderworkerset_object()
+LEADER = builders.leader_pod(LWS)
+SET = builders.worker_statefulset(LEADER)
+REVISION = builders.revision(LWS)
+OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+RACK = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+
+
+def group(
+    *workers: dict[str, Any],
+    lws: dict[str, Any] = LWS,
+    leader: dict[str, Any] = LEADER,
+    sets: tuple[dict[str, Any], ...] = (SET,),
+    **fields: Any,
+) -> Observed:
+    return Observed(
+        leader=leader,
+        leaderworkerset=lws,
+        pods=(leader, *workers),
+        statefulsets=sets,
+        revisions=(builders.revision(lws),),
+        **fields,
+    )
+
+
+def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> Observed:
+    fields = {"leader": builders.leader_pod(lws), "sets": ()} | fields
+    return group(lws=lws, **fields)
+
+
+def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[str, str] | None = None) -> Create:
+    live = leaderworkerset.decode(lws)
+    regarding, related = events.reference(lws), events.reference(leader)
+    created = "Created worker statefulset for leader pod web-0"
+    failed = "Failed to create worker statefulset for leader pod web-0: {error}"
+    return Create(
+        resource=STATEFULSETS,
+        object=statefulset.build(live, live, leader, selector or {}),
+        if_absent=True,
+        on_success=(Event("Normal", "GroupsProgressing", "Create", created, regarding, related),),
+        on_failure=(Event("Warning", "FailedCreate", "Create", failed, regarding, related),),
+    )
+
+
+def test_a_new_leader_gets_its_workers() -> None:
+    """R-WSTS-1, R-WSTS-2."""
+    assert reconcile(new_group(), builders.NOW) == Plan((create_workers(LWS, LEADER),))
+
+
+def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None:
+    """R-WSTS-4, R-REV-12: size and template are those of then, labels those of now."""
+    now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
+    before = builders.leaderworkerset_object(size=4, image="app:1")
+    leader = builders.leader_pod(before)
+    observed = Observed(
+        leader=leader,
+        leaderworkerset=now,
+        pods=(leader,),
+        revisions=(builders.revision(before), builders.revision(now, number=2)),
+    )
+
+    (action,) = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(action, Create)
+    spec = action.object["spec"]
+    assert spec["replicas"] == 3
+    assert spec["template"]["spec"]["containers"][0]["image"] == "app:1"
+    assert spec["template"]["metadata"]["annotations"][labels.SIZE] == "4"
+    assert meta.labels(action.object)["team"] == "new"
+
+
+def test_a_group_that_is_complete_is_left_alone() -> None:
+    """R-ARC-3, R-WSTS-1k, Q-26."""
+    assert reconcile(group(builders.worker_pod(LEADER)), builders.NOW) == Plan()
+
+
+def test_a_group_of_one_has_no_worker_statefulset() -> None:
+    """R-WSTS-8."""
+    assert reconcile(new_group(builders.leaderworkerset_object(size=1)), builders.NOW) == Plan()
+
+
+def test_a_group_gets_a_service_of_its_own() -> None:
+    """R-SVC-2, R-POD-7: the service comes before the workers."""
+    lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
+    leader = builders.leader_pod(lws)
+    service = Create(resource=SERVICES, object=services.build_for_group(leader, "web"), if_absent=True)
+
+    assert reconcile(new_group(lws), builders.NOW) == Plan((service, create_workers(lws, leader)))
+    assert reconcile(new_group(lws, has_service=True), builders.NOW) == Plan((create_workers(lws, leader),))
+
+
+LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
+
+
+def test_workers_wait_for_a_ready_leader_where_they_shall() -> None:
+    """R-WSTS-1h: the phase does not matter."""
+    waiting = builders.leader_pod(LEADER_READY, ready=False)
+    ready = builders.leader_pod(LEADER_READY, ready=True, phase="Pending")
+
+    assert reconcile(new_group(LEADER_READY, leader=waiting), builders.NOW) == Plan()
+    assert reconcile(new_group(LEADER_READY, leader=ready), builders.NOW) == Plan(
+        (create_workers(LEADER_READY, ready),)
+    )
+
+
+def test_a_missing_revision_is_waited_for() -> None:
+    """R-WSTS-1 (i), Q-24."""
+    leader = builders.leader_pod(LWS, key="unknown")
+
+    assert reconcile(new_group(leader=leader), builders.NOW) == Plan(requeue_after=1.0)
+
+
+def test_workers_wait_until_their_leader_is_placed() -> None:
+    """R-WSTS-6."""
+    lws = builders.leaderworkerset_object(metadata=RACK)
+    placed = builders.leader_pod(lws, node="n1")
+    node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
+
+    assert reconcile(new_group(lws), builders.NOW) == Plan()
+    assert wants_node(new_group(lws)) == ""
+    assert wants_node(new_group(lws, leader=placed)) == "n1"
+    assert wants_node(new_group(leader=placed)) == ""
+    assert wants_node(group(lws=lws, leader=placed)) == ""
+    assert wants_node(Observed(leader=None)) == ""
+    assert reconcile(new_group(lws, leader=placed, node=node), builders.NOW) == Plan(
+        (create_workers(lws, placed, {"rack": "r7"}),)
+    )
+
+
+def test_a_node_that_is_gone_is_an_error() -> None:
+    """R-WSTS-6."""
+    lws = builders.leaderworkerset_object(metadata=RACK)
+
+    plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")), builders.NOW)
+
+    assert plan == Plan(error='pod default/web-0: getting node "n1": nodes "n1" not found')
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        Observed(leader=None),
+        Observed(leader=LEADER, leaderworkerset=None),
+        group(sets=(), lws=builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})),
+        group(sets=(), leader=builders.leader_pod(LWS, deleting=True)),
+        group(
+            sets=(),
+            leader=builders.leader_pod(LWS, deleting=True),
+            lws=builders.leaderworkerset_object(spec=OWN_SERVICES),
+        ),
+    ],
+    ids=["no leader", "no LeaderWorkerSet", "going LeaderWorkerSet", "going leader", "going leader, own services"],
+)
+def test_what_is_gone_or_going_is_left_alone(observed: Observed) -> None:
+    """R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8."""
+    assert reconcile(observed, builders.NOW) == Plan()
+
+
+@pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
+def test_a_pod_without_its_labels_is_an_error(label: str) -> None:
+    """R-POD-1."""
+    pod = builders.leader_pod(LWS, extra_labels={label: ""})
+
+    assert reconcile(group(leader=pod), builders.NOW) == Plan(
+        error=f"pod default/web-0: {label} label is unexpected missing"
+    )
+
+
+def test_a_worker_leads_nothing() -> None:
+    """R-POD-2: nothing is built for it, whatever is missing."""
+    worker = builders.worker_pod(builders.leader_pod(LWS))
+
+    assert reconcile(Observed(leader=worker, leaderworkerset=LWS), builders.NOW) == Plan()
+
+
+def test_a_failed_worker_whose_name_tells_no_leader_is_an_error() -> None:
+    """R-POD-5.3."""
+    stray = builders.pod(
+        "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"
+    )
+    failed = stray | {"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}
+
+    assert reconcile(group(leader=stray), builders.NOW) == Plan()
+    assert reconcile(group(leader=failed), builders.NOW) == Plan(
+        error="pod default/stray: parsing pod name for pod stray"
+    )
+
+
+def test_a_leader_that_looks_like_a_worker_is_complained_of() -> None:
+    """R-POD-6."""
+    leader = builders.leader_pod(LWS, annotations={labels.LEADER_NAME: "web-9"})
+    note = (
+        "leader pod default/web-0 contains mistake annotation 'leaderworkerset.sigs.k8s.io/leader-name': "
+        "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"
+    )
+    event = Event("Warning", "FailedCreate", "Create", note, events.reference(LWS), events.reference(leader))
+
+    assert reconcile(new_group(leader=leader), builders.NOW) == Plan((Emit(events=(event,)),))
+
+
+def delete_leader(failed: str) -> Delete:
+    note = f"Worker pod {failed} failed, deleted leader pod web-0 to recreate group 0"
+    return Delete(
+        resource=PODS,
+        key=meta.key(LEADER),
+        propagation="Foreground",
+        uid=meta.uid(LEADER),
+        on_success=(Event("Normal", "RecreateGroup", "Delete", note, events.reference(LWS), events.reference(LEADER)),),
+    )
+
+
+def record(count: int, wait: float, *, leader: dict[str, Any] = LEADER, failed: str = "web-0-1") -> dict[str, Any]:
+    due = builders.NOW + timedelta(seconds=wait)
+    revision = meta.labels(leader)[labels.TEMPLATE_REVISION_HASH]
+    made = Recreation(leader=meta.uid(leader), revision=revision, count=count, due=due, failed_pod=failed)
+    return recreation.build(LWS, leader, made)
+
+
+FAILED = builders.worker_pod(LEADER, restarts=1)
+EARLIER = builders.leader_pod(LWS, uid="earlier")
+
+
+def test_a_failed_worker_costs_its_leader_and_is_recorded_after() -> None:
+    """R-POD-5: at once, by UID, in the foreground."""
+    assert reconcile(group(FAILED), builders.NOW) == Plan(
+        (delete_leader("web-0-1"), Apply(resource=CONTROLLER_REVISIONS, object=record(1, 0), manager="lws"))
+    )
+
+
+def test_several_failures_of_a_group_are_one_recreation() -> None:
+    """R-POD-5: one key, one plan; and a record condemns its leader once."""
+    observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
+
+    assert len([a for a in reconcile(observed, builders.NOW).actions if isinstance(a, Delete)]) == 1
+    assert reconcile(group(FAILED, record=record(1, 0)), builders.NOW) == Plan((delete_leader("web-0-1"),))
+
+
+def test_a_group_that_fails_again_waits() -> None:
+    """The record is written first, so that nothing is forgotten."""
+    again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)), builders.NOW)
+
+    note = "Pod web-0-1 failed again, group is recreated in 10 s (number 2 in a row)"
+    assert again == Plan(
+        (
+            Apply(
+                resource=CONTROLLER_REVISIONS,
+                object=record(2, 10),
+                manager="lws",
+                on_success=(
+                    Event("Warning", "BackOff", "Delete", note, events.reference(LWS), events.reference(LEADER)),
+                ),
+            ),
+        ),
+        requeue_after=10.0,
+    )
+
+
+def test_a_condemned_group_goes_when_its_time_has_come() -> None:
+    """Also when the pod that failed is gone and replaced, and when another manager looks."""
+    whole = builders.worker_pod(LEADER)
+
+    assert reconcile(group(whole, record=record(2, 10)), builders.NOW) == Plan(requeue_after=10.0)
+    assert reconcile(group(whole, sets=(), record=record(2, 10)), builders.NOW) == Plan(requeue_after=10.0)
+    assert reconcile(group(whole, record=record(2, 0)), builders.NOW) == Plan((delete_leader("web-0-1"),))
+
+
+def test_the_successor_of_a_condemned_leader_starts_unmarked() -> None:
+    """A record is for one UID."""
+    observed = new_group(record=record(3, 10, leader=EARLIER))
+
+    assert reconcile(observed, builders.NOW) == Plan((create_workers(LWS, LEADER),))
+
+
+def test_a_policy_that_recreates_nothing_stops_a_recreation_that_waits() -> None:
+    """R-POD-3: the live spec decides."""
+    never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
+
+    assert reconcile(group(FAILED, lws=never, record=record(2, 0)), builders.NOW) == Plan()
+
+
+def test_a_worker_that_vanished_costs_its_leader() -> None:
+    """R-POD-11."""
+    gone = builders.worker_pod(LEADER, deleting=True)
+
+    assert reconcile(group(gone=(gone,)), builders.NOW).actions[0] == delete_leader("web-0-1")
+
+
+def test_a_failure_that_does_not_count_leaves_the_leader_its_normal_course() -> None:
+    """R-POD-5.2: a group that has not started yet still gets its workers."""
+    lws = builders.leaderworkerset_object(template={"restartPolicy": "RecreateGroupAfterStart"})
+    leader = builders.leader_pod(lws, init_restarts=1, phase="Pending")
+
+    assert reconcile(new_group(lws, leader=leader), builders.NOW) == Plan((create_workers(lws, leader),))
+
+
+def test_a_spec_that_cannot_be_read_is_an_error() -> None:
+    """Q-23."""
+    plan = reconcile(Observed(leader=LEADER, leaderworkerset=LWS | {"spec": {"replicas": "two"}}), builders.NOW)
+
+    assert plan.error is not None
+    assert "spec.replicas" in plan.error

@@ -1,0 +1,115 @@
+"""The StatefulSet of a group's workers."""
+
+from typing import Any
+
+from tests import builders
+
+from leaderworkerset.api import labels, leaderworkerset
+from kuberuntime.objects import meta
+from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core.pod import statefulset
+
+PLAIN = builders.leaderworkerset_object(size=4, metadata={"labels": {"team": "x"}, "annotations": {"note": "n"}})
+LEADER = builders.leader_pod(PLAIN, 1, key="k")
+
+
+def build(
+    live: dict[str, Any],
+    leader: dict[str, Any],
+    *,
+    recorded: dict[str, Any] | None = None,
+    selector: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    revised = revisions.restore(live, builders.revision(recorded or live))
+    return statefulset.build(leaderworkerset.decode(live), leaderworkerset.decode(revised), leader, selector or {})
+
+
+def test_the_worker_statefulset_of_a_plain_group() -> None:
+    """R-WSTS-3."""
+    group = {labels.NAME: "web", labels.GROUP_INDEX: "1", labels.GROUP_KEY: "group-key-1"}
+
+    assert build(PLAIN, LEADER) == {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {
+            "name": "web-1",
+            "namespace": "default",
+            "labels": {"team": "x", labels.TEMPLATE_REVISION_HASH: "k"} | group,
+            "annotations": {"note": "n"},
+            "ownerReferences": [meta.controller_reference(LEADER)],
+        },
+        "spec": {
+            "replicas": 3,
+            "ordinals": {"start": 1},
+            "podManagementPolicy": "Parallel",
+            "serviceName": "web",
+            "selector": {"matchLabels": group},
+            "template": {
+                "metadata": {
+                    "labels": group | {labels.TEMPLATE_REVISION_HASH: "k"},
+                    "annotations": {labels.SIZE: "4", labels.LEADER_NAME: "web-1"},
+                },
+                "spec": {"containers": [{"name": "main", "image": "app:1", "resources": {}}]},
+            },
+        },
+    }
+
+
+def test_pods_come_from_the_revision_and_metadata_from_the_live_object() -> None:
+    """R-WSTS-4: a group rebuilt during an update stays what it was."""
+    live = builders.leaderworkerset_object(
+        size=2,
+        image="app:2",
+        metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}},
+        spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}},
+    )
+
+    built = build(live, LEADER, recorded=PLAIN)
+
+    assert built["spec"]["replicas"] == 3
+    assert built["spec"]["serviceName"] == "web"
+    template = built["spec"]["template"]
+    assert template["spec"]["containers"][0]["image"] == "app:1"
+    assert template["metadata"]["annotations"][labels.SIZE] == "4"
+    assert template["metadata"]["annotations"][labels.EXCLUSIVE_TOPOLOGY] == "rack"
+
+
+def test_groups_with_their_own_subdomain_have_their_own_service() -> None:
+    """R-WSTS-3."""
+    own = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
+
+    assert build(own, LEADER)["spec"]["serviceName"] == "web-1"
+
+
+def test_without_annotations_none_are_written() -> None:
+    """R-WSTS-3."""
+    assert "annotations" not in build(builders.leaderworkerset_object(), LEADER)["metadata"]
+
+
+def test_workers_are_told_that_their_leader_computes_too() -> None:
+    """R-WSTS-3, R-TPU-1."""
+    leader = builders.leader_pod(PLAIN, 1, resources={"limits": {"google.com/tpu": "4"}})
+
+    annotations = build(PLAIN, leader)["spec"]["template"]["metadata"]["annotations"]
+
+    assert annotations[labels.LEADER_REQUESTS_TPUS] == "true"
+
+
+def test_the_domain_is_added_to_the_users_node_selector() -> None:
+    """R-WSTS-6."""
+    template = builders.pod_template()
+    template["spec"]["nodeSelector"] = {"gpu": "h100", "rack": "mine"}
+    live = builders.leaderworkerset_object(template={"workerTemplate": template})
+
+    spec = build(live, LEADER, selector={"rack": "r7"})["spec"]["template"]["spec"]
+
+    assert spec["nodeSelector"] == {"gpu": "h100", "rack": "r7"}
+
+
+def test_claims_follow_the_revision() -> None:
+    """R-WSTS-3, R-WSTS-4."""
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    live = builders.leaderworkerset_object(template={"volumeClaimTemplates": [claim]})
+
+    assert build(live, LEADER)["spec"]["volumeClaimTemplates"][0]["metadata"]["name"] == "data"
+    assert "volumeClaimTemplates" not in build(live, LEADER, recorded=PLAIN)["spec"]

@@ -1,0 +1,121 @@
+"""The objects of an installation: whole, against golden files, and the promises that no golden file explains."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, NETWORK_POLICIES, ROLE_BINDINGS, ROLES, SECRETS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from leaderworkerset.install import metadata, rendering
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "install"
+DEFAULT = Settings(image="leaderworkerset:test")
+CHOSEN = Settings(
+    namespace="serving",
+    image="registry.example/lws@sha256:0123",
+    replicas=3,
+    configuration="apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n",
+    spread=True,
+)
+
+
+def texts(settings: Settings) -> str:
+    """Return all objects but the definition, which tests of its own look at."""
+    return rendering.documents(obj for kind, obj in build_all(settings) if kind != CUSTOM_RESOURCE_DEFINITIONS)
+
+
+@pytest.mark.parametrize(("name", "settings"), [("default", DEFAULT), ("chosen", CHOSEN)])
+def test_objects_are_as_agreed(name: str, settings: Settings) -> None:
+    """Contract 12.3 to 12.6. After a change on purpose: write `texts(settings)` to the golden file."""
+    assert texts(settings) == (GOLDEN / f"{name}.yaml").read_text()
+
+
+def test_every_object_carries_our_labels() -> None:
+    assert all(metadata.is_installed(obj) for _, obj in build_all(CHOSEN))
+
+
+def test_names_are_those_of_the_go_manager() -> None:
+    """Contract 12.3 to 12.6, R-OP-46: an existing installation is replaced in place."""
+    names = {kind.kind: [meta.name(obj) for each, obj in build_all(DEFAULT) if each == kind] for kind in KINDS}
+    assert names == KINDS_AND_NAMES
+
+
+KINDS_AND_NAMES = {
+    "Namespace": ["lws-system"],
+    "CustomResourceDefinition": ["leaderworkersets.leaderworkerset.x-k8s.io"],
+    "ClusterRole": ["lws-manager-role", "lws-proxy-role", "lws-metrics-reader"],
+    "ClusterRoleBinding": ["lws-manager-rolebinding", "lws-proxy-rolebinding", "lws-metrics-reader-rolebinding"],
+    "Role": ["lws-leader-election-role", "lws-certificates-role"],
+    "RoleBinding": ["lws-leader-election-rolebinding", "lws-certificates-rolebinding"],
+    "ConfigMap": ["lws-manager-config"],
+    "Secret": ["lws-webhook-server-cert"],
+    "Service": ["lws-webhook-service", "lws-controller-manager-metrics-service"],
+    "Deployment": ["lws-controller-manager"],
+    "NetworkPolicy": ["lws-controller-manager"],
+    "MutatingWebhookConfiguration": ["lws-mutating-webhook-configuration"],
+    "ValidatingWebhookConfiguration": ["lws-validating-webhook-configuration"],
+}
+KINDS: tuple[Resource, ...] = (
+    NETWORK_POLICIES,
+    *(NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS),
+    *(CONFIG_MAPS, SECRETS, SERVICES, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS),
+)
+
+
+def test_namespaced_objects_live_in_the_chosen_namespace() -> None:
+    for kind, obj in build_all(CHOSEN):
+        assert meta.namespace(obj) == ("serving" if kind.namespaced else "")
+    assert "lws-system" not in texts(CHOSEN)
+
+
+def test_what_is_referred_to_is_applied_first() -> None:
+    """The namespace before all, roles before bindings, the API server's calls to us last."""
+    kinds = [kind.kind for kind, _ in build_all(DEFAULT)]
+    assert kinds[0] == "Namespace"
+    assert kinds[-3:] == ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
+
+
+def test_reinstalling_keeps_certificates() -> None:
+    """R-OP-50: neither the data of the secret nor a bundle is spoken of, so an apply leaves both alone."""
+    objects = {meta.name(obj): obj for _, obj in build_all(DEFAULT)}
+    assert "data" not in objects["lws-webhook-server-cert"]
+    assert "caBundle" not in str(objects["lws-mutating-webhook-configuration"])
+    assert "caBundle" not in str(objects["lws-validating-webhook-configuration"])
+
+
+def test_another_configuration_is_another_pod_template() -> None:
+    """A file mounted by subPath does not change under a running pod."""
+    assert annotations(DEFAULT) != annotations(CHOSEN)
+    assert annotations(DEFAULT) == annotations(Settings(namespace="elsewhere"))
+
+
+def annotations(settings: Settings) -> Any:
+    deployment = next(obj for kind, obj in build_all(settings) if kind == DEPLOYMENTS)
+    return deployment["spec"]["template"]["metadata"]["annotations"]
+
+
+def test_only_webhooks_and_metrics_are_reached_from_outside_of_the_pod() -> None:
+    (policy,) = [obj for kind, obj in build_all(DEFAULT) if kind == NETWORK_POLICIES]
+    (deployment,) = [obj for kind, obj in build_all(DEFAULT) if kind == DEPLOYMENTS]
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == [9443, 8443]
+
+
+def test_the_memory_of_the_manager_is_limited() -> None:
+    (deployment,) = [obj for kind, obj in build_all(DEFAULT) if kind == DEPLOYMENTS]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"memory": "2Gi"}
+
+
+def test_the_image_that_is_installed_by_default_names_its_host() -> None:
+    """What runs with the rights of the manager is never looked up at a public registry."""
+    assert Settings().image.startswith("localhost/")
+
+
+def test_texts_need_no_anchors() -> None:
+    assert "&id" not in texts(CHOSEN)
+    assert list(yaml.safe_load_all(texts(CHOSEN)))

@@ -1,0 +1,67 @@
+"""What the installed roles allow, and what none of them may."""
+
+from typing import Any
+
+from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
+from leaderworkerset.install import rbac
+
+READING = {"get", "list", "watch"}
+ALL = rbac.roles("lws-system")
+CLUSTER_RULES = [rule for kind, obj in ALL if kind.kind == "ClusterRole" for rule in obj["rules"]]
+RULES = [rule for kind, obj in ALL if kind.kind in {"Role", "ClusterRole"} for rule in obj["rules"]]
+
+
+def verbs(rules: list[dict[str, Any]], target: str) -> set[str]:
+    return {verb for rule in rules if target in rule.get("resources", []) for verb in rule["verbs"]}
+
+
+def test_no_secret_is_reached_but_the_webhooks_own() -> None:
+    """Least privilege: not cluster-wide, and by name."""
+    assert verbs(CLUSTER_RULES, "secrets") == set()
+    (rule,) = [rule for rule in RULES if "secrets" in rule.get("resources", [])]
+    assert rule["resourceNames"] == ["lws-webhook-server-cert"]
+
+
+def test_nodes_are_read_only() -> None:
+    """Upstream may update and patch them, and never does."""
+    assert verbs(RULES, "nodes") <= READING
+
+
+def test_specs_of_leaderworkersets_are_not_written() -> None:
+    """R-ARC-6."""
+    assert verbs(RULES, "leaderworkersets") <= READING
+    assert verbs(RULES, "leaderworkersets/status") == {"update"}
+
+
+def test_only_our_webhook_configurations_are_written() -> None:
+    for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+        (rule,) = [rule for rule in RULES if plural in rule.get("resources", [])]
+        assert len(rule["resourceNames"]) == 1
+
+
+def test_there_are_no_wildcards() -> None:
+    assert all("*" not in str(rule) for rule in RULES)
+
+
+def test_roles_of_a_namespace_stay_in_it() -> None:
+    assert all(obj["metadata"]["namespace"] == "lws-system" for kind, obj in ALL if kind in {ROLES, ROLE_BINDINGS})
+    assert verbs(CLUSTER_RULES, "leases") == set()
+
+
+def test_every_role_is_bound_to_the_manager() -> None:
+    roles = [(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL if "roleRef" not in obj]
+    bound = [(obj["roleRef"]["kind"], obj["roleRef"]["name"]) for _, obj in ALL if "roleRef" in obj]
+    assert roles == bound
+    subject = {"kind": "ServiceAccount", "name": "lws-controller-manager", "namespace": "lws-system"}
+    assert all(obj["subjects"] == [subject] for _, obj in ALL if "roleRef" in obj)
+
+
+def test_no_lease_is_changed_but_the_one_of_the_election() -> None:
+    """A role cannot name what is created; whatever else is done to a lease names it."""
+    named = {
+        verb: rule.get("resourceNames")
+        for rule in RULES
+        if "leases" in rule.get("resources", [])
+        for verb in rule["verbs"]
+    }
+    assert named == {"create": None, "get": ["b8b2488c.x-k8s.io"], "update": ["b8b2488c.x-k8s.io"]}

@@ -1,0 +1,11 @@
+"""Cipher suites by the names that Go has for them."""
+
+from leaderworkerset.manager import ciphersuites
+
+
+def test_openssl_hears_of_those_it_can_choose() -> None:
+    """R-CFG-2: suites of TLS 1.3 are always on."""
+    names = ("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256")
+
+    assert ciphersuites.openssl_names(names) == "AES128-GCM-SHA256"
+    assert ciphersuites.openssl_names(names[:1]) == ""

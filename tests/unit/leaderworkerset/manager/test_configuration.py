@@ -1,0 +1,149 @@
+"""The configuration file: strict decoding, defaults, validation (contract 12.2)."""
+
+from typing import Any
+
+import pytest
+
+from leaderworkerset.manager import configuration
+from leaderworkerset.manager.configuration import TLS, Configuration, ConfigurationError
+
+HEAD = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
+
+
+def decode(**sections: Any) -> Configuration:
+    return configuration.decode(HEAD | sections)
+
+
+def faults(**sections: Any) -> list[str]:
+    return [str(fault) for fault in configuration.validate(decode(**sections))]
+
+
+def test_the_defaults_are_upstreams() -> None:
+    chosen = decode()
+    assert chosen == Configuration()
+    assert (chosen.webhook.port, chosen.webhook.host) == (9443, "")
+    assert chosen.webhook.cert_dir == "/tmp/k8s-webhook-server/serving-certs"
+    assert chosen.metrics.bind_address == ":8443"
+    assert chosen.health.health_probe_bind_address == ":8081"
+    election = chosen.leader_election
+    assert [float(one) for one in (election.lease_duration, election.renew_deadline, election.retry_period)] == [
+        15,
+        10,
+        2,
+    ]
+    assert (election.leader_elect, election.resource_name) == (True, "b8b2488c.x-k8s.io")
+    assert chosen.internal_cert_management.webhook_secret_name == "lws-webhook-server-cert"
+    assert (chosen.client_connection.qps, chosen.client_connection.burst) == (500, 500)
+    assert chosen.gang_scheduling_management is None
+    assert configuration.validate(chosen) == []
+
+
+def test_null_empty_and_zero_mean_the_default() -> None:
+    """As in Go, where nothing else can be told apart."""
+    empty = {
+        "webhook": None,
+        "metrics": {"bindAddress": ""},
+        "leaderElection": {"leaseDuration": "0s"},
+        "clientConnection": {"qps": 0},
+    }
+    assert decode(**empty) == Configuration()
+
+
+def test_false_is_no_default() -> None:
+    chosen = decode(leaderElection={"leaderElect": False}, internalCertManagement={"enable": False})
+    assert not chosen.leader_election.leader_elect
+    assert not chosen.internal_cert_management.enable
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"foo": 1}, 'strict decoding error: unknown field "foo"'),
+        ({"webhook": {"prt": 1}}, 'strict decoding error: unknown field "webhook.prt"'),
+        (
+            {"a": 1, "gangSchedulingManagement": {"b": 1}},
+            'strict decoding error: unknown field "a", unknown field "gangSchedulingManagement.b"',
+        ),
+        ({"webhook": {"port": "x"}}, "strict decoding error: webhook.port: Expected `int`, got `str`"),
+        ({"webhook": 3}, "strict decoding error: webhook: Expected `object`, got `int`"),
+        (
+            {"leaderElection": {"leaseDuration": 15}},
+            "strict decoding error: leaderElection.leaseDuration: expected a duration such as 15s, got 15",
+        ),
+        (
+            {"leaderElection": {"leaseDuration": "15"}},
+            'strict decoding error: leaderElection.leaseDuration: time: missing unit in duration "15"',
+        ),
+    ],
+)
+def test_decoding_is_strict(sections: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        decode(**sections)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("document", [None, [], "text", {"kind": "Configuration"}, HEAD | {"kind": "Pod"}])
+def test_another_kind_of_document_is_refused(document: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"config\.lws\.x-k8s\.io/v1alpha1"):
+        configuration.decode(document)
+
+
+def test_gang_scheduling_needs_a_provider_that_exists() -> None:
+    """R-CFG-1."""
+    assert faults(gangSchedulingManagement={}) == [
+        "schedulerProvider: Required value: must be set when gang scheduling is enabled"
+    ]
+    assert faults(gangSchedulingManagement={"schedulerProvider": "kai"}) == [
+        'schedulerProvider: Unsupported value: "kai": supported values: "volcano"'
+    ]
+    assert faults(gangSchedulingManagement={"schedulerProvider": "volcano"}) == []
+
+
+def test_names_of_service_and_secret_are_checked_where_certificates_are_our_own() -> None:
+    """R-CFG-1."""
+    wrong = {"webhookServiceName": "0x", "webhookSecretName": "A"}
+    found = faults(internalCertManagement=wrong)
+    assert [text.split(":")[0] for text in found] == [
+        "internalCertManagement.webhookServiceName",
+        "internalCertManagement.webhookSecretName",
+    ]
+    assert faults(internalCertManagement=wrong | {"enable": False}) == []
+
+
+@pytest.mark.parametrize(
+    ("election", "field"),
+    [
+        ({"leaseDuration": "10s"}, "leaseDuration"),
+        ({"renewDeadline": "2s"}, "renewDeadline"),
+        ({"retryPeriod": "-1s"}, "retryPeriod"),
+        ({"leaseDuration": "500ms", "renewDeadline": "400ms", "retryPeriod": "100ms"}, "leaseDuration"),
+        ({"resourceLock": "configmaps"}, "resourceLock"),
+    ],
+)
+def test_times_of_leader_election_must_fit_together(election: dict[str, str], field: str) -> None:
+    assert [text.split(":")[0] for text in faults(leaderElection=election)] == [f"leaderElection.{field}"]
+    assert faults(leaderElection=election | {"leaderElect": False}) == []
+
+
+@pytest.mark.parametrize(
+    ("tls", "message"),
+    [
+        (TLS(min_version="VersionTLS11"), 'invalid minVersion "VersionTLS11". Please use VersionTLS12 or VersionTLS13'),
+        (
+            TLS(min_version="VersionTLS13", cipher_suites=("TLS_AES_128_GCM_SHA256",)),
+            "cipher suites may not be specified when minVersion is 'VersionTLS13'",
+        ),
+        (TLS(cipher_suites=("TLS_RSA_WITH_RC4_128_SHA",)), "Cipher suite TLS_RSA_WITH_RC4_128_SHA not supported"),
+    ],
+)
+def test_tls_that_cannot_be_served_is_refused(tls: TLS, message: str) -> None:
+    """R-CFG-2."""
+    with pytest.raises(ConfigurationError) as caught:
+        configuration.check_tls(tls)
+    assert message in str(caught.value)
+
+
+def test_tls_that_can_be_served_passes() -> None:
+    configuration.check_tls(TLS())
+    configuration.check_tls(TLS(min_version="VersionTLS13"))
+    configuration.check_tls(TLS(min_version="VersionTLS12", cipher_suites=("TLS_AES_128_GCM_SHA256",)))

@@ -1,0 +1,61 @@
+"""Flags in Go's syntax."""
+
+import pytest
+
+from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.manager import goflags
+from leaderworkerset.manager.goflags import Flag, HelpRequested
+
+FLAGS = (
+    Flag("config", str, "The file."),
+    Flag("count", int, "How many.", "3"),
+    Flag("elect", goflags.boolean, "Whether."),
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ([], {}),
+        (["--config=a"], {"config": "a"}),
+        (["-config", "a"], {"config": "a"}),
+        (["--config="], {"config": ""}),
+        (["--config=a=b"], {"config": "a=b"}),
+        (["--config", "-elect"], {"config": "-elect"}),
+        (["--count=1", "--count=2"], {"count": 2}),
+        (["-elect", "--count", "5"], {"elect": True, "count": 5}),
+        (["--elect=false"], {"elect": False}),
+        (["--elect=T"], {"elect": True}),
+    ],
+)
+def test_words_that_go_takes(words: list[str], given: dict[str, object]) -> None:
+    assert goflags.parse(words, FLAGS) == given
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--nope"], "flag provided but not defined: -nope"),
+        (["--config"], "flag needs an argument: -config"),
+        (["--elect=maybe"], 'invalid boolean value "maybe" for flag -elect: parse error'),
+        (["--count=x"], 'invalid value "x" for flag -count: invalid literal'),
+        (["--elect", "false"], "unexpected argument 'false'"),
+        (["--", "x"], "unexpected argument '--'"),
+        (["---config=x"], "bad flag syntax: ---config=x"),
+        (["--=x"], "bad flag syntax: --=x"),
+    ],
+)
+def test_words_that_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(UsageFault) as caught:
+        goflags.parse(words, FLAGS)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["-h", "--help", "-help"])
+def test_help_is_asked_for(word: str) -> None:
+    with pytest.raises(HelpRequested):
+        goflags.parse([word], FLAGS)
+
+
+def test_every_flag_stands_in_the_usage() -> None:
+    assert goflags.usage(FLAGS).splitlines()[2:4] == ["  --count (default 3)", "        How many."]

@@ -1,0 +1,29 @@
+"""What the configuration comes down to for the parts of the manager."""
+
+import ssl
+
+from leaderworkerset.manager.configuration import TLS, Configuration, LeaderElection
+from kuberuntime.objects.duration import Duration
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.manager.managerprocess import election_settings, tls_settings
+
+
+def test_the_lease_lives_in_the_managers_namespace_whatever_the_file_says() -> None:
+    """R-MGR-3."""
+    election = LeaderElection(resource_name="mine", resource_namespace="elsewhere", lease_duration=Duration(30))
+    settings = election_settings(Configuration(leader_election=election), "lws-system")
+    assert settings.lease == ObjectKey("lws-system", "mine")
+    assert (settings.lease_duration, settings.renew_deadline, settings.retry_period) == (30.0, 10.0, 2.0)
+
+
+def test_no_two_processes_have_one_identity() -> None:
+    identities = {election_settings(Configuration(), "a").identity for _ in range(3)}
+    assert len(identities) == 3
+
+
+def test_tls_reaches_the_servers_in_openssls_words() -> None:
+    """R-CFG-2."""
+    assert tls_settings(TLS()).minimum_version is ssl.TLSVersion.TLSv1_2
+    assert tls_settings(TLS(min_version="VersionTLS13")).minimum_version is ssl.TLSVersion.TLSv1_3
+    suites = ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256")
+    assert tls_settings(TLS(cipher_suites=suites)).ciphers == "ECDHE-RSA-AES128-GCM-SHA256"

@@ -1,0 +1,65 @@
+"""A run is done when every rank has ended with 0, and fails when one fails too often."""
+
+from typing import Any
+
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.outcome import Failures, all_done, is_done
+
+
+def ended(code: int, ident: str = "c1") -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "containerID": ident}}
+
+
+def rank(index: int, *statuses: dict[str, Any], uid: str = "u", **metadata: Any) -> Rank:
+    pod = {"metadata": {"uid": uid, **metadata}, "status": {"containerStatuses": list(statuses)}}
+    return Rank(group=0, index=index, pod=f"web-0-{index}", state="", object=pod)
+
+
+def view(*ranks: Rank, desired: int = 1) -> View:
+    return View(
+        name="web",
+        namespace="default",
+        ready=0,
+        desired=desired,
+        up_to_date=0,
+        created="",
+        groups=(Group(index=0, ranks=ranks),),
+        object={},
+    )
+
+
+def test_a_rank_is_done_when_all_its_containers_ended_with_0() -> None:
+    assert is_done(rank(0, {"state": ended(0)}))
+    assert is_done(rank(0, {"state": {"running": {}}, "lastState": ended(0)}))
+    assert not is_done(rank(0, {"state": ended(0)}, {"state": {"running": {}}}))
+    assert not is_done(rank(0, {"state": ended(1)}))
+    assert not is_done(rank(0))
+    assert not is_done(Rank(group=0, index=0, pod="web-0", state="Missing"))
+
+
+def test_a_run_is_done_when_every_rank_of_every_group_is() -> None:
+    done, busy = rank(0, {"state": ended(0)}), rank(1, {"state": {"running": {}}})
+    assert all_done([view(done)])
+    assert not all_done([view(done, busy)])
+    assert not all_done([view(done, desired=2)])
+    assert not all_done([view(done), view(busy)])
+
+
+def test_the_same_end_counts_once() -> None:
+    failures = Failures(limit=1)
+    shown = view(rank(0, {"name": "main", "state": ended(3)}))
+    assert failures.verdict([shown]) is None
+    assert failures.verdict([shown]) is None
+    again = view(rank(0, {"name": "main", "state": ended(3, "c2")}, uid="v"))
+    assert failures.verdict([again]) == "web/0/0 failed 2 times, last with exit code 3"
+
+
+def test_an_end_without_container_id_is_known_by_its_time() -> None:
+    failures = Failures(limit=0)
+    end = {"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}
+    assert failures.verdict([view(rank(0, {"name": "main", "lastState": end}))]) is not None
+
+
+def test_a_rank_that_is_ended_with_its_group_did_not_fail() -> None:
+    deleted = rank(0, {"name": "main", "state": ended(143)}, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert Failures(limit=0).verdict([view(deleted)]) is None

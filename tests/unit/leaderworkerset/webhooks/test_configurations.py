@@ -1,0 +1,59 @@
+"""The webhook configurations as installed (contract 12.3, R-WHC-1)."""
+
+import base64
+
+from leaderworkerset.webhooks.configurations import at_service, at_url, mutating_configuration, validating_configuration
+
+MEMBERS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]}
+
+
+def rule(group: str, plural: str, *operations: str) -> list[dict[str, list[str]]]:
+    return [{"apiGroups": [group], "apiVersions": ["v1"], "operations": list(operations), "resources": [plural]}]
+
+
+def test_the_mutating_configuration() -> None:
+    found = mutating_configuration(at_service("lws-system", "lws-webhook-service"))
+    common = {"admissionReviewVersions": ["v1"], "failurePolicy": "Fail", "sideEffects": "None"}
+    service = {"namespace": "lws-system", "name": "lws-webhook-service"}
+    assert found == {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "lws-mutating-webhook-configuration"},
+        "webhooks": [
+            common
+            | {
+                "name": "mleaderworkerset.kb.io",
+                "clientConfig": {"service": service | {"path": "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"}},
+                "rules": rule("leaderworkerset.x-k8s.io", "leaderworkersets", "CREATE", "UPDATE"),
+            },
+            common
+            | {
+                "name": "mpod.kb.io",
+                "clientConfig": {"service": service | {"path": "/mutate--v1-pod"}},
+                "rules": rule("", "pods", "CREATE"),
+                "objectSelector": MEMBERS,
+            },
+        ],
+    }
+
+
+def test_the_validating_configuration() -> None:
+    found = validating_configuration(at_url("https://127.0.0.1:9443", b"PEM"))
+    assert found["metadata"]["name"] == "lws-validating-webhook-configuration"
+    assert [(w["name"], w["rules"], w.get("objectSelector")) for w in found["webhooks"]] == [
+        (
+            "vleaderworkerset.kb.io",
+            rule("leaderworkerset.x-k8s.io", "leaderworkersets", "CREATE", "UPDATE"),
+            None,
+        ),
+        ("vpod.kb.io", rule("", "pods", "CREATE", "UPDATE"), MEMBERS),
+    ]
+    assert found["webhooks"][1]["clientConfig"] == {
+        "url": "https://127.0.0.1:9443/validate--v1-pod",
+        "caBundle": base64.b64encode(b"PEM").decode(),
+    }
+
+
+def test_a_service_may_have_its_authority_already() -> None:
+    config = at_service("ns", "svc", b"PEM")("/p")
+    assert config == {"service": {"namespace": "ns", "name": "svc", "path": "/p"}, "caBundle": "UEVN"}

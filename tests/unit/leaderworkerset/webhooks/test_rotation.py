@@ -1,0 +1,143 @@
+"""When certificates are renewed, and that whoever was trusted stays trusted meanwhile (R-CERT-1)."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.webhooks import certificates, configurations, rotation
+from leaderworkerset.webhooks.certificates import Certificate
+from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, Step
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+HOSTS = ("lws-webhook-service.lws-system.svc",)
+AUTHORITY = certificates.create_authority(NOW)
+SERVING = certificates.issue(AUTHORITY, HOSTS, NOW)
+GOOD = Material(AUTHORITY, SERVING)
+EMPTY = Material(Certificate(b"", b""), Certificate(b"", b""))
+STRANGER = certificates.create_authority(NOW)
+SHORT = LOOKAHEAD - timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("material", "step"),
+    [
+        (GOOD, Step.KEEP),
+        (EMPTY, Step.RENEW_AUTHORITY),
+        (Material(AUTHORITY, EMPTY.serving), Step.RENEW_CERTIFICATE),
+        (Material(AUTHORITY, certificates.issue(AUTHORITY, HOSTS, NOW, validity=SHORT)), Step.RENEW_CERTIFICATE),
+        (Material(certificates.create_authority(NOW, validity=SHORT), SERVING), Step.RENEW_AUTHORITY),
+        (Material(Certificate(AUTHORITY.certificate, STRANGER.key), SERVING), Step.RENEW_AUTHORITY),
+        (Material(Certificate(AUTHORITY.certificate, b"junk"), SERVING), Step.RENEW_AUTHORITY),
+        (Material(SERVING, SERVING), Step.RENEW_AUTHORITY),
+        (Material(STRANGER, SERVING), Step.RENEW_CERTIFICATE),
+        (Material(AUTHORITY, Certificate(SERVING.certificate, STRANGER.key)), Step.RENEW_CERTIFICATE),
+        (Material(AUTHORITY, certificates.issue(AUTHORITY, ["elsewhere"], NOW)), Step.RENEW_CERTIFICATE),
+    ],
+    ids=[
+        "good",
+        "empty",
+        "no certificate",
+        "certificate ends soon",
+        "authority ends soon",
+        "authority with another key",
+        "authority with junk for a key",
+        "an authority that may not sign",
+        "signed by another",
+        "certificate with another key",
+        "for another host",
+    ],
+)
+def test_what_is_due(material: Material, step: Step) -> None:
+    assert rotation.decide(material, HOSTS, NOW) is step
+
+
+def test_a_certificate_of_the_future_is_no_good() -> None:
+    """A clock that was wrong when it was made."""
+    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=1)) is Step.RENEW_AUTHORITY
+
+
+def test_what_was_renewed_is_good_and_in_the_form_of_the_go_manager() -> None:
+    renewed = rotation.renew(EMPTY, Step.RENEW_AUTHORITY, HOSTS, NOW)
+    assert rotation.decide(renewed, HOSTS, NOW) is Step.KEEP
+    for pair in (renewed.authority, renewed.serving):
+        assert pair.key.startswith(b"-----BEGIN RSA PRIVATE KEY-----")
+        key = serialization.load_pem_private_key(pair.key, None)
+        assert isinstance(key, rsa.RSAPrivateKey)
+        assert key.key_size == 2048
+    parsed = x509.load_pem_x509_certificate(renewed.serving.certificate)
+    assert parsed.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)[0].value == HOSTS[0]
+    assert certificates.hosts_of(renewed.serving.certificate) == HOSTS
+    assert certificates.expires_at(renewed.serving.certificate) == NOW + timedelta(days=365)
+    assert certificates.expires_at(renewed.authority.certificate) == NOW + timedelta(days=3650)
+    assert rotation.due_at(renewed) == NOW + timedelta(days=365) - LOOKAHEAD
+
+
+def test_a_new_certificate_is_of_the_same_authority() -> None:
+    renewed = rotation.renew(Material(AUTHORITY, EMPTY.serving), Step.RENEW_CERTIFICATE, HOSTS, NOW)
+    assert renewed.authority == AUTHORITY
+    assert rotation.decide(renewed, HOSTS, NOW) is Step.KEEP
+
+
+def test_a_new_authority_stands_before_the_old_one_until_that_ends() -> None:
+    old = certificates.create_authority(NOW, validity=SHORT)
+    renewed = rotation.renew(Material(old, SERVING), Step.RENEW_AUTHORITY, HOSTS, NOW)
+    first, second = certificates.split(renewed.bundle)
+    assert certificates.is_issued_by(renewed.serving.certificate, first)
+    assert second == old.certificate
+    later = NOW + timedelta(days=3650)
+    again = rotation.renew(renewed, Step.RENEW_AUTHORITY, HOSTS, later - timedelta(days=1))
+    assert certificates.split(again.bundle)[1:] == (first,)
+
+
+def test_keeping_changes_nothing() -> None:
+    assert rotation.renew(GOOD, Step.KEEP, HOSTS, NOW) is GOOD
+
+
+def test_a_secret_is_read_as_it_was_written_and_junk_is_nothing() -> None:
+    assert rotation.read(rotation.write(GOOD)) == GOOD
+    assert rotation.read({"ca.crt": "no base64!", "other": "x"}) == EMPTY
+
+
+@settings(max_examples=25, deadline=None)
+@given(days=st.lists(st.integers(0, 400), min_size=1, max_size=8))
+def test_whenever_replicas_look_what_is_served_is_trusted(days: list[int]) -> None:
+    """Any two successive bundles have in common the authority of what may still be served."""
+    now, material = NOW, GOOD
+    for elapsed in days:
+        now += timedelta(days=elapsed)
+        step = rotation.decide(material, HOSTS, now)
+        renewed = _renew_fast(material, step, now)
+        trusted = certificates.split(renewed.bundle)
+        assert any(certificates.is_issued_by(renewed.serving.certificate, one) for one in trusted)
+        if certificates.expires_at(material.authority.certificate) > now:
+            assert certificates.split(material.bundle)[0] in trusted
+        assert rotation.decide(renewed, HOSTS, now) is Step.KEEP
+        material = renewed
+
+
+def _renew_fast(material: Material, step: Step, now: datetime) -> Material:
+    """Renew, with keys that are made quickly where the authority stays."""
+    if step is Step.RENEW_CERTIFICATE:
+        return Material(material.authority, certificates.issue(material.authority, HOSTS, now))
+    return rotation.renew(material, step, HOSTS, now)
+
+
+def test_every_webhook_of_a_configuration_gets_the_authority() -> None:
+    configuration: JSONObject = configurations.mutating_configuration(
+        configurations.at_service("lws-system", "lws-webhook-service")
+    )
+    foreign: JSONObject = {"name": "other", "clientConfig": {"caBundle": "b2xk", "url": "https://x"}}
+    configuration["webhooks"].append(foreign)
+    trusting = rotation.with_authority(configuration, b"pem")
+    bundles = {webhook["clientConfig"]["caBundle"] for webhook in trusting["webhooks"]}
+    assert bundles == {base64.b64encode(b"pem").decode()}
+    assert trusting["webhooks"][0]["clientConfig"]["service"]["name"] == "lws-webhook-service"
+    assert rotation.with_authority(trusting, b"pem") is trusting
+    assert foreign["clientConfig"]["caBundle"] == "b2xk"

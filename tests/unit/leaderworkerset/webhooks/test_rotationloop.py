@@ -1,0 +1,160 @@
+"""The loop that keeps certificates good, against an API server: several replicas, none of them elected."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ConfigError
+from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
+from leaderworkerset.webhooks.rotation import Material
+from leaderworkerset.webhooks.rotationloop import Rotation
+
+PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
+SERVICE = configurations.at_service("default", "lws-webhook-service")
+
+
+class Replica:
+    """Shows what it is given."""
+
+    def __init__(self, client: Client) -> None:
+        self.shown: list[bytes] = []
+        self._changed = asyncio.Event()
+        self.rotation = Rotation(client, PLACE, SystemClock(), self._show)
+
+    async def _show(self, chain: bytes) -> None:
+        self.shown.append(chain)
+        self._changed.set()
+
+    async def await_shown(self, count: int) -> bytes:
+        """Wait until it was given so many certificates; return the last."""
+        while len(self.shown) < count:
+            self._changed.clear()
+            await self._changed.wait()
+        return self.shown[-1]
+
+
+@asynccontextmanager
+async def api() -> AsyncIterator[Client]:
+    server = ApiServer(Store(), builtin.kinds(), SystemClock())
+    await server.start()
+    try:
+        async with asyncio.timeout(30):
+            yield Client(InProcessTransport(server, "test"))
+    finally:
+        await server.close()
+
+
+async def install(client: Client) -> None:
+    await client.create(
+        SECRETS,
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"namespace": PLACE.secret.namespace, "name": PLACE.secret.name},
+        },
+    )
+    await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, configurations.mutating_configuration(SERVICE))
+    await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.validating_configuration(SERVICE))
+
+
+async def material(client: Client) -> Material:
+    return rotation.read((await client.get(SECRETS, PLACE.secret)).get("data") or {})
+
+
+async def trusted(client: Client) -> set[str]:
+    found: list[JSONObject] = [
+        await client.get(MUTATING_WEBHOOK_CONFIGURATIONS, ObjectKey("", configurations.MUTATING_NAME)),
+        await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, ObjectKey("", configurations.VALIDATING_NAME)),
+    ]
+    return {webhook["clientConfig"]["caBundle"] for one in found for webhook in one["webhooks"]}
+
+
+@asynccontextmanager
+async def running(*replicas: Replica) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(replica.rotation.run()) for replica in replicas]
+        yield
+        for task in tasks:
+            task.cancel()
+
+
+def test_replicas_agree_on_one_certificate_that_is_trusted_before_it_is_shown() -> None:
+    async def scenario() -> None:
+        async with api() as client:
+            await install(client)
+            first, second = Replica(client), Replica(client)
+            async with running(first, second):
+                shown = {await first.await_shown(1), await second.await_shown(1)}
+            found = await material(client)
+            assert shown == {found.serving.chain}
+            assert certificates.is_issued_by(found.serving.certificate, found.bundle)
+            assert await trusted(client) == {rotation.write(found)["ca.crt"]}
+            assert len(first.shown) == len(second.shown) == 1
+
+    asyncio.run(scenario())
+
+
+def test_what_is_good_already_is_not_written_again() -> None:
+    async def scenario() -> None:
+        async with api() as client:
+            await install(client)
+            async with running(first := Replica(client)):
+                await first.await_shown(1)
+            before = await client.get(SECRETS, PLACE.secret)
+            async with running(second := Replica(client)):
+                assert await second.await_shown(1) == first.shown[-1]
+            assert await client.get(SECRETS, PLACE.secret) == before
+
+    asyncio.run(scenario())
+
+
+def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_authority() -> None:
+    async def scenario() -> None:
+        async with api() as client:
+            await install(client)
+            async with running(replica := Replica(client)):
+                await replica.await_shown(1)
+                before = await material(client)
+                await client.patch(SECRETS, PLACE.secret, {"data": {"tls.crt": None}}, kind="merge")
+                shown = await replica.await_shown(2)
+            after = await material(client)
+            assert after.authority == before.authority
+            assert shown == after.serving.chain != before.serving.chain
+
+    asyncio.run(scenario())
+
+
+def test_configurations_that_come_later_are_waited_for() -> None:
+    async def scenario() -> None:
+        async with api() as client:
+            await install(client)
+            key = ObjectKey("", configurations.VALIDATING_NAME)
+            await client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, key)
+            async with running(replica := Replica(client)):
+                await asyncio.sleep(0.2)
+                assert replica.shown == []
+                await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.validating_configuration(SERVICE))
+                await replica.await_shown(1)
+
+    asyncio.run(scenario())
+
+
+def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
+    """R-CERT-1: the manager ends, and says what is missing."""
+
+    async def scenario() -> None:
+        async with api() as client:
+            with pytest.raises(ConfigError, match="Secret default/lws-webhook-server-cert not found: create it empty"):
+                await Replica(client).rotation.run()
+
+    asyncio.run(scenario())

@@ -1,0 +1,385 @@
+"""Pods: defaults, faults and changes as kube-apiserver has them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from localkube.apiserver.builtin.pods import quality_of_service
+
+Api = Any
+Make = Callable[[str], Api]
+
+CONTAINER: dict[str, Any] = {"name": "c", "image": "busybox:1.36"}
+
+
+def spec(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [CONTAINER]} | fields}
+
+
+def container(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [CONTAINER | fields]}}
+
+
+def test_a_new_pod_is_filled_with_defaults(api: Make) -> None:
+    pod = api("pods").create(spec())
+    assert pod["spec"] == {
+        "containers": [
+            {
+                "name": "c",
+                "image": "busybox:1.36",
+                "resources": {},
+                "terminationMessagePath": "/dev/termination-log",
+                "terminationMessagePolicy": "File",
+                "imagePullPolicy": "IfNotPresent",
+            }
+        ],
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "serviceAccountName": "default",
+        "serviceAccount": "default",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        "enableServiceLinks": True,
+        "tolerations": [
+            {
+                "key": f"node.kubernetes.io/{taint}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 300,
+            }
+            for taint in ("not-ready", "unreachable")
+        ],
+    }
+    assert pod["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert pod["metadata"]["generation"] == 1
+
+
+def test_preparing_a_stored_pod_changes_nothing(api: Make) -> None:
+    stored = api("pods").create(container(readinessProbe={"httpGet": {"port": 80}}, ports=[{"containerPort": 80}]))
+    assert api("pods").update(stored, {}) == stored
+
+
+def test_defaults_of_containers(api: Make) -> None:
+    given = container(
+        image="busybox",
+        ports=[{"containerPort": 80}],
+        env=[{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+        resources={"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}},
+        readinessProbe={"httpGet": {"port": 80}},
+        livenessProbe={"grpc": {"port": 1}, "periodSeconds": 3},
+        lifecycle={"preStop": {"httpGet": {"port": 80}}},
+    )
+    found = api("pods").create(given)["spec"]["containers"][0]
+    assert found["imagePullPolicy"] == "Always"
+    assert found["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    assert found["env"][0]["valueFrom"] == {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}
+    assert found["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+    timing = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+    http = {"path": "/", "port": 80, "scheme": "HTTP"}
+    assert found["readinessProbe"] == {"httpGet": http} | timing
+    assert found["livenessProbe"] == {"grpc": {"port": 1, "service": ""}} | timing | {"periodSeconds": 3}
+    assert found["lifecycle"] == {"preStop": {"httpGet": http}}
+
+
+@pytest.mark.parametrize(
+    ("volume", "source"),
+    [
+        ({}, {"emptyDir": {}}),
+        ({"secret": {"secretName": "s"}}, {"secret": {"secretName": "s", "defaultMode": 420}}),
+        ({"configMap": {"name": "m", "defaultMode": 256}}, {"configMap": {"name": "m", "defaultMode": 256}}),
+        ({"hostPath": {"path": "/x"}}, {"hostPath": {"path": "/x", "type": ""}}),
+        ({"rbd": {"monitors": ["m"], "image": "i"}}, {"rbd": {"monitors": ["m"], "image": "i", "pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}}),
+        ({"image": {"reference": "a:latest"}}, {"image": {"reference": "a:latest", "pullPolicy": "Always"}}),
+        ({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"ephemeral": {"volumeClaimTemplate": {"metadata": {}, "spec": {"resources": {}, "volumeMode": "Filesystem"}}}}),
+        ({"projected": {"sources": [{"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}}]}}, {"projected": {"sources": [{"downwardAPI": {"items": [{"path": "p", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}]}}], "defaultMode": 420}}),
+        (
+            {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
+            {"projected": {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 3600}}], "defaultMode": 420}},
+        ),
+        (
+            {"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+            {"downwardAPI": {"items": [{"path": "p", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}], "defaultMode": 420}},
+        ),
+    ],
+)  # fmt: skip
+def test_defaults_of_volumes(api: Make, volume: dict[str, Any], source: dict[str, Any]) -> None:
+    pod = api("pods").create(spec(volumes=[{"name": "v"} | volume]))
+    assert pod["spec"]["volumes"] == [{"name": "v"} | source]
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ({}, "BestEffort"),
+        ({"requests": {"cpu": "1"}}, "Burstable"),
+        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1024Mi"}}, "Guaranteed"),
+        ({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}, "Burstable"),
+        ({"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}}, "BestEffort"),
+    ],
+)
+def test_quality_of_service(resources: dict[str, Any], expected: str) -> None:
+    assert quality_of_service({"containers": [{"resources": resources}]}) == expected
+
+
+def test_a_gated_pod_starts_unscheduled(api: Make) -> None:
+    status = api("pods").create(spec(schedulingGates=[{"name": "example.com/wait"}]))["status"]
+    assert status["conditions"][0]["reason"] == "SchedulingGated"
+
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def node_affinity(requirement: dict[str, Any]) -> dict[str, Any]:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    return spec(affinity={"nodeAffinity": {REQUIRED: terms}})
+
+
+def pod_affinity(**term: Any) -> dict[str, Any]:
+    return spec(affinity={"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term}]}})
+
+
+FAULTS = [
+    ({"spec": {"containers": []}}, "spec.containers: Required value"),
+    (container(name="Up"), 'spec.containers[0].name: Invalid value: "Up": a lowercase RFC 1123 label must consist of'),
+    ({"spec": {"containers": [CONTAINER, CONTAINER]}}, 'spec.containers[1].name: Duplicate value: "c"'),
+    (container(image=""), "spec.containers[0].image: Required value"),
+    (container(image=" x"), 'spec.containers[0].image: Invalid value: " x": must not have leading or trailing whitespace'),
+    (container(imagePullPolicy="Often"), 'spec.containers[0].imagePullPolicy: Unsupported value: "Often": supported values: "Always", "IfNotPresent", "Never"'),
+    (container(ports=[{"containerPort": 70000}]), "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"),
+    (container(ports=[{"name": "a-long-port-name", "containerPort": 1}]), 'spec.containers[0].ports[0].name: Invalid value: "a-long-port-name": must be no more than 15 characters'),
+    (container(env=[{"name": "A=B"}]), 'spec.containers[0].env[0].name: Invalid value: "A=B": a valid environment variable name'),
+    (container(env=[{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]), 'spec.containers[0].env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty'),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.x"}}}]), 'spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.x": error converting fieldPath: field label not supported: spec.x'),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels"}}}]), 'spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "metadata.labels": supported values: "metadata.name"'),
+    (container(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s"}}}]), "spec.containers[0].env[0].valueFrom.secretKeyRef.key: Required value"),
+    (container(envFrom=[{}]), 'spec.containers[0].envFrom: Invalid value: "": must specify one of: `configMapRef` or `secretRef`'),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v"}]), 'spec.containers[0].volumeMounts[0].name: Not found: "v"'),
+    (container(resources={"limits": {"cpu": "-1"}}), 'spec.containers[0].resources.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0'),
+    (container(resources={"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}), 'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1'),
+    (container(resources={"requests": {"nvidia.com/gpu": "1"}}), "spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"),
+    (container(resources={"limits": {"gpu": "1"}}), 'spec.containers[0].resources.limits[gpu]: Invalid value: "gpu": must be a standard resource type or fully qualified'),
+    (container(readinessProbe={}), "spec.containers[0].readinessProbe: Required value: must specify a handler type"),
+    (container(readinessProbe={"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}}), "spec.containers[0].readinessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type"),
+    (container(livenessProbe={"tcpSocket": {"port": 1}, "successThreshold": 2}), "spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1"),
+    (container(livenessProbe={"httpGet": {"port": 0}}), "spec.containers[0].livenessProbe.httpGet.port: Invalid value: 0: must be between 1 and 65535, inclusive"),
+    (spec(initContainers=[CONTAINER | {"name": "i", "readinessProbe": {"tcpSocket": {"port": 1}}}]), "spec.initContainers[0].readinessProbe: Forbidden: may not be set for init containers without restartPolicy=Always"),
+    (spec(restartPolicy="Sometimes"), 'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"'),
+    (spec(dnsPolicy="None"), "spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"),
+    (spec(ephemeralContainers=[{"name": "e", "image": "x"}]), "spec.ephemeralContainers: Forbidden: cannot be set on create"),
+    (spec(securityContext={"fsGroup": -1}), "spec.securityContext.fsGroup: Invalid value: -1: must be between 0 and 2147483647, inclusive"),
+    (spec(securityContext={"supplementalGroups": [-1]}), "spec.securityContext.supplementalGroups[0]: Invalid value: -1: must be between 0 and 2147483647, inclusive"),
+    (spec(hostUsers=False, hostPID=True), "spec.hostPID: Forbidden: when `hostUsers` is false"),
+    (spec(os={"name": "odd"}), 'spec.os: Unsupported value: "odd": supported values: "linux", "windows"'),
+    (spec(readinessGates=[{"conditionType": ""}]), 'spec.readinessGates[0].conditionType: Invalid value: "": name part must be non-empty'),
+    (container(readinessProbe={"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 5}), "spec.containers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 5: must not be set for readinessProbes"),
+    (container(ports=[{"containerPort": 80, "hostPort": 80}, {"containerPort": 81, "hostPort": 80}]), 'spec.containers[0].ports[1].hostPort: Duplicate value: "TCP//80"'),
+    (spec(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"),
+    (spec(hostname="a.b"), 'spec.hostname: Invalid value: "a.b": must not contain dots'),
+    (spec(volumes=[{"name": "v"}, {"name": "v"}]), 'spec.volumes[1].name: Duplicate value: "v"'),
+    (spec(volumes=[{"name": "v", "secret": {"secretName": "s"}, "emptyDir": {}}]), "may not specify more than 1 volume type"),
+    (spec(volumes=[{"name": "v", "configMap": {}}]), "spec.volumes[0].configMap.name: Required value"),
+    (spec(volumes=[{"name": "v", "secret": {"secretName": "s", "items": [{"key": "k", "path": "../x"}]}}]), "spec.volumes[0].secret.items[0].path: Invalid value: \"../x\": must not contain '..'"),
+    (spec(nodeSelector={"a b": "c"}), 'spec.nodeSelector: Invalid value: "a b": name part must consist of'),
+    (spec(tolerations=[{"operator": "Equal", "value": "x"}]), 'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty'),
+    (spec(topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]), "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero"),
+    (spec(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}), "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty"),
+    (spec(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}), "nodeSelectorTerms: Required value: must have at least one node selector term"),
+    (spec() | {"metadata": {"labels": {"a": "b c"}}}, 'metadata.labels: Invalid value: "b c": a valid label must be an empty string or consist of'),
+    (spec() | {"metadata": {"name": "Web"}}, 'metadata.name: Invalid value: "Web": a lowercase RFC 1123 subdomain must consist of'),
+    (container(name=""), "spec.containers[0].name: Required value"),
+    (container(restartPolicy="Maybe"), 'spec.containers[0].restartPolicy: Unsupported value: "Maybe"'),
+    (container(ports=[{}]), "spec.containers[0].ports[0].containerPort: Required value"),
+    (container(ports=[{"containerPort": 1, "name": "a"}, {"containerPort": 2, "name": "a"}]), 'spec.containers[0].ports[1].name: Duplicate value: "a"'),
+    (container(ports=[{"containerPort": 1, "hostPort": 99999}]), "spec.containers[0].ports[0].hostPort: Invalid value: 99999: must be between 1 and 65535, inclusive"),
+    (container(env=[{"value": "x"}]), "spec.containers[0].env[0].name: Required value"),
+    (container(env=[{"name": "A", "valueFrom": {}}]), 'spec.containers[0].env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}, "resourceFieldRef": {"resource": "x"}}}]), 'spec.containers[0].env[0].valueFrom: Invalid value: "": may not have more than one field specified at a time'),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {}}}]), "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Required value"),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a b']"}}}]), 'spec.containers[0].env[0].valueFrom.fieldRef: Invalid value: "a b": name part must consist of'),
+    (container(env=[{"name": "A", "valueFrom": {"resourceFieldRef": {}}}]), "spec.containers[0].env[0].valueFrom.resourceFieldRef.resource: Required value"),
+    (container(env=[{"name": "A", "valueFrom": {"configMapKeyRef": {"key": "k"}}}]), 'spec.containers[0].env[0].valueFrom.configMapKeyRef.name: Invalid value: "": a lowercase RFC 1123 subdomain must consist of'),
+    (container(envFrom=[{"configMapRef": {}, "secretRef": {"name": "s"}}]), 'spec.containers[0].envFrom: Invalid value: "": may not have more than one field specified at a time'),
+    (container(envFrom=[{"configMapRef": {}}]), "spec.containers[0].envFrom[0].configMapRef.name: Required value"),
+    (container(volumeMounts=[{}]), "spec.containers[0].volumeMounts[0].name: Required value"),
+    (container(volumeMounts=[{}]), "spec.containers[0].volumeMounts[0].mountPath: Required value"),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v"}] * 2), 'spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/v": must be unique'),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "/a", "subPathExpr": "b"}]), "subPathExpr and subPath are mutually exclusive"),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "/a"}]), 'spec.containers[0].volumeMounts.subPath: Invalid value: "/a": must be a relative path'),
+    (container(volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "Up"}]), 'spec.containers[0].volumeMounts[0].mountPropagation: Unsupported value: "Up"'),
+    (container(resources={"limits": {"a b": "1"}}), 'spec.containers[0].resources.limits[a b]: Invalid value: "a b": name part must consist of'),
+    (container(resources={"limits": {"nvidia.com/gpu": "500m"}}), 'spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "500m": must be an integer'),
+    (container(resources={"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "1"}}), 'spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2'),
+    (container(resources={"claims": [{"name": "x"}]}), 'spec.containers[0].resources.claims[0]: Not found: "x"'),
+    (container(livenessProbe={"exec": {}}), "spec.containers[0].livenessProbe.exec.command: Required value"),
+    (container(livenessProbe={"grpc": {"port": 0}}), "spec.containers[0].livenessProbe.grpc.port: Invalid value: 0"),
+    (container(livenessProbe={"httpGet": {"port": "-x"}}), 'spec.containers[0].livenessProbe.httpGet.port: Invalid value: "-x": must not begin or end with a hyphen'),
+    (container(livenessProbe={"tcpSocket": {"port": 1}, "periodSeconds": -1}), "spec.containers[0].livenessProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0"),
+    (container(livenessProbe={"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 0}), "spec.containers[0].livenessProbe.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0"),
+    (container(lifecycle={"preStop": {"sleep": {"seconds": -1}}}), "spec.containers[0].lifecycle.preStop.sleep: Invalid value: -1"),
+    (spec(initContainers=[CONTAINER]), 'spec.initContainers[0].name: Duplicate value: "c"'),
+    (spec(schedulingGates=[{"name": "a"}, {"name": "a"}]), 'spec.schedulingGates[1]: Duplicate value: "a"'),
+    (spec(schedulingGates=[{"name": "a b"}]), 'spec.schedulingGates[0]: Invalid value: "a b"'),
+    (spec(hostAliases=[{"ip": "1.1.1.1", "hostnames": ["A"]}]), 'spec.hostAliases[0].hostnames[0]: Invalid value: "A"'),
+    (spec(hostAliases=[{"ip": "x"}]), 'spec.hostAliases[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
+    (container(envFrom=[{"prefix": "1=", "secretRef": {"name": "s"}}]), 'spec.containers[0].envFrom[0].prefix: Invalid value: "1=": a valid environment variable name must consist'),
+    (spec(volumes=[{"name": "v", "hostPath": {"path": "/x"}, "emptyDir": {}}]), "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type"),
+    (spec(dnsPolicy="None", dnsConfig={}), "spec.dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"),
+    (spec(dnsConfig={"nameservers": ["1.1.1.1"] * 4}), "must not have more than 3 nameservers"),
+    (spec(hostNetwork=True, containers=[CONTAINER | {"ports": [{"containerPort": 1, "hostPort": 2}]}]), "spec.containers[0].ports[0].containerPort: Invalid value: 1: must match `hostPort` when `hostNetwork` is true"),
+    (spec(volumes=[{}]), "spec.volumes[0].name: Required value"),
+    (spec(volumes=[{"name": "V"}]), 'spec.volumes[0].name: Invalid value: "V"'),
+    (spec(volumes=[{"name": "v", "hostPath": {"path": "/a/../b", "type": "Pipe"}}]), 'spec.volumes[0].hostPath.type: Unsupported value: "Pipe"'),
+    (spec(volumes=[{"name": "v", "hostPath": {"path": "/a/../b"}}]), "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'"),
+    (spec(volumes=[{"name": "v", "configMap": {"name": "m", "defaultMode": 4096}}]), "spec.volumes[0].configMap.defaultMode: Invalid value: 4096: must be a number between 0 and 0777 (octal), both inclusive"),
+    (spec(volumes=[{"name": "v", "secret": {"secretName": "s", "items": [{}]}}]), "spec.volumes[0].secret.items[0].key: Required value"),
+    (spec(volumes=[{"name": "v", "secret": {"secretName": "s", "items": [{"key": "k"}]}}]), "spec.volumes[0].secret.items[0].path: Required value"),
+    (spec(volumes=[{"name": "v", "ephemeral": {}}]), "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p"}]}}]), "spec.volumes[0].downwardAPI: Required value: one of fieldRef and resourceFieldRef is required"),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "status.podIP"}}]}}]), 'spec.volumes[0].downwardAPI.fieldRef.fieldPath: Unsupported value: "status.podIP"'),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p", "resourceFieldRef": {"resource": "limits.cpu"}}]}}]), "spec.volumes[0].downwardAPI.resourceFieldRef.containerName: Required value"),
+    (spec(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}, "resourceFieldRef": {"resource": "limits.cpu"}}]}}]), "fieldRef and resourceFieldRef can not be specified simultaneously"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{}]}}]), "spec.volumes[0].projected.sources[0]: Required value: Projected volume source is required"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"secret": {}, "configMap": {"name": "m"}}]}}]), "may not specify more than 1 volume type per source"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"secret": {}}]}}]), "spec.volumes[0].projected.sources[0].secret.name: Required value"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"serviceAccountToken": {}}]}}]), "spec.volumes[0].projected.sources[0].serviceAccountToken.path: Required value"),
+    (spec(volumes=[{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": [{}]}}]}}]), "spec.volumes[0].projected.sources[0].downwardAPI.path: Required value"),
+    (spec(tolerations=[{"key": "a b", "operator": "Exists"}]), 'spec.tolerations[0].key: Invalid value: "a b"'),
+    (spec(tolerations=[{"key": "a", "value": "b c"}]), 'spec.tolerations[0].operator: Invalid value: "b c"'),
+    (spec(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]), "spec.tolerations[0].operator: Invalid value: \"b\": value must be empty when `operator` is 'Exists'"),
+    (spec(tolerations=[{"key": "a", "operator": "Near"}]), 'spec.tolerations[0].operator: Unsupported value: "Near": supported values: "Equal", "Exists"'),
+    (spec(tolerations=[{"key": "a", "effect": "Bad"}]), 'spec.tolerations[0].effect: Unsupported value: "Bad"'),
+    (spec(tolerations=[{"key": "a", "tolerationSeconds": 1}]), "effect must be 'NoExecute' when `tolerationSeconds` is set"),
+    (spec(topologySpreadConstraints=[{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]), "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty"),
+    (spec(topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}] * 2), 'spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate value: "{z, DoNotSchedule}"'),
+    (node_affinity({"key": "a", "operator": "In"}), "[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"),
+    (node_affinity({"key": "a", "operator": "Exists", "values": ["x"]}), "values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+    (node_affinity({"key": "a", "operator": "Gt"}), "values: Required value: must be specified single value when `operator` is 'Lt' or 'Gt'"),
+    (node_affinity({"key": "a b", "operator": "Near"}), 'operator: Invalid value: "Near": not a valid selector operator'),
+    (node_affinity({"key": "a b", "operator": "Exists"}), 'key: Invalid value: "a b"'),
+    (spec(affinity={"nodeAffinity": {PREFERRED: [{"weight": 0, "preference": {}}]}}), f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight: Invalid value: 0: must be in the range 1-100"),
+    (pod_affinity(topologyKey="z", namespaces=["A"]), 'podAffinityTerm.namespace: Invalid value: "A"'),
+    (pod_affinity(topologyKey="a b"), 'podAffinityTerm.topologyKey: Invalid value: "a b"'),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a", "operator": "In"}]}), "labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}), "values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a b", "operator": "Gt", "values": ["x y"]}]}), 'operator: Invalid value: "Gt": not a valid selector operator'),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a b", "operator": "In", "values": ["x y"]}]}), 'matchExpressions[0].key: Invalid value: "a b"'),
+    (pod_affinity(topologyKey="z", labelSelector={"matchExpressions": [{"key": "a", "operator": "In", "values": ["x y"]}]}), 'matchExpressions[0].values[0]: Invalid value: "x y"'),
+    (spec() | {"metadata": {"name": "", "finalizers": ["a b"]}}, "metadata.name: Required value: name or generateName is required"),
+    (spec() | {"metadata": {"finalizers": ["a b"]}}, 'metadata.finalizers: Invalid value: "a b": name part must consist of'),
+    (spec() | {"metadata": {"labels": {"a b": ""}}}, 'metadata.labels: Invalid value: "a b": name part must consist of'),
+    (spec() | {"metadata": {"annotations": {"a b": ""}}}, 'metadata.annotations: Invalid value: "a b": name part must consist of'),
+    (spec() | {"metadata": {"annotations": {"a": "x" * 262145}}}, "metadata.annotations: Too long: may not be more than 262144 bytes"),
+    (spec() | {"metadata": {"namespace": ""}}, "metadata.namespace: Required value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pod", "text"), FAULTS, ids=[text[:60] for _, text in FAULTS])
+def test_faults_are_told_in_the_words_of_kube_apiserver(api: Make, pod: dict[str, Any], text: str) -> None:
+    faults = api("pods").faults(pod)
+    assert any(text in fault for fault in faults), faults
+
+
+def test_a_typical_pod_has_no_faults(api: Make) -> None:
+    given = container(
+        ports=[{"name": "http", "containerPort": 80}],
+        env=[
+            {"name": "A", "value": "x"},
+            {"name": "L", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a/b']"}}},
+        ],
+        volumeMounts=[{"name": "v", "mountPath": "/v"}],
+        resources={"limits": {"nvidia.com/gpu": "8"}},
+        readinessProbe={"httpGet": {"port": "http"}},
+    )
+    given["spec"]["volumes"] = [{"name": "v"}]
+    assert api("pods").faults(given) == []
+
+
+FROZEN = "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+
+CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"containers": [CONTAINER | {"image": "other"}]}, ""),
+    ({"activeDeadlineSeconds": 5}, ""),
+    ({"nodeName": "node-1"}, ""),
+    ({"hostname": "x"}, FROZEN),
+    ({"containers": [CONTAINER | {"command": ["x"]}]}, FROZEN),
+    ({"schedulingGates": [{"name": "a/b"}]}, "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a/b'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "text"), CHANGES, ids=[str(change)[:40] for change, _ in CHANGES])
+def test_little_of_a_running_pod_may_change(api: Make, change: dict[str, Any], text: str) -> None:
+    stored = api("pods").create(spec())
+    merged = stored["spec"] | change
+    if "containers" in change:
+        merged["containers"] = [stored["spec"]["containers"][0] | change["containers"][0]]
+    faults = api("pods").update_faults(stored, {"spec": merged})
+    assert [fault[: len(text)] for fault in faults] == ([text] if text else [])
+
+
+def test_a_gated_pod_may_be_told_where_to_run_until_its_gates_are_gone(api: Make) -> None:
+    stored = api("pods").create(spec(schedulingGates=[{"name": "a/b"}], activeDeadlineSeconds=5))
+    freed = {name: value for name, value in stored["spec"].items() if name != "schedulingGates"}
+    assert api("pods").update_faults(stored, {"spec": freed | {"nodeSelector": {"a": "b"}}}) == []
+    open_pod = api("pods").create(spec(activeDeadlineSeconds=5))
+    moved = open_pod["spec"] | {"nodeSelector": {"a": "b"}}
+    assert api("pods").update_faults(open_pod, {"spec": moved})[0].startswith(FROZEN)
+
+
+def test_a_deadline_only_comes_closer(api: Make) -> None:
+    stored = api("pods").create(spec(activeDeadlineSeconds=5))
+    later = {"spec": stored["spec"] | {"activeDeadlineSeconds": 9}}
+    path = "spec.activeDeadlineSeconds: Invalid value"
+    assert api("pods").update_faults(stored, later) == [f"{path}: 9: must be less than or equal to previous value"]
+    gone = {"spec": {name: value for name, value in stored["spec"].items() if name != "activeDeadlineSeconds"}}
+    text = f"{path}: null: must not update from a positive integer to nil value"
+    assert api("pods").update_faults(stored, gone) == [text]
+
+
+def test_a_pod_on_the_hosts_network_takes_its_ports(api: Make) -> None:
+    given = container(ports=[{"containerPort": 80}])
+    given["spec"]["hostNetwork"] = True
+    assert api("pods").create(given)["spec"]["containers"][0]["ports"][0]["hostPort"] == 80
+
+
+def test_either_name_of_the_service_account_sets_both(api: Make) -> None:
+    found = api("pods").create(spec(serviceAccount="robot"))["spec"]
+    assert (found["serviceAccountName"], found["serviceAccount"]) == ("robot", "robot")
+
+
+def test_a_bound_pod_cannot_move(api: Make) -> None:
+    stored = api("pods").create(spec(nodeName="a"))
+    assert api("pods").update_faults(stored, {"spec": stored["spec"] | {"nodeName": "b"}})[0].startswith(FROZEN)
+
+
+def test_status_and_spec_are_written_apart(api: Make) -> None:
+    pods = api("pods")
+    stored = pods.create(spec())
+    changed = stored | {"spec": stored["spec"] | {"activeDeadlineSeconds": 9}, "status": {"phase": "Running"}}
+    assert pods.kind.prepare("update", changed, stored)["status"] == stored["status"]
+    written = pods.kind.prepare("status", changed, stored)
+    assert (written["spec"], written["status"]) == (stored["spec"], {"phase": "Running", "qosClass": "BestEffort"})
+    assert pods.kind.prepare("update", changed, stored)["metadata"]["generation"] == 2
+    assert written["metadata"]["generation"] == 1
+
+
+def test_the_single_address_of_a_pod_counts(api: Make) -> None:
+    pods = api("pods")
+    stored = pods.create(spec())
+    status = {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]}
+    assert pods.kind.prepare("status", stored | {"status": status}, stored)["status"]["podIPs"] == [{"ip": "10.0.0.1"}]
+
+
+def test_a_pod_that_is_changed_goes_on_tolerating_lost_nodes(api: Make) -> None:
+    pods = api("pods")
+    stored = pods.create(spec())
+    changed = stored | {"spec": stored["spec"] | {"tolerations": []}}
+    assert pods.kind.prepare("update", changed, stored)["spec"]["tolerations"] == stored["spec"]["tolerations"]
+
+
+def test_unknown_fields_are_named_with_their_path(api: Make) -> None:
+    given = container(imagee="x", env=[{"name": "A", "val": "b"}])
+    found = api("pods").kind.unknown_fields(given | {"metadata": {"labels": {"any": "key"}}})
+    assert sorted(found) == ["spec.containers[0].env[0].val", "spec.containers[0].imagee"]

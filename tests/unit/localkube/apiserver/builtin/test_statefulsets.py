@@ -1,0 +1,138 @@
+"""StatefulSets and ControllerRevisions as kube-apiserver has them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from localkube.apiserver.patch import ownership
+from localkube.apiserver.patch.apply import apply
+from localkube.apiserver.patch.ownership import Writer
+
+Api = Any
+Make = Callable[[str], Api]
+
+LABELS = {"app": "web"}
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+STATEFULSETS = "statefulsets.apps"
+
+
+def statefulset(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"selector": {"matchLabels": LABELS}, "template": TEMPLATE, "serviceName": "web"} | fields}
+
+
+def test_a_new_statefulset_is_filled_with_defaults(api: Make) -> None:
+    found = api(STATEFULSETS).create(statefulset())
+    spec = found["spec"]
+    assert spec["replicas"] == 1
+    assert spec["podManagementPolicy"] == "OrderedReady"
+    assert spec["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    assert spec["revisionHistoryLimit"] == 10
+    assert spec["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    assert spec["template"]["spec"]["schedulerName"] == "default-scheduler"
+    assert "enableServiceLinks" not in spec["template"]["spec"], "only pods get what belongs to pods"
+    assert found["status"] == {"replicas": 0, "availableReplicas": 0}
+    assert found["metadata"]["generation"] == 1
+
+
+def test_max_unavailable_is_dropped_as_its_gate_is_off(api: Make) -> None:
+    """T-11."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": 3}}
+    found = api(STATEFULSETS).create(statefulset(updateStrategy=strategy))
+    assert found["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 2}
+
+
+def test_an_empty_retention_policy_becomes_retain(api: Make) -> None:
+    """R-LSTS-2: an unset key is sent as the empty string."""
+    policy = {"whenDeleted": "Delete", "whenScaled": ""}
+    found = api(STATEFULSETS).create(statefulset(persistentVolumeClaimRetentionPolicy=policy))
+    assert found["spec"]["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Delete", "whenScaled": "Retain"}
+
+
+def test_containers_may_mount_what_claim_templates_will_be(api: Make) -> None:
+    mounting = {"name": "c", "image": "x:1", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    template = TEMPLATE | {"spec": {"containers": [mounting]}}
+    found = api(STATEFULSETS).create(statefulset(template=template, volumeClaimTemplates=[CLAIM]))
+    assert "volumes" not in found["spec"]["template"]["spec"]
+
+
+def test_claim_templates_are_whole_claims(api: Make) -> None:
+    found = api(STATEFULSETS).create(statefulset(volumeClaimTemplates=[CLAIM]))
+    (claim,) = found["spec"]["volumeClaimTemplates"]
+    assert (claim["kind"], claim["apiVersion"]) == ("PersistentVolumeClaim", "v1")
+    assert claim["spec"]["volumeMode"] == "Filesystem"
+    assert claim["status"] == {"phase": "Pending"}
+    assert api(STATEFULSETS).update(found, {}) == found
+
+
+FAULTS = [
+    (statefulset(replicas=-1), "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
+    (statefulset(selector=None), "spec.selector: Required value"),
+    (statefulset(selector={}), "spec.selector: Invalid value: {}: empty selector is invalid for statefulset"),
+    (statefulset(selector={"matchLabels": {"app": "other"}}), 'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`'),
+    (statefulset(podManagementPolicy="Chaotic"), 'spec.podManagementPolicy: Invalid value: "Chaotic": must be \'OrderedReady\' or \'Parallel\''),
+    (statefulset(serviceName="Bad"), 'spec.serviceName: Invalid value: "Bad": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or \'-\', and must start and end with an alphanumeric character (e.g. \'my-name\',  or \'123-abc\', regex used for validation is \'[a-z0-9]([-a-z0-9]*[a-z0-9])?\')'),
+    (statefulset(volumeClaimTemplates=[{"metadata": {"name": "data"}}]), "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value"),
+    (statefulset(updateStrategy={"type": "Never"}), "spec.updateStrategy: Invalid value: {\"type\":\"Never\"}: must be 'RollingUpdate' or 'OnDelete'"),
+    (statefulset(template=TEMPLATE | {"spec": TEMPLATE["spec"] | {"activeDeadlineSeconds": 5}}), "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in StatefulSet is not Supported"),
+    (statefulset(persistentVolumeClaimRetentionPolicy={"whenScaled": "Maybe"}), 'spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "Maybe": supported values: "Retain", "Delete"'),
+    (statefulset(updateStrategy={"type": "OnDelete", "rollingUpdate": {}}), "spec.updateStrategy.rollingUpdate: Invalid value: {}: only allowed for updateStrategy 'RollingUpdate'"),
+    (statefulset(updateStrategy={"rollingUpdate": {"partition": -1}}), "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0"),
+    (statefulset(ordinals={"start": -1}), "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"),
+    (statefulset(template=TEMPLATE | {"spec": {"containers": []}}), "spec.template.spec.containers: Required value"),
+    (statefulset(template=TEMPLATE | {"spec": TEMPLATE["spec"] | {"restartPolicy": "Never"}}), 'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "text"), FAULTS, ids=[text[:50] for _, text in FAULTS])
+def test_faults_are_told_in_the_words_of_kube_apiserver(api: Make, given: dict[str, Any], text: str) -> None:
+    assert text in api(STATEFULSETS).faults(given)
+
+
+def test_only_some_fields_may_change(api: Make) -> None:
+    sets = api(STATEFULSETS)
+    stored = sets.create(statefulset())
+    allowed = stored["spec"] | {"replicas": 5, "minReadySeconds": 3, "ordinals": {"start": 1}}
+    assert sets.update_faults(stored, {"spec": allowed}) == []
+    forbidden = (
+        "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template',"
+        " 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are"
+        " forbidden"
+    )
+    assert sets.update_faults(stored, {"spec": stored["spec"] | {"serviceName": "other"}}) == [forbidden]
+
+
+def test_applying_the_same_leader_set_again_is_no_write(api: Make) -> None:
+    """R-LSTS-1: the set is applied on every reconcile; only a change may cost a new version."""
+    kind = api(STATEFULSETS).kind
+    rolling = {"partition": 0, "maxUnavailable": 1}
+    applied = statefulset(replicas=2, updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+    applied |= {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web", "namespace": "default"}}
+    first, later = (Writer("lws", "Apply", "apps/v1", f"2026-01-01T00:00:0{second}Z") for second in (0, 1))
+    stored = kind.prepare("create", apply(kind, None, applied, first, force=True), None)
+    again = kind.prepare("update", apply(kind, stored, applied, later, force=True), stored)
+    assert ownership.settle(stored, again) is stored
+
+
+def test_the_generation_counts_changes_of_the_spec(api: Make) -> None:
+    sets = api(STATEFULSETS)
+    stored = sets.create(statefulset())
+    labeled = stored | {"metadata": stored["metadata"] | {"labels": {"a": "b"}}}
+    assert sets.kind.prepare("update", labeled, stored)["metadata"]["generation"] == 1
+    assert sets.update(stored, {"spec": stored["spec"] | {"replicas": 2}})["metadata"]["generation"] == 2
+
+
+def test_revision_data_is_kept_and_never_changes(api: Make) -> None:
+    """R-REV-7: order, nulls and texts stay; what a client reads back encodes to the bytes it sent."""
+    revisions = api("controllerrevisions.apps")
+    data = {"spec": {"leaderWorkerTemplate": {"$patch": "replace", "workerTemplate": {"spec": {"containers": None}}}}}
+    stored = revisions.create({"data": data, "revision": 1})
+    assert stored["data"] == data
+    assert "generation" not in stored["metadata"]
+    faults = revisions.update_faults(stored, {"data": {}})
+    assert faults == ["data: Invalid value: {}: field is immutable"]
+    assert revisions.faults({"revision": 1}) == ["data: Required value: data is mandatory"]

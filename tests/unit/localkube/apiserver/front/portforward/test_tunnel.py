@@ -1,0 +1,352 @@
+"""A tunnel between a client in memory and pods that are servers of this process."""
+
+import asyncio
+import errno
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from tests import virtualtime
+
+from localkube.apiserver.front.portforward.inbox import LIMIT
+from localkube.apiserver.front.portforward.tunnel import Tunnel
+from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
+from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, GoAwayStatus, Ping, ResetStatus, RstStream, SynReply, SynStream
+from localkube.podaccess import NodeError
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Pod = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+MEGABYTES = 8
+PIECE = bytes(range(256)) * 128
+
+
+class Client:
+    """A client and its tunnel. Frames that come back are sorted by stream."""
+
+    def __init__(self, dial: Callable[[int], Awaitable[Streams]]) -> None:
+        self.left: list[Frame] = []
+        self._toward: asyncio.Queue[bytes] = asyncio.Queue(maxsize=4)
+        self._back: dict[int, asyncio.Queue[Frame]] = {}
+        self._writer, self._reader = FrameWriter(), FrameReader()
+        self._tunnel = Tunnel(dial, self._hear)
+        self._last = -1
+
+    async def run(self) -> str:
+        return await self._tunnel.run(self._messages())
+
+    async def tell(self, *frames: Frame) -> None:
+        for frame in frames:
+            await self._toward.put(self._writer.write(frame))
+
+    async def leave(self) -> None:
+        await self._toward.put(b"")
+
+    async def heard(self, stream: int = 0) -> Frame:
+        return await self._stream(stream).get()
+
+    async def open(self, kind: str, request: str, port: int = 80, *, fin: bool = False) -> int:
+        self._last += 2
+        headers = {"streamtype": kind, "port": str(port), "requestid": request}
+        await self.tell(SynStream(self._last, headers, fin))
+        return self._last
+
+    async def connect(self, request: str, port: int = 80) -> tuple[int, int]:
+        """Open both streams as kubectl does; return the data stream and the error stream."""
+        error = await self.open("error", request, port)
+        await self.tell(Data(error, b"", fin=True))
+        data = await self.open("data", request, port)
+        assert [await self.heard(error), await self.heard(data)] == [SynReply(error), SynReply(data)]
+        return data, error
+
+    async def read(self, stream: int) -> bytes:
+        """Return what comes on a stream, to its end."""
+        text = bytearray()
+        while True:
+            frame = await self.heard(stream)
+            assert isinstance(frame, Data), frame
+            text += frame.data
+            if frame.fin:
+                return bytes(text)
+
+    async def _messages(self) -> AsyncIterator[bytes]:
+        while data := await self._toward.get():
+            yield data
+
+    async def _hear(self, data: bytes) -> None:
+        for frame in self._reader.feed(data):
+            self._stream(getattr(frame, "stream", 0)).put_nowait(frame)
+
+    def _stream(self, number: int) -> "asyncio.Queue[Frame]":
+        return self._back.setdefault(number, asyncio.Queue())
+
+
+@asynccontextmanager
+async def serving(pod: Pod) -> AsyncIterator[Client]:
+    """Run a pod and a client with a tunnel to it; the client leaves at the end, having done nothing wrong."""
+    async with asyncio.timeout(60), await asyncio.start_server(_closing(pod), "127.0.0.1", 0) as server:
+        address = server.sockets[0].getsockname()
+
+        async def dial(port: int) -> Streams:
+            if port == 81:
+                raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+            if port == 82:
+                raise NodeError('pod "web" is not running')
+            return await asyncio.open_connection(*address)
+
+        client = Client(dial)
+        running = asyncio.create_task(client.run())
+        yield client
+        await client.leave()
+        assert await running == ""
+
+
+def _closing(pod: Pod) -> Pod:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await pod(reader, writer)
+        finally:
+            writer.close()
+
+    return serve
+
+
+async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer when the client has said everything."""
+    writer.write((await reader.read()).upper())
+    await writer.drain()
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Repeat at once."""
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+
+
+def test_the_end_of_what_the_client_sends_is_passed_on_while_the_pod_still_answers() -> None:
+    async def scenario() -> None:
+        async with serving(shout) as client:
+            data, error = await client.connect("0")
+            await client.tell(Data(data, b"hel"), Data(data, b"lo", fin=True))
+            assert await client.read(data) == b"HELLO"
+            assert await client.read(error) == b""
+
+    asyncio.run(scenario())
+
+
+def test_the_end_of_what_the_pod_sends_is_passed_on_while_the_client_still_sends() -> None:
+    async def scenario() -> None:
+        rest = asyncio.get_running_loop().create_future()
+
+        async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"hello")
+            writer.write_eof()
+            rest.set_result(await reader.read())
+
+        async with serving(greet) as client:
+            data, error = await client.connect("0")
+            assert await client.read(data) == b"hello"
+            await client.tell(Data(data, b"more"), Data(data, b"", fin=True))
+            assert await rest == b"more"
+            assert await client.read(error) == b""
+
+    asyncio.run(scenario())
+
+
+def test_megabytes_go_both_ways_at_once() -> None:
+    async def scenario() -> None:
+        async with serving(echo) as client, asyncio.TaskGroup() as tasks:
+            data, _ = await client.connect("0")
+            reading = tasks.create_task(client.read(data))
+            for _ in range(MEGABYTES * 2**20 // len(PIECE)):
+                await client.tell(Data(data, PIECE))
+            await client.tell(Data(data, b"", fin=True))
+            assert await reading == PIECE * (MEGABYTES * 2**20 // len(PIECE))
+
+    asyncio.run(scenario())
+
+
+def test_many_connections_share_a_tunnel() -> None:
+    async def scenario() -> None:
+        async with serving(echo) as client:
+            pairs = [await client.connect(str(index)) for index in range(100)]
+            for index, (data, _) in enumerate(pairs):
+                await client.tell(Data(data, b"%d" % index, fin=True))
+            assert [await client.read(data) for data, _ in reversed(pairs)] == [b"%d" % n for n in range(99, -1, -1)]
+            assert {await client.read(error) for _, error in pairs} == {b""}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("port", "text"),
+    [
+        (81, b"error forwarding port 81: [Errno 111] Connection refused"),
+        (82, b'error forwarding port 82: pod "web" is not running'),
+    ],
+)
+def test_a_port_that_cannot_be_reached_is_told_and_the_next_connection_works(port: int, text: bytes) -> None:
+    async def scenario() -> None:
+        async with serving(shout) as client:
+            data, error = await client.connect("0", port)
+            assert await client.read(error) == text
+            assert await client.heard(data) == RstStream(data, ResetStatus.CANCEL)
+            data, error = await client.connect("1")
+            await client.tell(Data(data, b"still here", fin=True))
+            assert await client.read(data) == b"STILL HERE"
+
+    asyncio.run(scenario())
+
+
+def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    """Return a server that greets, and tells when its client is gone."""
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello")
+        with suppress(ConnectionError):
+            await reader.read()
+        broken.set()
+
+    return greet
+
+
+def test_a_connection_that_the_client_drops_is_broken_off() -> None:
+    async def scenario() -> None:
+        broken = asyncio.Event()
+
+        async with serving(greeting(broken)) as client:
+            data, error = await client.connect("0")
+            assert await client.heard(data) == Data(data, b"hello")
+            await client.tell(RstStream(data, ResetStatus.CANCEL))
+            assert await client.read(error) == b""
+            await broken.wait()
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_leaves_ends_its_connections() -> None:
+    async def scenario() -> None:
+        broken = asyncio.Event()
+
+        async with serving(greeting(broken)) as client:
+            data, _ = await client.connect("0")
+            await client.heard(data)
+            await client.open("error", "waits for its partner")
+        async with asyncio.timeout(60):
+            await broken.wait()
+
+    asyncio.run(scenario())
+
+
+def test_a_connection_that_the_pod_breaks_off_is_reset() -> None:
+    async def scenario() -> None:
+        async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+
+        async with serving(break_off) as client:
+            data, error = await client.connect("0")
+            assert await client.heard(data) == RstStream(data, ResetStatus.CANCEL)
+            assert await client.read(error) == b""
+
+    asyncio.run(scenario())
+
+
+def test_what_a_pod_does_not_read_waits_and_is_complete_in_the_end() -> None:
+    async def scenario() -> None:
+        begin = asyncio.Event()
+
+        async def hesitate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await begin.wait()
+            await shout(reader, writer)
+
+        async with serving(hesitate) as client, asyncio.TaskGroup() as tasks:
+            slow, _ = await client.connect("slow")
+            sent = b"x" * len(PIECE)
+
+            async def upload() -> None:
+                for _ in range(MEGABYTES * 2**20 // len(sent)):
+                    await client.tell(Data(slow, sent))
+                await client.tell(Data(slow, b"", fin=True))
+
+            tasks.create_task(upload())
+            begin.set()
+            assert await client.read(slow) == b"X" * MEGABYTES * 2**20
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_breaks_the_protocol_is_told_what_was_wrong() -> None:
+    async def scenario() -> None:
+        async def dial(port: int) -> Streams:
+            raise NodeError("nobody asks")
+
+        client = Client(dial)
+        running = asyncio.create_task(client.run())
+        await client.open("error", "0")
+        await client.tell(SynStream(2))
+        assert await client.heard(1) == SynReply(1)
+        assert await client.heard() == GoAway(1, GoAwayStatus.PROTOCOL_ERROR)
+        assert await running == "stream 2 is opened after stream 1: take odd, rising numbers"
+
+    asyncio.run(scenario())
+
+
+def test_streams_that_say_nothing_sensible_are_refused_alone() -> None:
+    async def scenario() -> None:
+        async with serving(shout) as client:
+            wrong = await client.open("stdout", "0")
+            assert await client.heard(wrong) == RstStream(wrong, ResetStatus.REFUSED_STREAM)
+            await client.tell(Ping(7))
+            assert await client.heard() == Ping(7)
+
+    asyncio.run(scenario())
+
+
+def test_more_bytes_than_have_room_before_the_second_stream_comes_end_the_first() -> None:
+    async def scenario() -> None:
+        async with serving(shout) as client:
+            data = await client.open("data", "0")
+            assert await client.heard(data) == SynReply(data)
+            await client.tell(Data(data, bytes(LIMIT)), Data(data, b"more"))
+            assert await client.heard(data) == RstStream(data, ResetStatus.CANCEL)
+
+    asyncio.run(scenario())
+
+
+def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
+    async def scenario() -> None:
+        async with serving(shout) as client:
+            data = await client.open("data", "0")
+            await client.tell(Data(data, b"early", fin=True))
+            await client.open("error", "0")
+            assert await client.heard(data) == SynReply(data)
+            assert await client.read(data) == b"EARLY"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("error", [Data(1, b"request 7: no data stream came within 30 s"), Data(1, b"", fin=True)]),
+        ("data", [RstStream(1, ResetStatus.CANCEL)]),
+    ],
+)
+def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(kind: str, told: list[Frame]) -> None:
+    async def scenario() -> None:
+        async def dial(port: int) -> Streams:
+            raise NodeError("nobody asks")
+
+        client = Client(dial)
+        running = asyncio.create_task(client.run())
+        stream = await client.open(kind, "7")
+        assert await client.heard(stream) == SynReply(stream)
+        assert [await client.heard(stream) for _ in told] == told
+        assert asyncio.get_running_loop().time() == pytest.approx(30)
+        await client.leave()
+        assert await running == ""
+
+    virtualtime.run(scenario())

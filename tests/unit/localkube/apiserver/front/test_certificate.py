@@ -1,0 +1,24 @@
+"""The certificate of the embedded server."""
+
+from datetime import UTC, datetime
+
+from cryptography import x509
+
+from localkube.apiserver.front.certificate import build_certificate, server_context
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def test_it_is_for_loopback_names_only() -> None:
+    pem, _ = build_certificate(NOW)
+    certificate = x509.load_pem_x509_certificate(pem)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
+    assert certificate.not_valid_before_utc < NOW < certificate.not_valid_after_utc
+
+
+def test_every_server_has_its_own() -> None:
+    first, second = build_certificate(NOW), build_certificate(NOW)
+    assert first[1] != second[1]
+    assert server_context(*first).get_ca_certs() == []

@@ -1,0 +1,215 @@
+"""The front door over real sockets."""
+
+import asyncio
+import io
+import json
+import resource
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.unit.localkube.apiserver.harness import PODS, StoppedClock, config_map, pod, served
+
+from localkube.apiserver.front.certificate import build_certificate, server_context
+from localkube.apiserver.front.http import BODY_LIMIT, HttpServer, ListenError
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+TOKEN = "the-token"
+CROWD = 200
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@dataclass
+class Door:
+    """A listening server and a client of it."""
+
+    server: HttpServer
+    api: ApiServer
+    port: int
+    session: aiohttp.ClientSession
+
+    async def send(self, method: str, path: str, **options: Any) -> tuple[int, Any]:
+        headers = {"authorization": f"Bearer {TOKEN}"} | options.pop("headers", {})
+        url = f"http://127.0.0.1:{self.port}{path}"
+        async with self.session.request(method, url, headers=headers, **options) as answer:
+            assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
+            return answer.status, json.loads(await answer.read())
+
+
+@asynccontextmanager
+async def door(**options: Any) -> AsyncIterator[Door]:
+    api = ApiServer(Store(), served(), StoppedClock())
+    await api.start()
+    server = HttpServer(api, token=TOKEN, **options)
+    port = await server.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield Door(server, api, port, session)
+    finally:
+        await server.stop()
+        await api.close()
+
+
+def run(scenario: Callable[[Door], Awaitable[None]]) -> None:
+    async def opened() -> None:
+        async with asyncio.timeout(10), door() as opened_door:
+            await scenario(opened_door)
+
+    asyncio.run(opened())
+
+
+def test_requests_are_answered() -> None:
+    async def scenario(door: Door) -> None:
+        code, created = await door.send("POST", CONFIG_MAPS, json=config_map("a", k="v"))
+        assert (code, created["data"]) == (201, {"k": "v"})
+        assert await door.send("GET", f"{CONFIG_MAPS}/a") == (200, created)
+        code, listed = await door.send("GET", f"{CONFIG_MAPS}?labelSelector=x%20in%20(a)&limit=5")
+        assert (code, listed["items"]) == (200, [])
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"authorization": ""}, 401),
+        ({"authorization": "Bearer guess"}, 401),
+        ({"host": "rebound.example:80"}, 403),
+        ({"origin": "https://page.example"}, 403),
+    ],
+    ids=["no token", "wrong token", "rebound name", "page"],
+)
+def test_another_user_and_a_web_page_get_nothing(headers: dict[str, str], code: int) -> None:
+    async def scenario(door: Door) -> None:
+        for method, path in (("GET", CONFIG_MAPS), ("POST", CONFIG_MAPS), ("GET", "/healthz"), ("GET", "/version")):
+            status, body = await door.send(method, path, headers=headers, data=b"{}")
+            assert (status, body["kind"], body["status"]) == (code, "Status", "Failure")
+        assert (await door.send("GET", CONFIG_MAPS))[1]["items"] == []
+
+    run(scenario)
+
+
+def test_a_page_may_not_ask_beforehand_either() -> None:
+    async def scenario(door: Door) -> None:
+        headers = {"origin": "https://page.example", "access-control-request-method": "POST", "authorization": ""}
+        assert (await door.send("OPTIONS", CONFIG_MAPS, headers=headers))[0] == 403
+
+    run(scenario)
+
+
+def test_a_form_of_a_page_is_refused_even_with_the_token() -> None:
+    async def scenario(door: Door) -> None:
+        status, body = await door.send("POST", CONFIG_MAPS, data={"metadata": "x"})
+        assert (status, body["reason"]) == (415, "UnsupportedMediaType")
+        text = {"content-type": "text/plain"}
+        assert (await door.send("POST", CONFIG_MAPS, data=b"{}", headers=text))[0] == 415
+
+    run(scenario)
+
+
+def test_a_body_over_the_limit_is_refused() -> None:
+    async def scenario(door: Door) -> None:
+        large = io.BytesIO(json.dumps(config_map("a", k="x" * BODY_LIMIT)).encode())
+        status, body = await door.send("POST", CONFIG_MAPS, data=large, headers={"content-type": "application/json"})
+        assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
+
+    run(scenario)
+
+
+def test_a_watch_is_streamed_and_ends_with_the_server() -> None:
+    async def scenario(door: Door) -> None:
+        url = f"http://127.0.0.1:{door.port}{CONFIG_MAPS}?watch=true"
+        async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}) as watch:
+            await door.send("POST", CONFIG_MAPS, json=config_map("a"))
+            event = json.loads(await watch.content.readline())
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
+            before = asyncio.get_running_loop().time()
+            await door.server.stop()
+            assert await watch.content.read() == b""
+            assert asyncio.get_running_loop().time() - before < 1
+
+    run(scenario)
+
+
+def test_a_watcher_that_leaves_is_forgotten() -> None:
+    async def scenario(door: Door) -> None:
+        url = f"http://127.0.0.1:{door.port}{PODS}?watch=true"
+        async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}):
+            assert door.api.backend.hub.watching == 1
+        while door.api.backend.hub.watching:
+            await door.send("POST", PODS, json=pod(f"p{id(object())}"))
+
+    run(scenario)
+
+
+def test_a_port_in_use_is_named() -> None:
+    async def scenario(door: Door) -> None:
+        other = HttpServer(door.api, token=TOKEN)
+        with pytest.raises(ListenError, match=rf"127\.0\.0\.1:{door.port}: in use by another program: choose another"):
+            await other.start(door.port)
+
+    run(scenario)
+
+
+def test_a_certificate_makes_it_https() -> None:
+    async def scenario() -> None:
+        certificate, key = build_certificate(datetime.now(UTC))
+        async with door(ssl_context=server_context(certificate, key)) as opened:
+            trusted = ssl.create_default_context(cadata=certificate.decode())
+            headers = {"authorization": f"Bearer {TOKEN}"}
+            for host in ("127.0.0.1", "localhost"):
+                url = f"https://{host}:{opened.port}/version"
+                async with opened.session.get(url, headers=headers, ssl=trusted) as answer:
+                    assert answer.status == 200
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
+    """It never answers the TLS farewell, for which asyncio waits 30 s, and a server's end from Python 3.12.1 on, too."""
+    certificate, key = build_certificate(datetime.now(UTC))
+
+    def connect(port: int) -> ssl.SSLSocket:
+        trusted = ssl.create_default_context(cadata=certificate.decode())
+        client = trusted.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="localhost")
+        head = f"GET /version HTTP/1.1\r\nHost: localhost:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+        client.sendall(head.encode())
+        assert client.recv(12) == b"HTTP/1.1 200"
+        return client
+
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            opened = await stack.enter_async_context(door(ssl_context=server_context(certificate, key)))
+            with await asyncio.to_thread(connect, opened.port):
+                async with asyncio.timeout(20):
+                    await stack.aclose()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_connections_that_say_nothing_keep_no_client_out() -> None:
+    """More than may be open; the one that has waited longest is closed for the next one."""
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def scenario(door: Door) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # the server took its share of what it found
+        with ExitStack() as crowd:
+            crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", door.port))) for _ in range(CROWD)]
+            assert (await door.send("GET", CONFIG_MAPS))[0] == 200
+            crowded[0].settimeout(10)
+            assert await asyncio.to_thread(crowded[0].recv, 1) == b""
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD, hard))
+    try:
+        run(scenario)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

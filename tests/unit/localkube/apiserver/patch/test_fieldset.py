@@ -1,0 +1,72 @@
+"""Field sets: laws of sets, and what becomes of an object."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localkube.apiserver.types import schemas
+from localkube.apiserver.model.kind import Schema
+from localkube.apiserver.patch import fieldset
+from localkube.apiserver.patch.fieldset import FieldSet, compare, difference, intersection, union
+
+POD = schemas.of_struct("Pod")
+FREE = Schema("any")
+
+OBJECTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
+    st.sampled_from("abc"),
+    st.recursive(
+        st.integers(0, 2), lambda inner: st.dictionaries(st.sampled_from("xyz"), inner, max_size=3), max_leaves=6
+    ),
+    max_size=3,
+)
+SETS = OBJECTS.map(lambda obj: fieldset.children(fieldset.of_whole(FREE, obj))) | OBJECTS.map(
+    lambda obj: fieldset.of_applied(POD, {"spec": {"securityContext": obj}})
+)
+
+
+@settings(max_examples=40)
+@given(SETS, SETS, SETS)
+def test_laws_of_sets(left: FieldSet, right: FieldSet, third: FieldSet) -> None:
+    assert union(left, left) == left
+    assert union(left, right) == union(right, left)
+    assert union(union(left, right), third) == union(left, union(right, third))
+    assert intersection(left, right) == intersection(right, left)
+    assert difference(left, left) == {}
+    assert union(difference(left, right), intersection(left, right)) == left
+    assert intersection(difference(left, right), right) == {}
+
+
+@settings(max_examples=40)
+@given(OBJECTS, OBJECTS)
+def test_a_difference_names_exactly_what_changed(old: dict[str, Any], new: dict[str, Any]) -> None:
+    found = compare(FREE, old, new)
+    assert (
+        (found.added, found.modified, found.removed) == ({}, {}, {}) if old == new else found != fieldset.Difference()
+    )
+    back = compare(FREE, new, old)
+    assert (back.added, back.removed) == (found.removed, found.added)
+    assert intersection(found.added, found.removed) == {}
+
+
+def test_list_items_are_told_apart_by_their_keys_with_defaults() -> None:
+    pod = {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
+    found = fieldset.of_applied(POD, pod)
+    container = found["f:spec"]["f:containers"]['k:{"name":"c"}']
+    assert container["f:ports"] == {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
+
+
+def test_atomic_values_are_leaves() -> None:
+    spec = {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a"}], "securityContext": {}}
+    pod = {"metadata": {"labels": {"a": "b"}, "finalizers": ["x/y"]}, "spec": spec}
+    assert fieldset.of_applied(POD, pod) == {
+        "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {'v:"x/y"': {}}},
+        "f:spec": {"f:nodeSelector": {}, "f:tolerations": {}, "f:securityContext": {}},
+    }
+
+
+def test_lists_with_twice_the_same_key_are_compared_as_a_whole() -> None:
+    twice = {"spec": {"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A", "value": "x"}]}]}}
+    once = {"spec": {"containers": [{"name": "c", "env": [{"name": "A"}]}]}}
+    found = compare(POD, once, twice)
+    assert found.modified == {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:env": {}}}}}

@@ -1,0 +1,74 @@
+"""Bodies in protobuf."""
+
+import pytest
+
+from localkube.apiserver.requests import protobuf
+
+
+def field(number: int, content: bytes | int) -> bytes:
+    """Encode one short field."""
+    if isinstance(content, int):
+        return bytes((number << 3, content))
+    return bytes((number << 3 | 2, len(content))) + content
+
+
+def whole(api_version: str, kind: str, content: bytes) -> bytes:
+    """Encode an object."""
+    identity = field(1, api_version.encode()) + field(2, kind.encode())
+    return protobuf.MAGIC + field(1, identity) + field(2, content)
+
+
+def entry(key: bytes, value: bytes) -> bytes:
+    return field(1, key) + field(2, value)
+
+
+METADATA = field(
+    1, field(1, b"a") + field(2, b"") + field(8, b"") + field(11, entry(b"x", b"y")) + field(11, entry(b"z", b""))
+)
+
+
+def test_zero_values_are_left_out() -> None:
+    assert protobuf.decode(whole("v1", "Namespace", METADATA + field(2, b"") + field(3, b""))) == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "a", "labels": {"x": "y", "z": ""}},
+    }
+
+
+def test_maps_bytes_and_numbers() -> None:
+    secret = METADATA + field(2, entry(b"k", b"\x00\x01")) + field(3, b"Opaque")
+    assert protobuf.decode(whole("v1", "Secret", secret)) == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "a", "labels": {"x": "y", "z": ""}},
+        "data": {"k": "AAE="},
+        "type": "Opaque",
+    }
+    port = field(1, b"http") + field(3, 80) + field(4, field(1, 1) + field(3, b"web"))
+    other = field(3, 81) + field(4, field(1, 0) + field(2, 8))
+    service = METADATA + field(2, field(1, port) + field(1, other) + field(13, 1))
+    assert protobuf.decode(whole("v1", "Service", service))["spec"] == {
+        "ports": [{"name": "http", "port": 80, "targetPort": "web"}, {"port": 81, "targetPort": 8}],
+        "publishNotReadyAddresses": True,
+    }
+
+
+def test_a_zero_that_somebody_set_is_kept() -> None:
+    assert protobuf.decode(whole("v1", "DeleteOptions", field(1, 0)))["gracePeriodSeconds"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"{}", "does not begin"),
+        (whole("v1", "Pod", b""), "Pod of v1 are not read"),
+        (protobuf.MAGIC + b"\x0a\x7f", "in the middle of a field"),
+        (protobuf.MAGIC + b"\xff", "in the middle of a number"),
+        (protobuf.MAGIC + b"\x0b", "no wire type 3"),
+        (whole("v1", "ConfigMap", field(2, 1)), "is no message"),
+        (whole("v1", "ConfigMap", field(1, b"") + field(4, b"x")), "written in another way"),
+    ],
+)
+def test_other_bytes_are_not_read(content: bytes, why: str) -> None:
+    with pytest.raises(protobuf.UnreadableError, match=why):
+        protobuf.decode(content)

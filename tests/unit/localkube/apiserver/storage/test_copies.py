@@ -1,0 +1,221 @@
+"""Copies of the objects: when they are made, how many stay, and what restoring does."""
+
+import asyncio
+import itertools
+import shutil
+import sqlite3
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localkube.apiserver.storage import copies
+from localkube.apiserver.storage.copies import KEPT, Copies
+from localkube.apiserver.storage.errors import DamagedError, StoreError
+from localkube.apiserver.storage.store import Store, StoreKey
+from kuberuntime.clock import SystemClock
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def write(store: Store, name: str) -> None:
+    store.create(StoreKey("pods", "default", name), {"metadata": {"name": name}})
+    store.flush()
+
+
+def names(path: Path) -> list[str]:
+    """Return the names of what a store starts with."""
+    store = Store(path)
+    try:
+        return [str(change.object["metadata"]["name"]) for change in store.changes_since(0, "pods")]
+    finally:
+        store.close()
+
+
+def with_loop(scenario: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(scenario)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """Return the file of a stopped store whose copy lacks its last object."""
+    path = tmp_path / "state.db"
+
+    async def scenario() -> None:
+        store = Store(path)
+        write(store, "a")
+        copies.take(path, NOW)
+        write(store, "b")
+        store.close()
+
+    with_loop(scenario())
+    return path
+
+
+def test_a_copy_of_a_running_store_has_all_that_is_committed_and_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+
+    async def scenario() -> None:
+        store = Store(path)
+        write(store, "a")
+        copy = copies.take(path, NOW)
+        assert copy.path.name == "state.db.copy-20260102T030405Z"
+        assert copy.path.stat().st_mode & 0o777 == 0o600
+        assert names(copy.path) == ["a"]
+        store.close()
+
+    with_loop(scenario())
+
+
+def test_the_newest_copies_stay(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+
+    async def scenario() -> None:
+        store = Store(path)
+        (tmp_path / "state.db.copy-20250101T000000Z.new").write_bytes(b"never finished")
+        for hour in range(KEPT + 2):
+            copies.take(path, NOW + timedelta(hours=hour))
+        store.close()
+
+    with_loop(scenario())
+    assert [copy.taken.hour for copy in copies.find(path)] == [7, 6, 5]
+    assert sorted(found.name for found in tmp_path.iterdir()) == [
+        "state.db",
+        *sorted(copy.path.name for copy in copies.find(path)),
+        "state.db.lock",
+    ]
+
+
+def test_a_copy_is_made_only_where_something_changed(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+
+    async def scenario() -> None:
+        store = Store(path)
+        made = Copies(store, SystemClock())
+        write(store, "a")
+        made.keep(NOW)
+        made.keep(NOW + timedelta(hours=1))
+        assert [copy.taken.hour for copy in copies.find(path)] == [3]
+        write(store, "b")
+        made.keep(NOW + timedelta(hours=2))
+        assert [copy.taken.hour for copy in copies.find(path)] == [5, 3]
+        store.close()
+        made = Copies(Store(path), SystemClock())
+        made.keep(NOW + timedelta(hours=3))
+        assert len(copies.find(path)) == 2
+
+    with_loop(scenario())
+
+
+def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+
+    async def scenario() -> None:
+        store = Store(path)
+        task = asyncio.ensure_future(Copies(store, SystemClock()).run(every=0.0))
+        async with asyncio.timeout(60):
+            for number in itertools.count():
+                write(store, f"p-{number}")
+                await store.settle()
+                if len(copies.find(path)) == 2:
+                    break
+                await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        store.close()
+
+    with_loop(scenario())
+    assert len(names(copies.find(path)[0].path)) > len(names(copies.find(path)[1].path)) > 0
+
+
+def test_a_damaged_file_never_replaces_its_last_good_copy(copied: Path) -> None:
+    with sqlite3.connect(copied) as database:
+        database.execute("UPDATE history SET value = x'7b7d' WHERE revision = 2")
+    database.close()
+    with pytest.raises(StoreError, match="the checksum of revision 2 is wrong"):
+        copies.take(copied, NOW + timedelta(hours=1))
+    assert [copy.taken for copy in copies.find(copied)] == [NOW]
+
+
+def test_what_prevents_a_copy_does_not_end_the_cluster(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = Store(tmp_path / "state.db")
+        made = Copies(store, SystemClock())
+        write(store, "a")
+        (tmp_path / "state.db").write_bytes(b"damaged")
+        made.keep(NOW)
+        assert copies.find(tmp_path / "state.db") == []
+
+    with_loop(scenario())
+
+
+def test_restoring_puts_the_newest_copy_in_place_and_keeps_the_file(copied: Path) -> None:
+    damaged = b"damaged"
+    copied.write_bytes(damaged)
+    restored = copies.restore(copied, NOW + timedelta(minutes=20))
+    assert restored.source == "state.db.copy-20260102T030405Z (taken 2026-01-02 03:04:05 UTC, 20 min ago)"
+    assert restored.aside is not None
+    assert restored.aside.read_bytes() == damaged
+    assert copied.stat().st_mode & 0o777 == 0o600
+    assert names(copied) == ["a"]
+
+
+def test_a_missing_file_with_copies_is_refused_and_can_be_restored(copied: Path) -> None:
+    copied.unlink()
+    with pytest.raises(DamagedError, match="missing, but copies of it are there"):
+        Store(copied)
+    assert copies.restore(copied, NOW).aside is None
+    assert names(copied) == ["a"]
+
+
+def test_a_damaged_copy_is_passed_over(copied: Path) -> None:
+    newer = copied.with_name("state.db.copy-20260103T000000Z")
+    newer.write_bytes(b"damaged too")
+    copied.write_bytes(b"damaged")
+    assert "20260102T030405Z" in copies.restore(copied, NOW).source
+
+
+def test_without_a_good_copy_nothing_is_changed(copied: Path) -> None:
+    for copy in copies.find(copied):
+        copy.path.write_bytes(b"damaged too")
+    copied.write_bytes(b"damaged")
+    with pytest.raises(StoreError, match=r"state\.db: no copy can be restored: .*copy-20260102T030405Z"):
+        copies.restore(copied, NOW)
+    assert copied.read_bytes() == b"damaged"
+    assert not copied.with_name("state.db.new").exists()
+
+
+def test_a_running_cluster_is_not_restored(copied: Path) -> None:
+    store = Store(copied)
+    try:
+        with pytest.raises(StoreError, match="in use by process"):
+            copies.restore(copied, NOW)
+    finally:
+        store.close()
+
+
+def test_where_only_the_log_is_damaged_what_precedes_is_restored(tmp_path: Path) -> None:
+    (tmp_path / "running").mkdir()
+
+    async def scenario() -> Path:
+        store = Store(tmp_path / "running" / "state.db")
+        sizes = []
+        for name in "abc":
+            write(store, name)
+            sizes.append((tmp_path / "running" / "state.db-wal").stat().st_size)
+        killed = Path(shutil.copytree(tmp_path / "running", tmp_path / "killed")) / "state.db"
+        store.close()
+        log = bytearray(killed.with_name("state.db-wal").read_bytes())
+        log[sizes[0] + 1000] ^= 4
+        killed.with_name("state.db-wal").write_bytes(log)
+        return killed
+
+    path = asyncio.run(scenario())
+    with pytest.raises(DamagedError, match=r"the last changes in state\.db-wal cannot be read"):
+        Store(path)
+    restored = copies.restore(path, NOW)
+    assert restored.source == "all that state.db and its log have before the damage"
+    assert names(path) == ["a"]
+    assert path.with_name("state.db.damaged-20260102T030405Z-wal").exists()

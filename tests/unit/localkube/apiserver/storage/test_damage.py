@@ -1,0 +1,375 @@
+"""Whatever happens to the files of the store: a full correct start, or a refusal that leaves every byte as it was."""
+
+import asyncio
+import hashlib
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from localkube.apiserver.storage import layout, writeahead
+from localkube.apiserver.storage.errors import DamagedError, StoreError
+from localkube.apiserver.storage.store import Store, StoreKey
+
+OBJECTS = 60
+Contents = list[list[bytes]]
+
+
+def key(number: int) -> StoreKey:
+    return StoreKey("pods", f"ns-{number % 3}", f"pod-{number}")
+
+
+async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
+    """Create, update and delete; return the contents after every commit."""
+    states = [contents(store)]
+    for number in range(turns):
+        obj = {"metadata": {"name": key(number).name}, "value": "x" * (37 * number % 900)}
+        created = store.create(key(number), obj)
+        if number % 3 == 0:
+            created = store.update(key(number), created | {"value": "y"}, created)
+        if number % 5 == 0:
+            store.delete(key(number), created)
+        await store.settle()
+        states.append(contents(store))
+    return states
+
+
+def contents(store: Store) -> Contents:
+    """Return what a reader sees: objects, and the history of a watch."""
+    return [list(store.list("pods")), [change.value for change in store.changes_since(store.compacted, "pods")]]
+
+
+def abandon(store: Store) -> None:
+    """Let go of the lock as the kernel does for a killed process; the files stay as they are."""
+    assert store._lock is not None
+    store._lock.release()
+
+
+def digests(directory: Path) -> dict[str, str]:
+    """Return a digest of every file but the lock, which is no data."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "directory"
+        for path in directory.iterdir()
+        if not path.name.endswith(".lock")
+    }
+
+
+def start(path: Path) -> Contents | None:
+    """Start and stop; None for a refusal, which must have changed nothing."""
+    before = digests(path.parent)
+    try:
+        store = Store(path)
+    except StoreError:
+        assert digests(path.parent) == before
+        return None
+    try:
+        return contents(store)
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contents]:
+    """Return the file of a store that was closed, and what it holds."""
+    path = tmp_path_factory.mktemp("stopped") / "state.db"
+
+    async def scenario() -> Contents:
+        store = Store(path)
+        states = await populate(store)
+        store.close()
+        return states[-1]
+
+    return path, asyncio.run(scenario())
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Contents]]:
+    """Return the file and the log of a store whose process was killed, and what they held after every commit."""
+    source = tmp_path_factory.mktemp("running")
+    target = tmp_path_factory.mktemp("killed")
+
+    async def scenario() -> list[Contents]:
+        store = Store(source / "state.db")
+        states = await populate(store)
+        for name in ("state.db", "state.db-wal"):
+            shutil.copy(source / name, target / name)
+        store.close()
+        return states
+
+    return target / "state.db", asyncio.run(scenario())
+
+
+def copied(path: Path, directory: Path) -> Path:
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(path.parent, directory)
+    return directory / path.name
+
+
+def flip(path: Path, position: int, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def positions(seed: int, size: int, count: int, *, header: range) -> Iterator[tuple[int, int]]:
+    """Yield positions and bits: those of the file's header, and any others."""
+    chosen = random.Random(seed)
+    for position in header:
+        yield position, chosen.randrange(8)
+    for _ in range(count):
+        yield chosen.randrange(size), chosen.randrange(8)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_flipped_bit_is_found_or_does_not_matter(seed: int, stopped: tuple[Path, Contents], tmp_path: Path) -> None:
+    original, expected = stopped
+    refused = 0
+    for position, bit in positions(seed, original.stat().st_size, 40, header=range(seed, 100, 2)):
+        path = copied(original, tmp_path / "state")
+        flip(path, position, bit)
+        found = start(path)
+        assert found in (None, expected), f"byte {position}, bit {bit}"
+        refused += found is None
+    assert refused > 30
+
+
+@pytest.mark.parametrize("seed", range(1))
+def test_a_file_that_was_cut_off_is_found(seed: int, stopped: tuple[Path, Contents], tmp_path: Path) -> None:
+    original, _ = stopped
+    size = original.stat().st_size
+    chosen = random.Random(seed)
+    for length in [0, 1, 99, 100, 4096, size - 1, *(chosen.randrange(size) for _ in range(40))]:
+        path = copied(original, tmp_path / "state")
+        os.truncate(path, length)
+        assert start(path) is None, length
+
+
+@pytest.mark.parametrize("seed", range(1))
+def test_a_flipped_bit_beside_a_log_is_found_or_does_not_matter(
+    seed: int, killed: tuple[Path, list[Contents]], tmp_path: Path
+) -> None:
+    original, states = killed
+    for position, bit in positions(seed, original.stat().st_size, 20, header=range(16, 100, 2)):
+        path = copied(original, tmp_path / "state")
+        flip(path, position, bit)
+        assert start(path) in (None, states[-1]), f"byte {position}, bit {bit}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_log_with_a_flipped_bit_never_loses_commits_in_silence(
+    seed: int, killed: tuple[Path, list[Contents]], tmp_path: Path
+) -> None:
+    original, states = killed
+    log = original.with_name("state.db-wal")
+    last = writeahead.last_commit(log)
+    assert last
+    end = writeahead.HEADER.size + (last - 1) * (writeahead.FRAME.size + 4096)
+    chosen = random.Random(seed)
+    for position in [*range(seed, 32, 2), *(chosen.randrange(end) for _ in range(30))]:
+        path = copied(original, tmp_path / "state")
+        flip(path.with_name("state.db-wal"), position, chosen.randrange(8))
+        assert start(path) in (None, states[-1]), f"byte {position}"
+
+
+def test_a_log_that_was_cut_off_is_a_state_of_before(killed: tuple[Path, list[Contents]], tmp_path: Path) -> None:
+    original, states = killed
+    size = original.with_name("state.db-wal").stat().st_size
+    chosen = random.Random(1)
+    for length in [0, 31, 32, 33, size - 1, *(chosen.randrange(size) for _ in range(20))]:
+        path = copied(original, tmp_path / "state")
+        os.truncate(path.with_name("state.db-wal"), length)
+        assert start(path) in states, length
+
+
+def test_a_killed_store_starts_with_all_that_was_committed(killed: tuple[Path, list[Contents]], tmp_path: Path) -> None:
+    original, states = killed
+    path = copied(original, tmp_path / "state")
+    assert start(path) == states[-1]
+    assert start(path) == states[-1]
+    assert not (path.parent / "state.db.check").exists()
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def replace_by_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def replace_by_link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def set_format(number: int) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with sqlite3.connect(path) as database:
+            database.execute(f"PRAGMA user_version = {number}")
+        database.close()
+
+    return change
+
+
+def change_row(statement: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with sqlite3.connect(path) as database:
+            database.execute(statement)
+        database.close()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda path: path.write_bytes(b""), "the file is empty"),
+        (lambda path: path.write_bytes(b"no database" * 1000), "file is not a database"),
+        (replace_by_directory, "not a regular file"),
+        (replace_by_pipe, "not a regular file"),
+        (replace_by_link, "not a regular file"),
+        (set_format(layout.FORMAT + 1), "made by a newer version"),
+        (set_format(0), "not a file of this version"),
+        (change_row("DROP TABLE counters"), "its tables are not those"),
+        (change_row("DELETE FROM counters WHERE name = 'compacted'"), "a counter is missing"),
+        (change_row("UPDATE counters SET value = 7 WHERE name = 'compacted'"), "the counter compacted is wrong"),
+        (change_row("UPDATE history SET value = x'7b7d' WHERE revision = 20"), "the checksum of revision 20 is wrong"),
+        (change_row("UPDATE history SET value = 'text' WHERE revision = 20"), "revision 20 cannot be read"),
+        (change_row("DELETE FROM objects WHERE name = 'pod-8'"), "the current objects are not those of the history"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    harm: Callable[[Path], None], said: str, stopped: tuple[Path, Contents], tmp_path: Path
+) -> None:
+    path = copied(stopped[0], tmp_path / "state")
+    harm(path)
+    (path.parent / "state.db.lock").touch()
+    before = digests(path.parent) if path.is_file() and not path.is_symlink() else {}
+    with pytest.raises(StoreError, match=said):
+        Store(path)
+    assert not before or digests(path.parent) == before
+
+
+@pytest.mark.parametrize("harm", [remove, lambda path: path.write_bytes(b"")], ids=["missing", "empty"])
+def test_a_log_without_its_file_is_kept(
+    harm: Callable[[Path], object], killed: tuple[Path, list[Contents]], tmp_path: Path
+) -> None:
+    path = copied(killed[0], tmp_path / "state")
+    harm(path)
+    before = digests(path.parent)
+    with pytest.raises(DamagedError, match=r"state\.db: "):
+        Store(path)
+    assert digests(path.parent) == before
+
+
+AS_NOBODY = """
+import os, sys
+from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.store import Store
+if os.geteuid() == 0:
+    os.seteuid(65534)
+try:
+    Store(sys.argv[1])
+except StoreError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Return a directory that every user gets to."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory) / "state"
+
+
+def refused_to_nobody(path: Path) -> str:
+    """Return why a user without privileges is refused; root may read and write anything."""
+    path.parent.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", AS_NOBODY, path], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_a_file_that_cannot_be_read_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
+    path = copied(stopped[0], public)
+    (path.parent / "state.db.lock").touch()
+    (path.parent / "state.db.lock").chmod(0o666)
+    path.chmod(0o000)
+    assert "state.db: Permission denied: make the file readable" in refused_to_nobody(path)
+
+
+def test_a_file_that_cannot_be_written_is_refused_at_the_start(stopped: tuple[Path, Contents], public: Path) -> None:
+    path = copied(stopped[0], public)
+    (path.parent / "state.db.lock").touch()
+    (path.parent / "state.db.lock").chmod(0o666)
+    path.chmod(0o444)
+    before = digests(path.parent)
+    assert "make the file and its directory writable" in refused_to_nobody(path)
+    assert digests(path.parent) == before
+
+
+def test_a_directory_that_cannot_be_written_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
+    path = copied(stopped[0], public)
+    (path.parent / "state.db.lock").unlink(missing_ok=True)
+    path.chmod(0o444)
+    assert "state.db.lock: Permission denied: use a directory that can be written to" in refused_to_nobody(path)
+
+
+def test_a_file_that_another_program_locks_is_refused_soon(stopped: tuple[Path, Contents], tmp_path: Path) -> None:
+    path = copied(stopped[0], tmp_path / "state")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(StoreError, match="another program holds the file: close it"):
+            Store(path)
+    finally:
+        other.close()
+
+
+def test_a_file_of_the_format_before_is_upgraded_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    old = sqlite3.connect(path, isolation_level=None)
+    old.execute("PRAGMA journal_mode = WAL")
+    old.executescript(f"BEGIN; {layout.SCHEMA_1} PRAGMA user_version = 1; COMMIT;")
+    old.execute("INSERT INTO counters VALUES ('revision', 3), ('compacted', 0)")
+    value = '{"metadata":{"name":"a","resourceVersion":"3"}}'
+    old.execute("INSERT INTO history VALUES (3, 'pods', 'default', 'a', 'ADDED', 0, ?)", (value.encode(),))
+    old.execute("INSERT INTO objects VALUES ('pods', 'default', 'a', 3)")
+    shutil.copytree(tmp_path, tmp_path / "killed")  # with what is in the log only
+    old.close()
+    path = tmp_path / "killed" / "state.db"
+
+    store = Store(path)
+    assert (list(store.list("pods")), store.revision) == ([value.encode()], 3)
+    store.close()
+    assert start(path) is not None
+    with sqlite3.connect(path.with_name("state.db.format-1")) as kept:
+        assert kept.execute("SELECT count(*) FROM history").fetchone() == (1,)
+    kept.close()
+
+
+def test_a_new_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o777)
+    try:
+        store = Store(tmp_path / "state.db")
+    finally:
+        os.umask(before)
+    try:
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.suffix != ".lock"}
+        assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
+    finally:
+        store.close()

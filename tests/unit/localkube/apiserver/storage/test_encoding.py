@@ -1,0 +1,20 @@
+"""JSON as Go writes it."""
+
+import msgspec
+import pytest
+
+from localkube.apiserver.storage.encoding import encode
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<a> & b", b'"\\u003ca\\u003e \\u0026 b"'),
+        ("\u2028\u2029", b'"\\u2028\\u2029"'),
+        ("é\n\\", '"é\\n\\\\"'.encode()),
+    ],
+)
+def test_what_html_gives_a_meaning_is_escaped(text: str, expected: bytes) -> None:
+    """R-REV-7."""
+    assert encode(text) == expected
+    assert msgspec.json.decode(encode({text: [text]})) == {text: [text]}

@@ -1,0 +1,118 @@
+"""Events: one store, two groups, an hour to live."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.unit.localkube.apiserver.harness import Api, StoppedClock, run
+
+from localkube.apiserver.storage.expiry import STORED_AS, Expiry
+from localkube.apiserver.storage.store import Store, StoreKey
+
+NEW = "/apis/events.k8s.io/v1/namespaces/default/events"
+CORE = "/api/v1/namespaces/default/events"
+SERIES = {"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}}
+
+
+def event(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "eventTime": "2026-01-02T03:04:05.000000Z",
+        "reportingController": "leaderworkerset",
+        "reportingInstance": "leaderworkerset-host",
+        "action": "Create",
+        "reason": "GroupsProgressing",
+        "type": "Normal",
+        "note": "Created leader statefulset demo",
+        "regarding": {"kind": "LeaderWorkerSet", "namespace": "default", "name": "demo", "uid": "1"},
+    }
+
+
+def test_an_event_of_one_group_is_seen_in_the_other() -> None:
+    async def scenario(api: Api) -> None:
+        async with api.watch(CORE, fieldSelector="involvedObject.name=demo") as watch:
+            created = await api.create(NEW, event("a"))
+            assert (created.code, created["apiVersion"], created["note"]) == (
+                201,
+                "events.k8s.io/v1",
+                "Created leader statefulset demo",
+            )
+            seen = await watch.next()
+            assert seen is not None
+            assert (seen["object"]["apiVersion"], seen["object"]["message"]) == ("v1", created["note"])
+        core = (await api.get(CORE, fieldSelector="involvedObject.name=demo,reason=GroupsProgressing"))["items"]
+        new = (await api.get(NEW))["items"]
+        assert (core[0]["message"], new[0]["note"]) == (created["note"], created["note"])
+        assert core[0]["metadata"]["uid"] == new[0]["metadata"]["uid"]
+        patched = await api.patch(f"{NEW}/a", SERIES)
+        assert (patched.code, patched["series"]["count"]) == (200, 2)
+
+    run(scenario)
+
+
+def test_an_event_is_forgotten_an_hour_after_it_was_last_written() -> None:
+    async def scenario(api: Api) -> None:
+        async def left() -> list[str]:
+            return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
+
+        await api.create(NEW, event("a"))
+        await api.create(NEW, event("b"))
+        api.clock.move(1800)
+        assert (await api.patch(f"{NEW}/a", SERIES)).code == 200
+        api.clock.move(1801)
+        await api.create(NEW, event("c"))
+        assert await left() == ["a", "c"]
+
+    run(scenario)
+
+
+def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
+    async def before(api: Api) -> None:
+        await api.create(NEW, event("a"))
+
+    async def after(api: Api) -> None:
+        api.clock.move(3601)
+        await api.create(NEW, event("b"))
+        assert [item["metadata"]["name"] for item in (await api.get(NEW))["items"]] == ["b"]
+
+    run(before, Store(tmp_path / "cluster.db"))
+    run(after, Store(tmp_path / "cluster.db"))
+
+
+def test_events_are_bounded_in_number_at_the_cost_of_the_namespace_that_has_most() -> None:
+    async def scenario() -> None:
+        store, clock = Store(), StoppedClock()
+        expiry = Expiry(store, clock, limit=10)
+        store.subscribe(expiry.observe)
+        for namespace, count in (("quiet", 3), ("storm", 20)):
+            for number in range(count):
+                key = StoreKey(STORED_AS, namespace, f"{namespace}-{number}")
+                store.create(key, {"metadata": {"name": key.name, "namespace": namespace}})
+                await store.settle()
+                await store.settle()
+        assert store.count(STORED_AS) == 10
+        names = [msgspec.json.decode(row)["metadata"]["name"] for row in store.list(STORED_AS)]
+        assert sorted(names) == sorted(
+            [*(f"quiet-{number}" for number in range(3)), *(f"storm-{number}" for number in range(13, 20))]
+        )
+        store.close()
+
+    asyncio.run(scenario())
+
+
+def test_too_many_events_of_an_earlier_life_are_forgotten_at_the_start(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = Store(tmp_path / "cluster.db")
+        for number in range(20):
+            key = StoreKey(STORED_AS, "default", f"e-{number}")
+            metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
+            store.create(key, {"metadata": metadata})
+        await store.settle()
+        Expiry(store, StoppedClock(), limit=5).load()
+        await store.settle()
+        assert store.count(STORED_AS) == 5
+        assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
+        store.close()
+
+    asyncio.run(scenario())

@@ -1,0 +1,370 @@
+"""The store: revisions, group commit, history, and what happens when the file does not work."""
+
+import asyncio
+import os
+import resource
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.store import LARGEST, Change, Compacted, Exists, Stale, Store, StoreKey, TooLargeError
+
+A = StoreKey("pods", "default", "a")
+B = StoreKey("pods", "other", "b")
+
+
+def obj(name: str, value: str = "") -> JSONObject:
+    return {"kind": "Pod", "metadata": {"name": name}, "value": value}
+
+
+def values(rows: Iterator[bytes]) -> list[str]:
+    return [msgspec.json.decode(row)["value"] for row in rows]
+
+
+def run(scenario: Callable[[Store], Awaitable[None]], store: Store | None = None) -> None:
+    used = store or Store()
+    asyncio.run(_closing(scenario, used))
+
+
+async def _closing(scenario: Callable[[Store], Awaitable[None]], store: Store) -> None:
+    try:
+        await scenario(store)
+    finally:
+        store.close()
+
+
+def test_every_write_gets_the_next_revision() -> None:
+    async def scenario(store: Store) -> None:
+        first = store.create(A, obj("a", "1"))
+        second = store.update(A, first | {"value": "2"}, first)
+        last = store.delete(A, second)
+        assert [one["metadata"]["resourceVersion"] for one in (first, second, last)] == ["1", "2", "3"]
+        assert last["value"] == "2"
+        assert store.get(A) is None
+
+    run(scenario)
+
+
+def test_writes_are_made_only_against_what_is_there() -> None:
+    async def scenario(store: Store) -> None:
+        first = store.create(A, obj("a"))
+        with pytest.raises(Exists):
+            store.create(A, obj("a"))
+        store.update(A, first, first)
+        with pytest.raises(Stale):
+            store.update(A, first, first)
+        with pytest.raises(Stale):
+            store.delete(B, first)
+        await store.settle()
+        assert store.revision == 2
+
+    run(scenario)
+
+
+def test_writes_of_one_turn_are_committed_together() -> None:
+    async def scenario(store: Store) -> None:
+        commits: list[Sequence[Change]] = []
+        store.subscribe(commits.append)
+        store.create(A, obj("a"))
+        store.create(B, obj("b"))
+        assert commits == []
+        await store.settle()
+        assert [[change.key for change in commit] for commit in commits] == [[A, B]]
+
+    run(scenario)
+
+
+def test_a_reader_may_force_the_commit() -> None:
+    async def scenario(store: Store) -> None:
+        commits: list[Sequence[Change]] = []
+        store.subscribe(commits.append)
+        store.create(A, obj("a"))
+        store.flush()
+        assert len(commits) == 1
+        await store.settle()
+        assert len(commits) == 1
+
+    run(scenario)
+
+
+def test_lists_are_ordered_and_may_begin_anywhere() -> None:
+    async def scenario(store: Store) -> None:
+        for namespace, name in (("b", "y"), ("a", "z"), ("a", "x")):
+            store.create(StoreKey("pods", namespace, name), obj(name, f"{namespace}/{name}"))
+        store.create(StoreKey("services", "a", "s"), obj("s", "service"))
+        assert values(store.list("pods")) == ["a/x", "a/z", "b/y"]
+        assert values(store.list("pods", "a")) == ["a/x", "a/z"]
+        assert values(store.list("pods", after=("a", "x"))) == ["a/z", "b/y"]
+        assert (store.count("pods"), store.count("pods", "b")) == (3, 1)
+
+    run(scenario)
+
+
+def test_the_past_can_be_listed() -> None:
+    async def scenario(store: Store) -> None:
+        a = store.create(A, obj("a", "a1"))
+        store.create(B, obj("b", "b1"))
+        then = store.revision
+        a = store.update(A, a | {"value": "a2"}, a)
+        store.update(A, a | {"value": "a3"}, a)
+        b = store.get(B)
+        assert b is not None
+        store.delete(B, b)
+        store.create(B, obj("b", "b2"))
+        assert values(store.list("pods")) == ["a3", "b2"]
+        assert values(store.list_at(then, "pods")) == ["a1", "b1"]
+        assert values(store.list_at(then, "pods", "other")) == ["b1"]
+        assert values(store.list_at(then, "pods", after=("default", "a"))) == ["b1"]
+        assert values(store.list_at(1, "pods")) == ["a1"]
+
+    run(scenario)
+
+
+def test_changes_come_with_what_they_replaced() -> None:
+    async def scenario(store: Store) -> None:
+        first = store.create(A, obj("a", "1"))
+        store.create(StoreKey("services", "a", "s"), obj("s"))
+        second = store.update(A, first | {"value": "2"}, first)
+        store.delete(A, second)
+        await store.settle()
+        changes = list(store.changes_since(1, "pods"))
+        assert [(change.type, change.revision) for change in changes] == [("MODIFIED", 3), ("DELETED", 4)]
+        assert [change.previous and change.previous["value"] for change in changes] == ["1", "2"]
+
+    run(scenario)
+
+
+def test_history_is_bounded_and_what_is_current_stays() -> None:
+    async def scenario(store: Store) -> None:
+        store.create(B, obj("b", "kept"))
+        current = store.create(A, obj("a", "0"))
+        for number in range(2500):
+            current = store.update(A, current | {"value": str(number)}, current)
+            if number % 100 == 0:
+                await store.settle()
+        await store.settle()
+        assert store.compacted >= 1000
+        assert values(store.list("pods")) == ["2499", "kept"]
+        assert values(store.list_at(store.compacted, "pods"))[1] == "kept"
+        assert next(store.changes_since(store.compacted, "pods")).previous is not None
+        with pytest.raises(Compacted):
+            list(store.changes_since(store.compacted - 1, "pods"))
+        with pytest.raises(Compacted):
+            list(store.list_at(1, "pods"))
+
+    run(scenario, Store(remembered=500))
+
+
+def test_a_file_continues_where_it_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def write(store: Store) -> None:
+        store.create(A, obj("a", "1"))
+        await store.settle()
+
+    async def read(store: Store) -> None:
+        assert values(store.list("pods")) == ["1"]
+        assert [change.revision for change in store.changes_since(0, "pods")] == [1]
+        assert store.create(B, obj("b"))["metadata"]["resourceVersion"] == "2"
+
+    run(write, Store(path))
+    run(read, Store(path))
+
+
+async def churn(store: Store, writes: int, size: int) -> None:
+    """Create and delete large objects; one stays."""
+    kept = store.create(B, obj("b", "kept"))
+    for number in range(writes):
+        key = StoreKey("pods", "default", f"p-{number}")
+        created = store.create(key, obj(key.name, "x" * size))
+        store.delete(key, created)
+        await store.settle()
+    assert store.get(B) == kept
+
+
+def test_the_history_is_bounded_in_bytes_too() -> None:
+    async def scenario(store: Store) -> None:
+        await churn(store, 400, 10_000)
+        remembered = sum(len(change.value) for change in store.changes_since(store.compacted, "pods"))
+        assert 500_000 <= remembered <= 1_100_000
+        with pytest.raises(Compacted):
+            list(store.changes_since(1, "pods"))
+
+    run(scenario, Store(remembered_bytes=1_000_000))
+
+
+def test_the_file_and_its_log_shrink_after_a_burst(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def burst(store: Store) -> None:
+        await churn(store, 500, 40_000)
+
+    async def after(store: Store) -> None:
+        for number in range(4000):
+            current = store.get(B) or store.create(B, obj("b"))
+            store.update(B, current | {"value": str(number)}, current)
+            if number % 10 == 0:
+                await store.settle()
+
+    run(burst, Store(path, remembered=100_000, remembered_bytes=2**30))
+    assert path.stat().st_size > 40_000_000
+    run(after, Store(path, remembered=1000, remembered_bytes=1_000_000))
+    assert path.stat().st_size < 8_000_000
+
+
+def test_a_second_user_of_the_file_is_told_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    first = Store(path)
+    with pytest.raises(StoreError, match=r"cluster\.db: in use by process \d+: stop it, or use another file"):
+        Store(path)
+    first.close()
+    Store(path).close()
+
+
+def test_a_directory_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"cluster\.db\.lock: No such file or directory: use a directory"):
+        Store(tmp_path / "missing" / "cluster.db")
+
+
+def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    path.write_bytes(b"these are not the bytes of a database" * 100)
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=r"cluster\.db: file is not a database: this is no file of the embedded cluster"
+    ):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    with pytest.raises(StoreError, match=r"cluster\.db: not a file of this version"):
+        Store(path)
+
+
+def test_a_file_without_its_counters_is_closed_again(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("DELETE FROM counters")
+    with pytest.raises(StoreError, match=r"cluster\.db: damaged: the counter 'revision' is missing") as caught:
+        Store(path)
+    assert [link for link in open_files() if str(path) in link] == [], str(caught.value)
+
+
+def open_files() -> list[str]:
+    """Return what this process has open."""
+    return [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Let the kernel refuse to grow files, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_fails_the_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def scenario(store: Store) -> None:
+        store.create(A, obj("a", "old"))
+        await store.settle()
+        with file_size_limit(os.stat(f"{path}-wal").st_size):  # noqa: PTH116
+            store.create(B, obj("b", "x" * 100_000))
+            with pytest.raises(StoreError, match=r"cluster\.db: .*: (free space|check the disk)") as caught:
+                await store.settle()
+            assert "what was stored before is intact" in str(caught.value)
+        assert values(store.list("pods")) == ["old"]
+        assert store.create(B, obj("b", "new"))["metadata"]["resourceVersion"] == "2"
+        await store.settle()
+
+    run(scenario, Store(path))
+
+
+def test_a_file_that_another_program_locks_fails_for_the_while(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def scenario(store: Store) -> None:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="another program holds the file: close it") as caught:
+            store.create(A, obj("a"))
+        assert caught.value.transient
+        other.execute("ROLLBACK")
+        other.close()
+        store.create(A, obj("a"))
+        await store.settle()
+
+    run(scenario, Store(path))
+
+
+def test_an_object_larger_than_etcd_takes_is_refused_and_others_of_its_turn_are_kept() -> None:
+    async def scenario(store: Store) -> None:
+        first = store.create(A, obj("a", "1"))
+        with pytest.raises(TooLargeError, match="etcdserver: request is too large"):
+            store.create(B, obj("b", "x" * LARGEST))
+        with pytest.raises(TooLargeError):
+            store.update(A, first | {"value": "x" * LARGEST}, first)
+        store.create(B, obj("b", "x" * (LARGEST - 200)))
+        await store.settle()
+        assert store.get(A) == first
+        assert store.revision == 2
+
+    run(scenario)
+
+
+def test_a_failing_write_undoes_its_whole_turn() -> None:
+    async def scenario(store: Store) -> None:
+        commits: list[Sequence[Change]] = []
+        store.subscribe(commits.append)
+        store.create(A, obj("a", "1"))
+        first = asyncio.ensure_future(store.settle())
+        await asyncio.sleep(0)
+        await first
+        store._db.execute("PRAGMA max_page_count = 1")
+        store.create(B, obj("b", "2"))
+        with pytest.raises(StoreError, match="database or disk is full"):
+            store.create(StoreKey("pods", "x", "c"), obj("c", "x" * 1_000_000))
+        store.flush()
+        assert values(store.list("pods")) == ["1"]
+        assert store.revision == 1
+        assert len(commits) == 1
+
+    run(scenario)
+
+
+def test_a_failing_disk_is_told_to_who_writes_and_not_to_who_reads() -> None:
+    async def scenario(store: Store) -> None:
+        store.create(A, obj("a", "1"))
+        await store.settle()
+
+        async def write() -> None:
+            store.create(B, obj("b", "2"))
+            store._db.set_authorizer(lambda _, what, *__: int(what == "COMMIT"))
+            await store.settle()
+
+        async def read() -> list[str]:
+            store.flush()
+            store._db.set_authorizer(None)
+            return values(store.list("pods"))
+
+        written, seen = await asyncio.gather(write(), read(), return_exceptions=True)
+        assert isinstance(written, StoreError)
+        assert seen == ["1"]
+
+    run(scenario)

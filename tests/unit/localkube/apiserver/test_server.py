@@ -1,0 +1,63 @@
+"""What clients are told when the store does not work."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map, run
+from tests.unit.localkube.apiserver.storage.test_store import file_size_limit
+
+from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.store import Store
+
+
+def test_a_locked_file_is_unavailable_for_the_while(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def scenario(api: Api) -> None:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        code, reason, message = (await api.create(CONFIG_MAPS, config_map())).refusal
+        assert (code, reason) == (503, "ServiceUnavailable")
+        assert message == f"{path}: database is locked: another program holds the file: close it"
+        assert (await api.get(CONFIG_MAPS)).code == 200
+        other.execute("ROLLBACK")
+        other.close()
+        assert (await api.create(CONFIG_MAPS, config_map())).code == 201
+
+    run(scenario, Store(path))
+
+
+def test_a_full_disk_fails_writes_with_the_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def scenario(api: Api) -> None:
+        await api.create(CONFIG_MAPS, config_map("old"))
+        async with api.watch(CONFIG_MAPS) as watch:
+            assert await watch.seen(1) == [("ADDED", "old")]
+            with file_size_limit(os.stat(f"{path}-wal").st_size):  # noqa: PTH116
+                code, reason, message = (await api.create(CONFIG_MAPS, config_map("new", k="x" * 100_000))).refusal
+            assert (code, reason) == (500, "InternalError")
+            assert message.startswith(f"Internal error occurred: {path}: ")
+            assert message.endswith("what was stored before is intact")
+            names = [item["metadata"]["name"] for item in (await api.get(CONFIG_MAPS))["items"]]
+            assert names == ["old"]
+            await api.create(CONFIG_MAPS, config_map("later"))
+            assert await watch.seen(1) == [("ADDED", "later")]
+
+    run(scenario, Store(path))
+
+
+def test_a_file_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def fill(api: Api) -> None:
+        for number in range(30):
+            await api.create(CONFIG_MAPS, config_map(f"m{number}", k="x" * 5000))
+
+    run(fill, Store(path))
+    content = path.read_bytes()
+    path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+    with pytest.raises(StoreError, match=rf"{path}: database disk image is malformed: the file is damaged"):
+        run(fill, Store(path))

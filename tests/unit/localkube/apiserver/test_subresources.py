@@ -1,0 +1,108 @@
+"""Scale, binding, eviction, and what is refused."""
+
+import pytest
+from tests.unit.localkube.apiserver.harness import CRDS, PODS, WIDGETS, Api, definition, pod, run, widget
+
+
+async def with_widget(api: Api) -> None:
+    await api.create(CRDS, definition())
+    await api.create(WIDGETS, widget(replicas=3))
+    await api.patch(f"{WIDGETS}/a/status", {"status": {"replicas": 2, "selector": "app=a"}})
+
+
+def test_a_scale_shows_replicas_and_selector() -> None:
+    async def scenario(api: Api) -> None:
+        await with_widget(api)
+        answer = await api.get(f"{WIDGETS}/a/scale")
+        assert (answer["kind"], answer["apiVersion"]) == ("Scale", "autoscaling/v1")
+        assert (answer["spec"], answer["status"]) == ({"replicas": 3}, {"replicas": 2, "selector": "app=a"})
+        assert answer["metadata"]["name"] == "a"
+
+    run(scenario)
+
+
+def test_a_scale_changes_the_replicas_only() -> None:
+    async def scenario(api: Api) -> None:
+        await with_widget(api)
+        scale = (await api.get(f"{WIDGETS}/a/scale")).body
+        updated = await api.update(f"{WIDGETS}/a/scale", scale | {"spec": {"replicas": 5}})
+        assert updated["spec"] == {"replicas": 5}
+        assert (await api.update(f"{WIDGETS}/a/scale", scale)).refusal[:2] == (409, "Conflict")
+        await api.patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": 0}})
+        stored = await api.get(f"{WIDGETS}/a")
+        assert stored["spec"] == {"replicas": 0}
+        assert stored["metadata"]["generation"] == 3
+
+    run(scenario)
+
+
+def test_a_scale_below_zero_is_invalid() -> None:
+    async def scenario(api: Api) -> None:
+        await with_widget(api)
+        answer = await api.patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": -1}})
+        text = 'Widget.example.org "a" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer'
+        assert answer.refusal == (422, "Invalid", text)
+
+    run(scenario)
+
+
+def test_a_pod_is_bound_once() -> None:
+    async def scenario(api: Api) -> None:
+        await api.create(PODS, pod())
+        target = {"target": {"kind": "Node", "name": "node-0"}}
+        bound = await api.create(f"{PODS}/web/binding", target)
+        assert (bound.code, bound["status"]) == (201, "Success")
+        stored = await api.get(f"{PODS}/web")
+        assert stored["spec"]["nodeName"] == "node-0"
+        assert {one["type"]: one["status"] for one in stored["status"]["conditions"]} == {"PodScheduled": "True"}
+        again = await api.create(f"{PODS}/web/binding", target)
+        text = 'Operation cannot be fulfilled on pods/binding "web": pod web is already assigned to node "node-0"'
+        assert again.refusal == (409, "Conflict", text)
+        assert (await api.create(f"{PODS}/web/binding", {})).code == 400
+
+    run(scenario)
+
+
+def test_an_eviction_deletes_the_pod() -> None:
+    async def scenario(api: Api) -> None:
+        await api.create(PODS, pod())
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
+        evicted = await api.create(f"{PODS}/web/eviction", body)
+        assert (evicted.code, evicted["status"]) == (201, "Success")
+        assert (await api.get(f"{PODS}/web")).code == 404
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "refusal"),
+    [
+        (
+            "GET",
+            "/api/v1/namespaces/default/things",
+            (404, "NotFound", "the server could not find the requested resource"),
+        ),
+        ("GET", "/apis/batch/v1/jobs", (404, "NotFound", "the server could not find the requested resource")),
+        ("GET", f"{PODS}/web/nonsense", (404, "NotFound", "the server could not find the requested resource")),
+        ("GET", "/api/v1/pods/web", (404, "NotFound", "the server could not find the requested resource")),
+        (
+            "GET",
+            "/api/v1/namespaces/default/nodes",
+            (404, "NotFound", "the server could not find the requested resource"),
+        ),
+        (
+            "POST",
+            f"{PODS}/web",
+            (405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
+        ),
+        ("POST", f"{PODS}/web/resize", (501, "NotImplemented", "the embedded cluster does not serve pods/resize")),
+        ("GET", "/metrics", (404, "NotFound", "the embedded API server does not serve /metrics")),
+        ("GET", "/api/v2/pods", (404, "NotFound", "the embedded API server does not serve /api/v2/pods")),
+    ],
+    ids=["resource", "group", "subresource", "no namespace", "cluster-scoped", "method", "resize", "path", "version"],
+)
+def test_what_is_not_served_says_so(method: str, path: str, refusal: tuple[int, str, str]) -> None:
+    async def scenario(api: Api) -> None:
+        assert (await api.send(method, path)).refusal == refusal
+
+    run(scenario)

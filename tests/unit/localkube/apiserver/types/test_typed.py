@@ -1,0 +1,112 @@
+"""Reading objects into their Go types (R-REV-6 has the rules of what is written)."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects import gotypes
+from localkube.apiserver.types import typed
+from localkube.apiserver.model.kind import UndecodableError
+
+POD = {"apiVersion": "v1", "kind": "Pod"}
+
+
+def pod(spec: dict[str, Any]) -> dict[str, Any]:
+    return POD | {"spec": spec}
+
+
+def test_unknown_fields_and_zero_values_vanish() -> None:
+    container = {"name": "c", "image": "", "tty": False, "command": [], "unknown": 1}
+    found = typed.normalize("Pod", pod({"containers": [container], "nodeName": ""}))
+    assert found["spec"] == {"containers": [{"name": "c", "resources": {}}]}
+
+
+def test_zero_values_behind_pointers_stay() -> None:
+    spec = {"containers": [], "terminationGracePeriodSeconds": 0, "securityContext": {}, "priority": 0}
+    assert typed.normalize("Pod", pod(spec))["spec"] == spec
+
+
+def test_null_is_the_zero_value() -> None:
+    given = {
+        "metadata": {"name": "a", "creationTimestamp": None, "labels": {"a": None}},
+        "spec": {"containers": [{"name": "c", "image": None, "env": None}, None], "volumes": None},
+    }
+    found = typed.normalize("Pod", POD | given)
+    assert found["metadata"] == {"name": "a", "labels": {"a": ""}}
+    assert found["spec"] == {"containers": [{"name": "c", "resources": {}}, {"name": "", "resources": {}}]}
+
+
+def test_quantities_and_times_are_written_canonically() -> None:
+    container = {"name": "c", "resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}}
+    found = typed.normalize(
+        "Pod", pod({"containers": [container]}) | {"status": {"startTime": "2026-01-01T01:00:00.5+01:00"}}
+    )
+    assert found["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "500m", "memory": "1Gi"}}
+    assert found["status"]["startTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_raw_data_keeps_its_order_and_its_nulls() -> None:
+    data = {"spec": {"b": None, "a": [1, None, {"z": 1, "y": "<&>"}]}}
+    revision = typed.normalize("ControllerRevision", {"data": data, "revision": 3})
+    assert list(revision["data"]["spec"]) == ["b", "a"]
+    assert revision["data"] == data
+
+
+def test_the_result_shares_nothing_with_the_argument() -> None:
+    given = pod({"containers": [{"name": "c", "env": [{"name": "A"}]}]}) | {"metadata": {"labels": {"a": "b"}}}
+    found = typed.normalize("Pod", given)
+    found["metadata"]["labels"]["x"] = "y"
+    found["spec"]["containers"][0]["env"].append({"name": "B"})
+    assert given["metadata"] == {"labels": {"a": "b"}}
+    assert given["spec"]["containers"][0]["env"] == [{"name": "A"}]
+
+
+def test_agrees_with_the_round_trip_that_revisions_use() -> None:
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {
+            "containers": [
+                {
+                    "name": "c",
+                    "ports": [{"containerPort": 80}],
+                    "env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}],
+                    "readinessProbe": {"grpc": {"port": 1}},
+                    "resources": {"requests": {"cpu": "0.1"}},
+                }
+            ],
+            "volumes": [{"name": "v", "emptyDir": {}}, {"name": "p", "projected": {"sources": None}}],
+        },
+    }
+    assert typed.normalize("PodTemplateSpec", template) == gotypes.round_trip("PodTemplateSpec", template)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"containers": [{"ports": [{"containerPort": "http"}]}]}, "string into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
+        ({"containers": [{"ports": [{"containerPort": 2**40}]}]}, "number into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
+        ({"containers": "c"}, "string into Go struct field PodSpec.spec.containers of type []v1.Container"),
+        ({"containers": [{"command": [1]}]}, "number into Go struct field Container.spec.containers.command of type string"),
+        ({"hostNetwork": "yes"}, "string into Go struct field PodSpec.spec.hostNetwork of type bool"),
+        ([], "array into Go struct field Pod.spec of type v1.PodSpec"),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_is_told_as_kube_apiserver_tells_it(spec: Any, text: str) -> None:
+    with pytest.raises(UndecodableError) as caught:
+        typed.normalize("Pod", pod(spec))
+    assert str(caught.value) == f'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal {text}'
+
+
+@pytest.mark.parametrize(
+    ("struct", "obj", "text"),
+    [
+        ("Pod", {"spec": {"containers": [{"resources": {"limits": {"cpu": "lots"}}}]}}, "quantities must match the regular expression"),
+        ("Pod", {"metadata": {"creationTimestamp": "yesterday"}}, 'parsing time "yesterday"'),
+        ("Lease", {"spec": {"renewTime": "2026-01-01T00:00:00"}}, 'cannot parse "" as "Z07:00"'),
+        ("Secret", {"data": {"a": "not base64"}}, "illegal base64 data"),
+    ],
+)  # fmt: skip
+def test_scalars_with_a_syntax_are_checked(struct: str, obj: dict[str, Any], text: str) -> None:
+    with pytest.raises(UndecodableError, match=text[:30].replace('"', ".")) as caught:
+        typed.normalize(struct, obj)
+    assert text in str(caught.value)

@@ -1,0 +1,100 @@
+"""One look at one key: what is performed, and what is remembered of it."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+import pytest
+
+from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.plan import Create, Event
+from kuberuntime.objects.resources import CONFIG_MAPS
+from localkube.controllers.framework.session import Session, slow_start
+from localkube.controllers.framework.steps import Steps, guarded_patch
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import KubeError
+from kuberuntime.controller.executor import Executor, Write, Written
+from kuberuntime.client.transport import Request, Response, StreamResponse
+
+
+class Echo:
+    """A server that answers writes with the object at version 7, and refuses names that begin with `bad`."""
+
+    def __init__(self) -> None:
+        self.sent: list[JSONObject] = []
+
+    async def request(self, request: Request) -> Response:
+        obj: JSONObject = msgspec.json.decode(request.body)
+        self.sent.append(obj)
+        name = obj["metadata"].get("name", request.path.rpartition("/")[2])
+        if name.startswith("bad"):
+            status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": f"{name} is refused"}
+            return Response(403, {}, msgspec.json.encode(status))
+        head = {"name": name, "namespace": "default", "resourceVersion": "7"}
+        return Response(200, {}, msgspec.json.encode(obj | {"metadata": head}))
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        raise NotImplementedError(request.path)
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+class Silent:
+    """Takes events and forgets them."""
+
+    def record(self, event: Event) -> None:
+        """Forget it."""
+
+
+def create(name: str) -> Create:
+    """Return the step that creates a config map."""
+    return Create(resource=CONFIG_MAPS, object={"metadata": {"name": name, "namespace": "default"}})
+
+
+def written(name: str) -> Written:
+    """Return what is remembered of a write."""
+    return Written(CONFIG_MAPS, ObjectKey("default", name), ResourceVersion("7"))
+
+
+async def perform(sequences: list[Steps]) -> tuple[set[Write], int, str]:
+    """Perform sequences together; return what was written, how many requests were sent, and the failure."""
+    server = Echo()
+    writes: list[Write] = []
+    client = Client(server)
+    session = Session(client, Executor(client, Silent(), SystemClock()), writes)
+    try:
+        await session.perform_together(sequences)
+    except KubeError as error:
+        return set(writes), len(server.sent), str(error)
+    return set(writes), len(server.sent), ""
+
+
+def test_all_sequences_are_performed_and_remembered() -> None:
+    sequences: list[Steps] = [(create(f"a{number}"), create(f"b{number}")) for number in range(5)]
+    names = {f"{letter}{number}" for letter in "ab" for number in range(5)}
+    assert asyncio.run(perform(sequences)) == (set(map(written, names)), 10, "")
+
+
+def test_a_failure_ends_its_sequence_and_the_batches_after_it() -> None:
+    sequences: list[Steps] = [(create("a"),), (create("bad"), create("never")), (create("b"),), (create("late"),)]
+    writes, requests, failure = asyncio.run(perform(sequences))
+    assert writes == {written("a"), written("b")}
+    assert requests == 3
+    assert failure.endswith("bad is refused")
+
+
+def test_a_patch_carries_what_was_seen_and_is_remembered() -> None:
+    seen = {"metadata": {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
+    step = guarded_patch(CONFIG_MAPS, seen, {"metadata": {"labels": {"x": "y"}}, "data": {"k": "v"}})
+    assert step.patch == {
+        "metadata": {"uid": "u", "resourceVersion": "3", "labels": {"x": "y"}},
+        "data": {"k": "v"},
+    }
+    assert asyncio.run(perform([(step,)])) == ({written("a")}, 1, "")
+
+
+@pytest.mark.parametrize(("number", "batches"), [(0, []), (1, [1]), (3, [1, 2]), (10, [1, 2, 4, 3])])
+def test_batches_double(number: int, batches: list[int]) -> None:
+    assert [len(batch) for batch in slow_start(range(number))] == batches

@@ -1,0 +1,40 @@
+"""The simulated nodes."""
+
+import pytest
+from tests.unit.localkube.controllers.objects import NOW
+
+from kuberuntime.objects import meta
+from localkube.controllers.nodes.labeltemplate import parse_label
+from localkube.controllers.nodes.nodes import NodeSettings, build_node
+from localkube.controllers.nodes.nodewords import parse_taint
+
+
+def test_a_node_has_far_more_than_newcomers_ask_for() -> None:
+    node = build_node(NodeSettings(), 0, NOW)
+    assert meta.name(node) == "node-0"
+    assert node["status"]["allocatable"] == {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "10k"}
+    assert meta.labels(node)["kubernetes.io/hostname"] == "node-0"
+    assert meta.is_condition_true(node, "Ready")
+
+
+def test_settings_shape_the_nodes() -> None:
+    taint = parse_taint("dedicated=gpu:NoSchedule")
+    settings = NodeSettings(labels=(parse_label("rack=r{i//2}"),), capacity={"cpu": "8"}, taints=(taint,)).with_gpus(4)
+    node = build_node(settings, 3, NOW)
+    assert meta.labels(node)["rack"] == "r1"
+    assert node["spec"] == {"taints": [{"key": "dedicated", "effect": "NoSchedule", "value": "gpu"}]}
+    assert node["status"]["capacity"]["cpu"] == "8"
+    assert node["status"]["capacity"]["nvidia.com/gpu"] == "4"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        NodeSettings(count=4, labels=(parse_label("rack=r{4//(2-i)}"),)),
+        NodeSettings(count=4, taints=(parse_taint("rack=r{4//(2-i)}:NoSchedule"),)),
+    ],
+    ids=["label", "taint"],
+)
+def test_a_template_that_goes_wrong_for_a_later_node_is_told_before_any_is_made(settings: NodeSettings) -> None:
+    with pytest.raises(ValueError, match="division by zero for node 2"):
+        settings.check()

@@ -1,0 +1,46 @@
+"""Taints of nodes that are not well, or cordoned."""
+
+import pytest
+from tests.unit.localkube.controllers.objects import NOW, build_node, merge
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.nodes.nodetaints import PREFIX, corrected
+
+TIME = "2026-01-01T12:00:00Z"
+
+
+def node(*conditions: tuple[str, str], **spec: object) -> JSONObject:
+    said = [{"type": kind, "status": status} for kind, status in conditions]
+    return merge(build_node("node-0"), {"status": {"conditions": said}, "spec": spec})
+
+
+def taint(name: str, effect: str) -> JSONObject:
+    return {"key": PREFIX + name, "effect": effect, "timeAdded": TIME}
+
+
+@pytest.mark.parametrize(
+    ("sick", "expected"),
+    [
+        (node(("Ready", "False")), [taint("not-ready", "NoSchedule"), taint("not-ready", "NoExecute")]),
+        (node(("Ready", "Unknown")), [taint("unreachable", "NoSchedule"), taint("unreachable", "NoExecute")]),
+        (node(("Ready", "True"), ("MemoryPressure", "True")), [taint("memory-pressure", "NoSchedule")]),
+        (node(("Ready", "True"), unschedulable=True), [taint("unschedulable", "NoSchedule")]),
+    ],
+    ids=["not ready", "unreachable", "short of memory", "cordoned"],
+)
+def test_a_node_that_is_not_well_gets_taints_and_keeps_them(sick: JSONObject, expected: list[JSONObject]) -> None:
+    assert corrected(sick, NOW) == expected
+    assert corrected(merge(sick, {"spec": {"taints": expected}}), NOW) is None
+
+
+def test_taints_of_others_stay_and_own_ones_go_when_the_node_is_well() -> None:
+    foreign: JSONObject = {"key": "pool", "value": "gpu", "effect": "NoExecute"}
+    lost = [taint("unreachable", "NoSchedule"), foreign, taint("unreachable", "NoExecute")]
+    assert corrected(node(("Ready", "True"), taints=lost), NOW) == [foreign]
+    changed = corrected(node(("Ready", "False"), taints=lost), NOW)
+    assert changed == [foreign, taint("not-ready", "NoSchedule"), taint("not-ready", "NoExecute")]
+
+
+@pytest.mark.parametrize("well", [node(("Ready", "True"), ("DiskPressure", "False")), node()], ids=["well", "silent"])
+def test_a_node_that_is_well_or_says_nothing_has_none(well: JSONObject) -> None:
+    assert corrected(well, NOW) is None

@@ -1,0 +1,41 @@
+"""What a pod without node says about itself."""
+
+from tests.unit.localkube.controllers.objects import NOW, build_pod, merge
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.scheduler import conditions
+
+READY = {"type": "Ready", "status": "False"}
+
+
+def scheduled(status: str, message: str, since: str) -> JSONObject:
+    """Build the condition."""
+    return {
+        "type": "PodScheduled",
+        "status": status,
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        "reason": "Unschedulable",
+        "message": message,
+    }
+
+
+def test_the_condition_joins_the_others() -> None:
+    pod = build_pod("a", {"status": {"conditions": [READY]}})
+    assert conditions.unschedulable(pod, "no room", NOW) == [
+        READY,
+        scheduled("False", "no room", "2026-01-01T12:00:00Z"),
+    ]
+
+
+def test_a_new_message_keeps_the_time_and_the_same_message_is_not_written() -> None:
+    before = scheduled("False", "no room", "2026-01-01T11:00:00Z")
+    pod = build_pod("a", {"status": {"conditions": [before]}})
+    assert conditions.unschedulable(pod, "no GPU", NOW) == [before | {"message": "no GPU"}]
+    assert conditions.unschedulable(pod, "no room", NOW) is None
+
+
+def test_event_texts() -> None:
+    pod = merge(build_pod("a"), {"metadata": {"namespace": "default"}})
+    assert conditions.scheduled(pod, "node-1").note == "Successfully assigned default/a to node-1"
+    assert conditions.failed(pod, "0/1 nodes are available: 1 Too many pods.").reason == "FailedScheduling"

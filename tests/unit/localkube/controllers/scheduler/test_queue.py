@@ -1,0 +1,61 @@
+"""Which pod is next, and which refused pods a change helps."""
+
+from typing import Any
+
+from tests.unit.localkube.controllers.objects import build_pod
+
+from localkube.controllers.scheduler import queue
+from localkube.controllers.scheduler.pod import PodInfo, read_pod
+from localkube.controllers.scheduler.predicates import Cause
+from localkube.controllers.scheduler.queue import SchedulingQueue
+
+
+def pod(name: str, **spec: Any) -> PodInfo:
+    """Build a pod that waits."""
+    return read_pod(build_pod(name, {"spec": spec}))
+
+
+def drain(waiting: SchedulingQueue) -> list[str]:
+    """Take everything out, by name."""
+    names = []
+    while (found := waiting.pop()) is not None:
+        names.append(found.key.name)
+    return names
+
+
+def test_pods_leave_by_priority_then_age() -> None:
+    waiting = SchedulingQueue()
+    for one in (pod("old"), pod("urgent", priority=10), pod("young")):
+        waiting.put(one)
+    waiting.put(pod("old"))
+    assert len(waiting) == 3
+    assert drain(waiting) == ["urgent", "old", "young"]
+
+
+def test_a_refused_pod_comes_again_only_for_its_causes() -> None:
+    waiting = SchedulingQueue()
+    waiting.refuse(pod("a"), frozenset({Cause.RESOURCES}))
+    waiting.put(pod("a"))
+    waiting.retry(queue.POD_PLACED)
+    assert drain(waiting) == []
+    waiting.retry(queue.POD_GONE, lambda _: False)
+    assert drain(waiting) == []
+    waiting.retry(queue.POD_GONE)
+    assert drain(waiting) == ["a"]
+
+
+def test_a_refused_pod_that_asks_for_less_comes_again() -> None:
+    waiting = SchedulingQueue()
+    waiting.refuse(pod("a", nodeSelector={"x": "y"}), frozenset({Cause.NODE}))
+    waiting.put(pod("a"))
+    assert drain(waiting) == ["a"]
+
+
+def test_a_removed_pod_is_forgotten() -> None:
+    waiting = SchedulingQueue()
+    waiting.put(pod("a"))
+    waiting.refuse(pod("b"), frozenset(Cause))
+    waiting.remove(pod("a").uid)
+    waiting.remove(pod("b").uid)
+    waiting.retry(queue.EVERYTHING)
+    assert drain(waiting) == []

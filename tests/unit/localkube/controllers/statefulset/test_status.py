@@ -1,0 +1,73 @@
+"""The status of a StatefulSet."""
+
+from typing import Any
+
+import pytest
+from tests.unit.localkube.controllers.objects import NOW, build_pod, build_statefulset, build_template, merge, ready_status
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.statefulset import identity, revisions, status
+
+OLD = revisions.build(build_statefulset(), 1, 0)
+NEW = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
+OLD_NAME, NEW_NAME = OLD["metadata"]["name"], NEW["metadata"]["name"]
+
+
+def pod(revision: str, *, since: float | None = None, **metadata: Any) -> JSONObject:
+    """Build a pod of this revision, ready for so many seconds."""
+    labels = {"labels": {identity.REVISION_LABEL: revision}}
+    state = {} if since is None else {"status": ready_status(since)}
+    return build_pod("web-0", merge({"metadata": labels | metadata}, state))
+
+
+def counts(**change: Any) -> status.Counts:
+    """Build the counts of a rollout of 3 that is through."""
+    done: dict[str, Any] = {"replicas": 3, "ready": 3, "available": 3, "current": 0, "updated": 3}
+    names = {"current_revision": OLD_NAME, "update_revision": NEW_NAME}
+    return status.Counts(**(done | names | change))
+
+
+def test_pods_are_counted_by_state_and_revision() -> None:
+    owned = [
+        pod(OLD_NAME, since=60),
+        pod(NEW_NAME, since=5),
+        pod(NEW_NAME),
+        pod(OLD_NAME, since=60, deletionTimestamp="2026-01-01T11:59:59Z"),
+        build_pod("web-4", {"status": {"phase": ""}}),
+    ]
+    assert status.count(build_statefulset(minReadySeconds=30), owned, (OLD, NEW), NOW) == counts(
+        replicas=4, ready=3, available=2, current=1, updated=2
+    )
+
+
+def test_a_finished_rollout_makes_the_update_revision_current() -> None:
+    assert status.build(build_statefulset(), counts(), 0) == {
+        "observedGeneration": 1,
+        "replicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+        "currentReplicas": 3,
+        "updatedReplicas": 3,
+        "currentRevision": NEW_NAME,
+        "updateRevision": NEW_NAME,
+        "collisionCount": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "change"),
+    [
+        pytest.param({}, {"ready": 2}, id="not all ready"),
+        pytest.param({}, {"updated": 2, "current": 1}, id="not all updated"),
+        pytest.param({}, {"replicas": 4}, id="one too many"),
+        pytest.param({"updateStrategy": {"type": "OnDelete"}}, {}, id="OnDelete never completes"),
+    ],
+)
+def test_an_unfinished_rollout_keeps_the_current_revision(spec: JSONObject, change: dict[str, int]) -> None:
+    assert status.build(build_statefulset(**spec), counts(**change), 0)["currentRevision"] == OLD_NAME
+
+
+def test_an_equal_status_is_not_written() -> None:
+    built = status.build(build_statefulset(), counts(), 0)
+    assert not status.is_changed(build_statefulset({"status": built}), built)
+    assert status.is_changed(build_statefulset(), built)

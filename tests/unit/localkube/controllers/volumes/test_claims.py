@@ -1,0 +1,128 @@
+"""Volume claims on one machine: which volume, or why none."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.localkube.controllers.objects import merge
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Create, Emit
+from localkube.controllers.volumes import claims
+from localkube.controllers.volumes.claims import Observed
+from localkube.controllers.framework.steps import MergePatch, Steps
+
+ROOT = Path("/srv/volumes")
+KEY = {"namespace": "default", "name": "data"}
+
+
+def build_claim(change: JSONObject | None = None, **spec: Any) -> JSONObject:
+    """Build a claim of 1 GiB."""
+    base = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": KEY | {"uid": "1", "resourceVersion": "5"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}} | spec,
+        "status": {"phase": "Pending"},
+    }
+    return merge(base, change or {})
+
+
+def build_volume(name: str, size: str = "2Gi", **spec: Any) -> JSONObject:
+    """Build a free volume without class."""
+    base = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce", "ReadOnlyMany"]}
+    return {"metadata": {"name": name, "uid": name, "resourceVersion": "7"}, "spec": base | spec, "status": {}}
+
+
+def decide(claim: JSONObject, *volumes: JSONObject, classes: tuple[JSONObject, ...] = ()) -> Steps:
+    """Plan for a claim."""
+    known = {meta.name(one): one for one in classes}
+    return claims.plan(
+        Observed(claim=claim, volumes={meta.name(one): one for one in volumes}, classes=known, root=ROOT)
+    )
+
+
+def taken(steps: Steps) -> str:
+    """Return the name of the volume that the claim is bound to."""
+    patches = [step for step in steps if isinstance(step, MergePatch)]
+    return str(patches[-1].patch["spec"]["volumeName"])
+
+
+def note(steps: Steps) -> str:
+    """Return the text of the event."""
+    [step] = steps
+    assert isinstance(step, Emit)
+    return step.events[0].note
+
+
+@pytest.mark.parametrize("fields", [{}, {"storageClassName": "standard"}])
+def test_a_volume_is_made_in_the_default_class(fields: dict[str, str]) -> None:
+    [create] = decide(build_claim({}, **fields), classes=(claims.DEFAULT_CLASS,))
+    assert isinstance(create, Create)
+    assert meta.name(create.object) == "pvc-1"
+    assert create.object["spec"]["hostPath"] == {"path": "/srv/volumes/pvc-1", "type": "DirectoryOrCreate"}
+    assert create.object["spec"]["claimRef"]["uid"] == "1"
+    assert claims.directory_of(create.object, ROOT) == ROOT / "pvc-1"
+
+
+def test_the_smallest_volume_that_fits_is_taken() -> None:
+    volumes = [
+        build_volume("large", "9Gi"),
+        build_volume("small"),
+        build_volume("tiny", "1Mi"),
+        build_volume("classy", storageClassName="fast"),
+        build_volume("shared", accessModes=["ReadWriteMany"]),
+        build_volume("taken", claimRef={"namespace": "default", "name": "other", "uid": "2"}),
+    ]
+    assert taken(decide(build_claim(storageClassName=""), *volumes)) == "small"
+
+
+def test_a_volume_reserved_for_the_claim_comes_first() -> None:
+    reserved = build_volume("mine", "1Mi", claimRef=KEY)
+    assert taken(decide(build_claim(), build_volume("other"), reserved)) == "mine"
+
+
+def test_both_sides_are_bound_one_after_the_other() -> None:
+    claim, volume = build_claim(storageClassName=""), build_volume("v")
+    steps = decide(claim, volume)
+    assert [(step.key.name, step.subresource) for step in steps if isinstance(step, MergePatch)] == [
+        ("v", ""),
+        ("v", "status"),
+        ("data", ""),
+    ]
+    bound = merge(volume, {"spec": {"claimRef": KEY | {"uid": "1"}}, "status": {"phase": "Bound"}})
+    [last] = decide(build_claim(storageClassName="", volumeName="v"), bound)
+    assert isinstance(last, MergePatch)
+    assert last.patch["status"] == {
+        "phase": "Bound",
+        "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
+        "capacity": {"storage": "2Gi"},
+    }
+    assert decide(build_claim({"status": {"phase": "Bound"}}, volumeName="v"), bound) == ()
+
+
+def test_a_named_volume_is_waited_for() -> None:
+    assert decide(build_claim(volumeName="v")) == ()
+    foreign = build_volume("v", claimRef={"namespace": "default", "name": "other", "uid": "2"})
+    assert decide(build_claim(volumeName="v"), foreign) == ()
+
+
+def test_a_claim_that_nobody_serves_stays_pending_and_says_why() -> None:
+    assert note(decide(build_claim())) == ("no persistent volumes available for this claim and no storage class is set")
+    assert note(decide(build_claim(storageClassName="fast"))) == 'storageclass.storage.k8s.io "fast" not found'
+    foreign = {"metadata": {"name": "fast"}, "provisioner": "example.com/disks"}
+    assert note(decide(build_claim(storageClassName="fast"), classes=(foreign,))).startswith(
+        "Waiting for a volume to be created either by the external provisioner 'example.com/disks'"
+    )
+
+
+def test_only_volumes_made_here_are_reclaimed() -> None:
+    made = {claims.PROVISIONED_BY: claims.PROVISIONER}
+    volume = merge(build_volume("pvc-1", claimRef=KEY | {"uid": "1"}), {"metadata": {"annotations": made}})
+    assert claims.is_abandoned(volume, None)
+    assert claims.is_abandoned(volume, build_claim({"metadata": {"uid": "2"}}))
+    assert not claims.is_abandoned(volume, build_claim())
+    assert not claims.is_abandoned(build_volume("own", claimRef=KEY | {"uid": "1"}), None)
+    elsewhere = merge(volume, {"spec": {"hostPath": {"path": "/home"}}})
+    assert claims.directory_of(elsewhere, ROOT) is None

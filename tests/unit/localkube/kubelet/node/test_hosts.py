@@ -1,0 +1,199 @@
+"""The hosts files that stand in for DNS."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.node import hosts
+from localkube.kubelet.node.hosts import Hosts, Lines
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def member(name: str = "web-0", namespace: str = "default", **spec: Any) -> JSONObject:
+    return {
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}-{namespace}", "labels": {"app": "web"}},
+        "spec": {"hostname": name, "subdomain": "web", **spec},
+        "status": READY,
+    }
+
+
+def service(name: str = "web", namespace: str = "default", **spec: Any) -> JSONObject:
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"clusterIP": "None", "selector": {"app": "web"}, **spec},
+    }
+
+
+def lines(found: JSONObject, *services: JSONObject, ip: str = "10.0.0.1") -> Lines:
+    return hosts.pod_lines(found, ip, services, "cluster.local")
+
+
+def test_a_backed_pod_has_all_forms_of_its_name_and_of_the_service() -> None:
+    assert lines(member(), service()) == Lines(
+        near=(
+            "10.0.0.1 web-0.web.default.svc.cluster.local web-0.web.default.svc web-0.web.default web-0.web web-0\n"
+            "10.0.0.1 web.default.svc.cluster.local web.default.svc web.default web\n"
+        ),
+        far=(
+            "10.0.0.1 web.default.svc.cluster.local web.default.svc web.default\n"
+            "10.0.0.1 web-0.web.default.svc.cluster.local web-0.web.default.svc web-0.web.default\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        service(clusterIP="10.96.0.1"),
+        service(selector={"app": "other"}),
+        service(selector={}),
+    ],
+    ids=["not headless", "selects others", "selects nothing"],
+)
+def test_only_a_headless_service_that_selects_the_pod_gives_names(other: JSONObject) -> None:
+    assert lines(member(), other) == Lines("10.0.0.1 web-0\n", "")
+
+
+def test_a_pod_without_subdomain_is_found_under_the_service_name_only() -> None:
+    found = lines(member(subdomain=None), service())
+    assert found.near == "10.0.0.1 web-0\n10.0.0.1 web.default.svc.cluster.local web.default.svc web.default web\n"
+
+
+def test_a_pod_that_is_not_ready_counts_only_where_the_service_publishes_such() -> None:
+    unready = {**member(), "status": {}}
+    assert lines(unready, service()) == Lines("10.0.0.1 web-0\n", "")
+    assert lines(unready, service(publishNotReadyAddresses=True)) == lines(member(), service())
+
+
+def test_a_pod_without_address_or_at_its_end_has_no_names() -> None:
+    assert lines(member(), service(), ip="") == Lines("", "")
+    assert lines({**member(), "status": {"phase": "Failed"}}, service()) == Lines("", "")
+
+
+def read(directory: Path) -> list[str]:
+    return (directory / "hosts").read_text().splitlines()[3:]
+
+
+def test_pods_of_a_namespace_share_a_file_and_see_others_by_full_names(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    kept.set_service(service())
+    kept.set_pod(member(), "10.0.0.1")
+    kept.set_pod(member("job", "batch", subdomain=None), "10.0.0.2")
+    kept.flush()
+    near = lines(member(), service()).near.splitlines()
+    far = lines(member(), service()).far.splitlines()
+    assert read(kept.directory(member())) == near
+    assert read(kept.directory(member("job", "batch"))) == ["10.0.0.2 job", *far]
+
+
+def test_files_follow_pods_and_services(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    kept.set_pod(member(), "10.0.0.1")
+    kept.set_pod(member("web-1"), "10.0.0.2")
+    kept.set_service(service())
+    kept.flush()
+    directory = kept.directory(member())
+    assert len(read(directory)) == 4
+    kept.remove_pod(member("web-1"))
+    kept.flush()
+    assert len(read(directory)) == 2
+    kept.remove_service(service())
+    kept.flush()
+    assert read(directory) == ["10.0.0.1 web-0"]
+
+
+def test_a_pod_with_aliases_has_a_file_of_its_own(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    special = member("web-1", hostAliases=[{"ip": "1.2.3.4", "hostnames": ["db", "db.local"]}])
+    kept.set_pod(member(), "10.0.0.1")
+    kept.set_pod(special, "10.0.0.2")
+    directory = kept.directory(special)
+    kept.flush()
+    assert read(directory) == ["10.0.0.1 web-0", "10.0.0.2 web-1", "1.2.3.4 db db.local"]
+    assert read(kept.directory(member())) == ["10.0.0.1 web-0", "10.0.0.2 web-1"]
+    kept.remove_pod(special)
+    assert not directory.exists()
+
+
+def test_the_writer_writes_what_changed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        kept = Hosts(tmp_path, "cluster.local")
+        writer = asyncio.create_task(kept.run())
+        kept.set_pod(member(), "10.0.0.1")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert read(kept.directory(member())) == ["10.0.0.1 web-0"]
+        writer.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_a_file_that_could_not_be_written_is_written_the_next_time(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path / "root", "cluster.local")
+    kept.set_service(service())
+    kept.set_pod(member(), "10.0.0.1")
+    (tmp_path / "root").write_text("in the way")
+    with pytest.raises(OSError, match="root"):
+        kept.flush()
+    (tmp_path / "root").unlink()
+    kept.flush()
+    assert "10.0.0.1 web-0.web" in (tmp_path / "root/default/hosts").read_text()
+
+
+def test_pods_that_start_together_share_one_writing_of_the_files(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        kept = Hosts(tmp_path, "cluster.local")
+        directory = kept.directory(member())
+        writer = asyncio.create_task(kept.run())
+
+        async def begin(number: int) -> int:
+            kept.set_pod(member(f"web-{number}"), f"10.0.0.{number}")
+            await kept.written()
+            assert f"10.0.0.{number} web-{number}" in read(directory)
+            return (directory / "hosts").stat().st_ino
+
+        assert len(set(await asyncio.gather(*(begin(number) for number in range(50))))) == 1
+        await kept.written()
+        writer.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_who_waits_for_files_that_cannot_be_written_hears_why(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (tmp_path / "root").write_text("in the way")
+        kept = Hosts(tmp_path / "root", "cluster.local")
+        kept.set_pod(member(), "10.0.0.1")
+        writer = asyncio.create_task(kept.run())
+        with pytest.raises(OSError, match="root"):
+            await kept.written()
+        writer.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_names_of_a_pod_that_is_gone_leave_other_namespaces_too(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    kept.set_service(service())
+    kept.set_pod(member(), "10.0.0.1")
+    other = member("other", "elsewhere")
+    kept.set_pod(other, "10.0.0.2")
+    kept.flush()
+    assert any("web-0.web.default" in line for line in read(kept.directory(other)))
+    kept.remove_pod(member())
+    kept.flush()
+    assert read(kept.directory(other)) == ["10.0.0.2 other"]
+
+
+def test_a_service_that_selects_other_pods_now_takes_its_name_along(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    kept.set_pod(member(), "10.0.0.1")
+    kept.set_pod(member("db-0") | {"metadata": member("db-0")["metadata"] | {"labels": {"app": "db"}}}, "10.0.0.2")
+    kept.set_service(service())
+    kept.set_service(service(selector={"app": "db"}))
+    kept.flush()
+    assert [line.split()[0] for line in read(kept.directory(member())) if " web.default.svc" in line] == ["10.0.0.2"]

@@ -1,0 +1,69 @@
+"""Removing directories aside of the event loop."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+from localkube.kubelet.node.trash import Trash
+
+
+async def emptied(trash: Trash, directory: Path) -> None:
+    """Let the trash work until nothing is left."""
+    task = asyncio.create_task(trash.run())
+    async with asyncio.timeout(5):
+        while await asyncio.to_thread(os.listdir, directory):
+            pass
+    task.cancel()
+
+
+def test_a_directory_is_out_of_the_way_at_once_and_then_gone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        pod = tmp_path / "pod"
+        (pod / "closed").mkdir(parents=True)
+        (pod / "closed" / "file").touch()
+        (pod / "closed").chmod(0)
+        trash = Trash(tmp_path / "trash")
+        trash.add(pod)
+        assert not pod.exists()
+        await emptied(trash, tmp_path / "trash")
+
+    asyncio.run(scenario())
+
+
+def test_what_a_crash_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (tmp_path / "left").mkdir()
+        await emptied(Trash(tmp_path), tmp_path)
+
+    asyncio.run(scenario())
+
+
+def test_what_does_not_exist_is_no_trash(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        Trash(tmp_path / "trash").add(tmp_path / "no")
+        assert not (tmp_path / "trash").exists()
+
+    asyncio.run(scenario())
+
+
+def test_directories_inside_each_other_by_the_thousand_are_removed(tmp_path: Path) -> None:
+    """A container makes them in an emptyDir; a recursion would end the kubelet, and a path has only 4,096 bytes."""
+    (tmp_path / "pod").mkdir()
+    inside = os.open(tmp_path / "pod", os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("deep", dir_fd=inside)
+        inside, above = os.open("deep", os.O_RDONLY, dir_fd=inside), inside
+        os.close(above)
+    os.symlink("/etc", "link", dir_fd=inside)
+    os.close(inside)
+
+    async def scenario() -> None:
+        trash = Trash(tmp_path / "trash")
+        trash.add(tmp_path / "pod")
+        await emptied(trash, tmp_path / "trash")
+
+    try:
+        asyncio.run(scenario())
+    finally:  # pytest itself cannot remove what is left when this fails
+        subprocess.run(["rm", "-rf", tmp_path / "trash", tmp_path / "pod"], check=True)

@@ -1,0 +1,208 @@
+"""What is done next for a pod, as tables."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.unit.localkube.kubelet.pods import NOW, after, container, deleted, ended, launched, pod, running, set_up, waiting
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.pod import lifecycle, state
+from localkube.kubelet.pod.lifecycle import CreateSandbox, Decision, Delay, Fail, Finish, Kill, PrepareVolumes, RemoveSandbox, Start, Step, Stop, Terminate, WindDown
+from localkube.kubelet.pod.state import ContainerState, PodState, Waiting
+from localkube.kubelet.processes.runner import Exit
+
+TWO = pod(container("a"), container("b"))
+INIT = pod(initContainers=[container("init-1"), container("init-2")])
+SIDECAR = container("proxy", restartPolicy="Always")
+WITH_SIDECAR = pod(initContainers=[SIDECAR, container("init")])
+STOPPING = "Stopping container main"
+
+
+def steps(found: JSONObject, current: PodState, seconds: float = 0) -> tuple[Step, ...]:
+    return lifecycle.next_steps(found, current, after(seconds)).steps
+
+
+def test_volumes_come_before_the_sandbox_and_the_sandbox_before_containers() -> None:
+    fresh = state.initial(pod(), NOW)
+    assert steps(pod(), fresh) == (PrepareVolumes(),)
+    assert steps(pod(), replace(fresh, has_volumes=True)) == (CreateSandbox(),)
+    assert steps(pod(), replace(fresh, has_volumes=True, has_sandbox=True)) == (Start("main"),)
+
+
+def test_a_setup_that_failed_is_tried_again_at_its_time() -> None:
+    put_off = replace(state.initial(pod(), NOW), not_before=after(10))
+    assert lifecycle.next_steps(pod(), put_off, NOW) == Decision((), after(10))
+    assert steps(pod(), put_off, 10) == (PrepareVolumes(),)
+
+
+def test_containers_start_one_at_a_time() -> None:
+    assert steps(TWO, set_up(TWO)) == (Start("a"),)
+    assert steps(TWO, set_up(TWO, launched("a"))) == ()
+    assert steps(TWO, set_up(TWO, running("a"))) == (Start("b"),)
+
+
+def test_init_containers_run_one_after_the_other_to_their_end() -> None:
+    assert steps(INIT, set_up(INIT)) == (Start("init-1"),)
+    assert steps(INIT, set_up(INIT, running("init-1"))) == ()
+    assert steps(INIT, set_up(INIT, ended(0, "init-1"))) == (Start("init-2"),)
+    assert steps(INIT, set_up(INIT, ended(0, "init-1"), ended(0, "init-2"))) == (Start("main"),)
+
+
+def test_a_failed_init_container_starts_again_unless_the_pod_never_restarts() -> None:
+    assert steps(INIT, set_up(INIT, ended(1, "init-1"))) == (Start("init-1"),)
+    never = pod(initContainers=[container("init-1")], restartPolicy="Never")
+    assert steps(never, set_up(never, ended(1, "init-1"))) == (WindDown(after(30)),)
+
+
+def test_a_sidecar_lets_the_next_container_begin_once_it_has_started() -> None:
+    unstarted = state.running(launched("proxy"), frozenset({"startup"}), is_sidecar=True)
+    assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, unstarted)) == ()
+    started = state.probed(unstarted, "startup", frozenset({"startup"}), good=True, is_sidecar=True)
+    assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, started)) == (Start("init"),)
+
+
+def test_a_sidecar_that_ended_starts_again_beside_the_others() -> None:
+    proxy = replace(ended(0, "proxy"), passed=True)
+    assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, proxy, running("init"))) == (Start("proxy"),)
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "again"),
+    [
+        ("Always", 0, True),
+        ("Always", 1, True),
+        ("OnFailure", 0, False),
+        ("OnFailure", 1, True),
+        ("Never", 0, False),
+        ("Never", 1, False),
+    ],
+)
+def test_the_restart_policy_decides_about_a_container_that_ended(policy: str, code: int, again: bool) -> None:
+    found = pod(restartPolicy=policy)
+    expected: Step = Start("main") if again else WindDown(after(30))
+    assert steps(found, set_up(found, ended(code))) == (expected,)
+
+
+def test_the_second_restart_waits_ten_seconds_from_the_end() -> None:
+    second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
+    assert steps(pod(), set_up(pod(), second), 2) == (Delay("main", after(11), timedelta(seconds=10)),)
+    delayed = state.delayed(second, Waiting(state.CRASH_LOOP), after(11))
+    assert lifecycle.next_steps(pod(), set_up(pod(), delayed), after(2)).wake_at == after(11)
+    assert steps(pod(), set_up(pod(), delayed), 11) == (Start("main"),)
+
+
+def test_an_unhealthy_container_is_stopped_with_the_grace_of_its_probe() -> None:
+    found = pod(container(livenessProbe={"terminationGracePeriodSeconds": 5}))
+    sick = replace(running(), unhealthy="liveness probe")
+    message = "Container main failed liveness probe, will be restarted"
+    assert steps(found, set_up(found, sick)) == (Stop("main", after(5), message),)
+
+
+def test_a_pod_past_its_deadline_fails() -> None:
+    found = pod(activeDeadlineSeconds=60)
+    assert lifecycle.next_steps(found, set_up(found, running()), NOW).wake_at == after(60)
+    (step,) = steps(found, set_up(found, running()), 60)
+    assert isinstance(step, Fail)
+    assert step.reason == "DeadlineExceeded"
+
+
+def test_a_deleted_pod_first_notes_until_when_it_has_to_end() -> None:
+    assert steps(deleted(pod(), 7), set_up(pod(), running())) == (WindDown(after(7)),)
+
+
+def test_a_second_deletion_can_shorten_the_time_but_not_lengthen_it() -> None:
+    current = set_up(pod(), running(), kill_at=after(7))
+    assert steps(deleted(pod(), 2), current) == (WindDown(after(2)),)
+    assert steps(deleted(pod(), 20), current) == (Stop("main", after(7), STOPPING),)
+
+
+def stopping(hook: state.Hook, kill_at: float = 30) -> ContainerState:
+    return state.stopping(running(), after(kill_at), hook)
+
+
+@pytest.mark.parametrize(
+    ("current", "seconds", "expected"),
+    [
+        (running(), 0, (Stop("main", after(30), STOPPING),)),
+        (stopping("running"), 1, ()),
+        (stopping("done"), 1, (Terminate("main", after(30)),)),
+        (stopping("done", 1), 1, (Terminate("main", after(3)),)),
+        (stopping("running"), 30, (Terminate("main", after(32)),)),
+        (stopping(""), 29, ()),
+        (stopping(""), 30, (Kill("main"),)),
+        (replace(stopping(""), killed=True), 31, ()),
+        (ended(0), 5, (RemoveSandbox(),)),
+    ],
+    ids=[
+        "asked to stop",
+        "hook runs",
+        "hook is done",
+        "hook took all the time",
+        "hook takes too long",
+        "signalled",
+        "time is over",
+        "killed",
+        "ended",
+    ],
+)
+def test_a_container_ends_by_hook_signal_and_kill(
+    current: ContainerState, seconds: float, expected: tuple[Step, ...]
+) -> None:
+    assert steps(deleted(pod()), set_up(pod(), current, kill_at=after(30)), seconds) == expected
+
+
+def test_without_grace_a_container_is_killed_at_once() -> None:
+    current = set_up(pod(), stopping("done", 0), kill_at=NOW)
+    assert steps(deleted(pod(), 0), current) == (Kill("main"),)
+
+
+def test_sidecars_end_after_the_others_in_reverse_order() -> None:
+    found = deleted(pod(initContainers=[SIDECAR, container("logger", restartPolicy="Always")]))
+    live = [running("proxy", is_sidecar=True), running("logger", is_sidecar=True)]
+    both = set_up(found, *live, running(), kill_at=after(30))
+    assert [step.name for step in steps(found, both) if isinstance(step, Stop)] == ["main"]
+    alone = both.with_container(ended(0))
+    assert [step.name for step in steps(found, alone) if isinstance(step, Stop)] == ["logger"]
+    last = alone.with_container(ended(0, "logger"))
+    assert [step.name for step in steps(found, last) if isinstance(step, Stop)] == ["proxy"]
+
+
+def test_a_late_sidecar_still_gets_two_seconds() -> None:
+    found = deleted(pod(initContainers=[SIDECAR]))
+    current = set_up(found, running("proxy", is_sidecar=True), ended(0), kill_at=after(30))
+    assert steps(found, current, 30) == (Stop("proxy", after(32), "Stopping container proxy"),)
+
+
+def test_the_object_is_deleted_when_nothing_is_left() -> None:
+    current = replace(set_up(pod(), ended(0), kill_at=after(30)), has_sandbox=False)
+    assert steps(deleted(pod()), current) == (Finish(),)
+
+
+def test_a_pod_that_is_done_releases_its_sandbox_and_stays() -> None:
+    found = pod(restartPolicy="Never")
+    done = set_up(found, ended(0), kill_at=after(30))
+    assert steps(found, done) == (RemoveSandbox(),)
+    assert lifecycle.next_steps(found, replace(done, has_sandbox=False), NOW) == Decision()
+
+
+def test_a_pod_whose_object_vanished_is_removed_without_grace() -> None:
+    gone = set_up(pod(), running(), gone=True)
+    assert steps(pod(), gone) == (RemoveSandbox(),)
+    assert steps(pod(), replace(gone, has_sandbox=False)) == (Finish(),)
+
+
+def test_a_running_pod_needs_nothing() -> None:
+    assert lifecycle.next_steps(TWO, set_up(TWO, running("a"), running("b")), NOW) == Decision()
+
+
+def test_a_start_under_way_ends_before_the_container_is_stopped() -> None:
+    current = set_up(pod(), state.starting(waiting()), kill_at=after(30))
+    assert steps(deleted(pod()), current) == ()
+
+
+@pytest.mark.parametrize("seconds", [2**62, -(2**62), 10**15])
+def test_periods_longer_than_dates_are_waited_for_like_centuries(seconds: int) -> None:
+    found = pod(terminationGracePeriodSeconds=seconds, activeDeadlineSeconds=abs(seconds))
+    assert steps(deleted(found), set_up(found, running("main")))
+    assert lifecycle.active_deadline(found, set_up(found, running("main"))) is not None

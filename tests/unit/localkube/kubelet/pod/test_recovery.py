@@ -1,0 +1,78 @@
+"""What a pod's state is after a restart of the whole cluster."""
+
+from typing import Any
+
+from tests.unit.localkube.kubelet.pods import NOW, after, container, ended, pod, running, set_up
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.pod import lifecycle, recovery, state, status
+from localkube.kubelet.pod.lifecycle import Start
+from localkube.kubelet.pod.state import Phase, PodState
+
+
+def remembered(found: JSONObject, *containers: state.ContainerState, **fields: Any) -> JSONObject:
+    """Return the pod with the status that it had when the cluster ended."""
+    return {**found, "status": status.build(found, set_up(found, *containers, **fields), NOW, "127.0.0.1")}
+
+
+def recover(found: JSONObject) -> PodState:
+    return recovery.recover(found, after(60))
+
+
+def test_a_pod_never_seen_is_new() -> None:
+    assert recover(pod()) == state.initial(pod(), after(60))
+
+
+def test_a_running_container_starts_afresh_without_a_restart_being_counted() -> None:
+    current = recover(remembered(pod(), running()))
+    main = current.containers["main"]
+    assert (main.phase, main.restarts) == (Phase.WAITING, 0)
+    assert main.last is not None
+    assert (main.last.reason, main.last.exit_code) == ("ClusterRestarted", 137)
+    assert recovery.cut_off(current, recovery.CLUSTER_RESTARTED) == ["main"]
+    again = state.launched(state.starting(main), "id", "", after(61))
+    assert (again.restarts, again.attempts) == (0, 1)
+
+
+def test_restarts_before_the_cluster_ended_are_remembered() -> None:
+    twice = state.running(state.launched(ended(1), "id", "", NOW), frozenset(), is_sidecar=False)
+    assert recover(remembered(pod(), twice)).containers["main"].restarts == 1
+
+
+def test_init_containers_run_again() -> None:
+    found = remembered(pod(initContainers=[container("init")]), ended(0, "init"), running())
+    current = recover(found)
+    assert not current.containers["init"].passed
+    ready = set_up(found, *current.containers.values())
+    assert lifecycle.next_steps(found, ready, after(60)).steps == (Start("init"),)
+
+
+def test_a_pod_that_was_over_stays_over_with_its_address() -> None:
+    found = remembered(pod(restartPolicy="Never"), ended(0))
+    current = recover(found)
+    assert current.containers["main"].phase is Phase.TERMINATED
+    assert status.build(found, current, after(60), "127.0.0.1")["phase"] == "Succeeded"
+    assert current.ip == "10.0.0.1"
+
+
+def test_a_failed_pod_stays_failed_for_its_reason() -> None:
+    failure = state.Waiting("DeadlineExceeded", "too long")
+    found = remembered(pod(), ended(143), failure=failure)
+    assert recover(found).failure == failure
+
+
+def test_a_completed_container_of_a_pod_that_goes_on_stays_completed() -> None:
+    two = pod(container("a"), container("b"), restartPolicy="OnFailure")
+    current = recover(remembered(two, ended(0, "a"), running("b")))
+    assert current.containers["a"].phase is Phase.TERMINATED
+    assert current.containers["b"].phase is Phase.WAITING
+
+
+def test_a_container_that_must_never_run_twice_has_failed() -> None:
+    found = remembered(pod(restartPolicy="Never"), running())
+    current = recover(found)
+    assert status.build(found, current, after(60), "127.0.0.1")["phase"] == "Failed"
+
+
+def test_the_start_time_is_remembered() -> None:
+    assert recover(remembered(pod(), running())).start_time == NOW

@@ -1,0 +1,54 @@
+"""Pods and states of containers for the pure tests."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.pod import state
+from localkube.kubelet.pod.state import ContainerState, PodState
+from localkube.kubelet.processes.runner import Exit
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+def container(name: str = "main", **fields: Any) -> JSONObject:
+    return {"name": name, "image": "any:1", "command": ["sleep", "1000"], **fields}
+
+
+def pod(*containers: JSONObject, metadata: JSONObject | None = None, **spec: Any) -> JSONObject:
+    head = {"name": "web-0", "namespace": "default", "uid": "u1", "labels": {"app": "web"}, **(metadata or {})}
+    return {"metadata": head, "spec": {"containers": list(containers) or [container()], **spec}}
+
+
+def deleted(found: JSONObject, grace: int = 30) -> JSONObject:
+    times = {"deletionTimestamp": "2026-03-01T12:00:30Z", "deletionGracePeriodSeconds": grace}
+    return {**found, "metadata": {**found["metadata"], **times}}
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def set_up(found: JSONObject, *containers: ContainerState, **fields: Any) -> PodState:
+    """Return the state of a pod with volumes and sandbox, and with these containers."""
+    pod_state = replace(state.initial(found, NOW), has_volumes=True, has_sandbox=True, ip="10.0.0.1", **fields)
+    for current in containers:
+        pod_state = pod_state.with_container(current)
+    return pod_state
+
+
+def waiting(name: str = "main") -> ContainerState:
+    return ContainerState(name=name)
+
+
+def launched(name: str = "main") -> ContainerState:
+    return state.launched(state.starting(waiting(name)), f"id-{name}", "host://", NOW)
+
+
+def running(name: str = "main", *, is_sidecar: bool = False) -> ContainerState:
+    return state.running(launched(name), frozenset(), is_sidecar=is_sidecar)
+
+
+def ended(code: int, name: str = "main", at: datetime = NOW) -> ContainerState:
+    return state.ended(running(name), Exit(code), "", at)

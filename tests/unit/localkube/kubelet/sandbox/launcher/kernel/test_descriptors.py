@@ -1,0 +1,36 @@
+"""The limit of open files."""
+
+import resource
+from collections.abc import Iterator
+
+import pytest
+
+from localkube.kubelet.sandbox.launcher.kernel import descriptors
+from localkube.kubelet.sandbox.launcher.kernel.refusal import Refused
+
+FEW = 128
+
+
+@pytest.fixture(autouse=True)
+def _few_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_limit_is_raised_and_restored() -> None:
+    before = descriptors.raise_limit()
+    assert before == FEW
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > FEW
+    descriptors.restore_limit(before)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == FEW
+
+
+def test_files_that_are_left_are_not_refused() -> None:
+    descriptors.require_spare(1)
+
+
+def test_before_files_run_out_it_is_said_what_to_do() -> None:
+    with pytest.raises(Refused, match=f"fewer than {FEW} of {FEW} are left; start the cluster again with a higher"):
+        descriptors.require_spare(FEW)

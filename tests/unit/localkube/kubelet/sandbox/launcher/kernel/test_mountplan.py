@@ -1,0 +1,112 @@
+"""Mount plans over file systems that exist only here."""
+
+import posixpath
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localkube.kubelet.sandbox.launcher.kernel.mountplan import Bind, Cover, Place, Plan, Wanted, plan, resolve
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Directories, files and symbolic links (name to target)."""
+
+    directories: frozenset[str]
+    files: frozenset[str] = frozenset()
+    links: tuple[tuple[str, str], ...] = ()
+
+    def is_directory(self, path: str) -> bool | None:
+        if path in self.directories:
+            return True
+        return False if path in self.files or path in dict(self.links) else None
+
+    def link(self, path: str) -> str | None:
+        return dict(self.links).get(path)
+
+
+HOST = Tree(
+    directories=frozenset({"/", "/etc", "/tmp", "/mnt", "/run", "/volume", "/image", "/image/etc"}),
+    files=frozenset({"/etc/hosts", "/settings"}),
+    links=(("/var", "run/../mnt"), ("/loop", "/loop"), ("/image/out", "/../../etc")),
+)
+
+
+def test_existing_place_is_mounted_on_and_nothing_is_covered() -> None:
+    assert plan(HOST, "/", [Wanted("/volume", "/mnt")]) == Plan([], [], [Bind("/volume", "/mnt")])
+
+
+def test_missing_place_is_made_in_a_cover_of_the_nearest_directory() -> None:
+    assert plan(HOST, "/", [Wanted("/volume", "/etc/a/b", read_only=True)]) == Plan(
+        [Cover("/etc", "/etc")], [Place("/etc/a/b", directory=True)], [Bind("/volume", "/etc/a/b", read_only=True)]
+    )
+
+
+def test_missing_place_of_a_file_is_a_file() -> None:
+    assert plan(HOST, "/", [Wanted("/settings", "/etc/settings")]).places == [Place("/etc/settings", directory=False)]
+
+
+def test_two_missing_places_share_a_cover_and_covers_come_from_the_top() -> None:
+    wanted = [Wanted("/volume", "/etc/x"), Wanted("/volume", "/data"), Wanted("/volume", "/models")]
+    assert plan(HOST, "/", wanted).covers == [Cover("/", "/"), Cover("/etc", "/etc")]
+
+
+def test_private_directory_is_covered_when_it_exists() -> None:
+    assert plan(HOST, "/", [], private=("/tmp", "/no-such")).covers == [Cover("/tmp", "/tmp")]
+
+
+def test_place_inside_a_volume_is_made_in_the_volume_after_it_is_mounted() -> None:
+    wanted = [Wanted("/volume", "/mnt/cache"), Wanted("/volume", "/mnt")]
+    assert plan(HOST, "/", wanted) == Plan(
+        [], [], [Bind("/volume", "/mnt"), Place("/mnt/cache", directory=True), Bind("/volume", "/mnt/cache")]
+    )
+
+
+def test_later_mount_on_the_same_place_comes_later() -> None:
+    wanted = [Wanted("/settings", "/etc/hosts"), Wanted("/volume/x", "/etc/hosts")]
+    assert [step.source for step in plan(HOST, "/", wanted).mounts if isinstance(step, Bind)] == [
+        "/settings",
+        "/volume/x",
+    ]
+
+
+def test_links_on_the_way_are_followed() -> None:
+    assert plan(HOST, "/", [Wanted("/volume", "/var")]).mounts == [Bind("/volume", "/mnt")]
+
+
+def test_image_is_covered_from_its_own_directory() -> None:
+    assert plan(HOST, "/image", [Wanted("/volume", "/etc/x")]).covers == [Cover("/image/etc", "/etc")]
+
+
+def test_links_do_not_lead_out_of_an_image() -> None:
+    assert resolve(HOST, "/image", "/out/../../x") == "/x"
+    assert resolve(HOST, "/image", "/out/hosts") == "/etc/hosts"
+
+
+def test_links_in_a_circle_are_refused() -> None:
+    with pytest.raises(ValueError, match="/loop: too many symbolic links"):
+        resolve(HOST, "/", "/loop")
+
+
+PATHS = st.lists(st.sampled_from(["a", "b", "etc", "mnt", "..", "."]), min_size=1, max_size=5).map(
+    lambda parts: "/" + "/".join(parts)
+)
+
+
+@given(st.lists(PATHS, max_size=6))
+def test_every_wanted_mount_has_a_place_by_the_time_it_is_mounted(targets: list[str]) -> None:
+    made = plan(HOST, "/", [Wanted("/volume", target) for target in targets])
+    assert sorted(step.target for step in made.mounts if isinstance(step, Bind)) == sorted(
+        posixpath.normpath(target) for target in targets
+    )
+    there = set(HOST.directories)
+    for cover in made.covers:
+        assert HOST.is_directory(cover.source)
+        assert cover.source == cover.target
+    for step in [*made.places, *made.mounts]:
+        if isinstance(step, Place):
+            there |= {step.target, posixpath.dirname(step.target)}
+        else:
+            assert step.target in there or any(step.target.startswith(f"{path}/") for path in there)

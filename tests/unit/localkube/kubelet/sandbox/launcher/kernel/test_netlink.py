@@ -1,0 +1,82 @@
+"""Requests to the kernel's network tables, byte by byte."""
+
+import struct
+import sys
+
+import pytest
+
+from localkube.kubelet.sandbox.launcher.kernel.netlink import Peer, Request, build_address, build_bridge, build_default_route, build_link_into_bridge, build_link_up, build_veth, encode, parse_acknowledgement
+
+pytestmark = pytest.mark.skipif(
+    sys.byteorder != "little", reason="the bytes below are those of a little-endian machine"
+)
+
+
+def test_link_up() -> None:
+    assert build_link_up(1).body.hex(" ", 4) == "00000000 01000000 01000000 01000000"
+
+
+def test_bridge() -> None:
+    body = build_bridge("br0", 100).body
+    assert body[:16].hex(" ", 4) == "00000000 64000000 01000000 01000000"
+    assert attributes(body[16:]) == {3: b"br0\0", 18: body[28:]}
+    assert attributes(attributes(body[16:])[18]) == {1: b"bridge\0"}
+
+
+def test_veth_names_both_ends_and_the_far_ends_namespace() -> None:
+    body = build_veth(("pod1", 101), 100, Peer("eth0", 100, 7)).body
+    assert struct.unpack_from("=i", body, 4) == (101,)
+    outer = attributes(body[16:])
+    assert outer[3] == b"pod1\0"
+    assert outer[10] == struct.pack("=I", 100)
+    info = attributes(outer[18])
+    assert info[1] == b"veth\0"
+    far = attributes(info[2])[1]
+    assert struct.unpack_from("=iII", far, 4) == (100, 0, 0)
+    assert attributes(far[16:]) == {3: b"eth0\0", 28: struct.pack("=I", 7)}
+
+
+def test_link_into_bridge() -> None:
+    body = build_link_into_bridge(5, 100).body
+    assert attributes(body[16:]) == {10: struct.pack("=I", 100)}
+
+
+def test_address() -> None:
+    body = build_address(2, "10.88.1.9", 16).body
+    assert body[:8].hex(" ", 4) == "02100000 02000000"
+    assert attributes(body[8:]) == {1: bytes((10, 88, 1, 9)), 2: bytes((10, 88, 1, 9))}
+
+
+def test_default_route() -> None:
+    body = build_default_route("10.88.0.1").body
+    assert body[:12].hex(" ", 4) == "02000000 fe030001 00000000"
+    assert attributes(body[12:]) == {5: bytes((10, 88, 0, 1))}
+
+
+def test_header_counts_and_asks_for_an_answer() -> None:
+    data = encode(Request(16, 0x600, b"body", "test"), 9)
+    assert struct.unpack_from("=IHHII", data) == (20, 16, 0x605, 9, 0)
+    assert data[16:] == b"body"
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, 0), (-17, 17)])
+def test_acknowledgement_tells_the_error(code: int, expected: int) -> None:
+    assert parse_acknowledgement(acknowledgement(8, 0) + acknowledgement(9, code), 9) == expected
+
+
+def test_acknowledgement_of_another_request_is_none() -> None:
+    assert parse_acknowledgement(acknowledgement(8, 0), 9) is None
+    assert parse_acknowledgement(b"", 9) is None
+
+
+def acknowledgement(sequence: int, code: int) -> bytes:
+    return struct.pack("=IHHIIi", 36, 2, 0, sequence, 0, code) + bytes(16)
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    found = {}
+    while data:
+        length, kind = struct.unpack_from("=HH", data)
+        found[kind] = data[4:length]
+        data = data[(length + 3) & ~3 :]
+    return found

@@ -1,0 +1,52 @@
+"""The small pure functions: their examples, and what the examples leave out."""
+
+import doctest
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localkube.kubelet.sandbox import addresses
+from localkube.kubelet.sandbox.launcher.kernel import namespaces, pidfd, refusal
+from localkube.kubelet.sandbox.launcher import stub, supervise
+
+
+@pytest.mark.parametrize(
+    "module", [addresses, namespaces, pidfd, refusal, stub, supervise], ids=lambda module: module.__name__
+)
+def test_examples_in_docstrings_hold(module: ModuleType) -> None:
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert not result.failed
+
+
+def test_pid_of_something_else_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a pidfd"):
+        pidfd.parse_pid("pos:\t0\n")
+
+
+@given(st.dictionaries(st.integers(2, 40), st.integers(1, 40)))
+def test_descendants_are_found_once_and_only_below_the_roots(parents: dict[int, int]) -> None:
+    found = supervise.descendants([1], parents)
+    assert len(found) == len(set(found))
+    assert all(parents[pid] in {1, *found} for pid in found)
+    assert not any(parent in {1, *found} and pid not in found for pid, parent in parents.items())
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        (b"GET / HTTP/1.1\r\n", None),
+        (b"", None),
+        (b"GET / HTTP/1.0\n\n", "GET / HTTP/1.0"),
+        (b"\xff / HTTP/1.1\r\n\r\n", "\\xff / HTTP/1.1"),
+    ],
+)
+def test_stub_waits_for_the_whole_head(head: bytes, line: str | None) -> None:
+    assert stub.read_request_line(head) == line
+
+
+def test_stub_answers_head_without_a_body() -> None:
+    assert stub.answer_to("HEAD / HTTP/1.1").endswith(b"\r\n\r\n")
+    assert stub.answer_to("GET / HTTP/1.1").endswith(b"\r\n\r\nstub\n")

@@ -1,0 +1,143 @@
+"""The asking end of the line, against a launcher that the test plays."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from localkube.kubelet.processes.runner import ExhaustedError, StartError
+from localkube.kubelet.sandbox.channel import Channel, LauncherEnded
+from localkube.kubelet.sandbox.launcher.link import Link, Received
+
+Scenario = Callable[[Channel, Link, list[Any]], Awaitable[None]]
+
+
+def play(scenario: Scenario) -> None:
+    async def run() -> None:
+        ours, theirs = (Link(sock) for sock in socket.socketpair())
+        events: list[Any] = []
+        channel = Channel(ours, events.append, lambda: events.append("closed"))
+        try:
+            await scenario(channel, theirs, events)
+        finally:
+            channel.close()
+            theirs.close()
+
+    asyncio.run(run())
+
+
+async def receive(launcher: Link) -> tuple[dict[str, Any], list[int]]:
+    received = await asyncio.to_thread(launcher.receive)
+    return received[0].message, received[0].fds
+
+
+def test_answers_find_who_asked_in_any_order() -> None:
+    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+        first = asyncio.create_task(channel.request("one", {}))
+        message, _fds = await receive(launcher)
+        second = asyncio.create_task(channel.request("two", {}))
+        other, _fds = await receive(launcher)
+        launcher.send({"reply": other["id"], "n": 2})
+        launcher.send({"reply": message["id"], "n": 1})
+        assert [(await task).message["n"] for task in (first, second)] == [1, 2]
+
+    play(scenario)
+
+
+def test_refusal_is_a_start_error() -> None:
+    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+        asking = asyncio.create_task(channel.request("start", {}))
+        message, _fds = await receive(launcher)
+        launcher.send({"reply": message["id"], "error": "mount /x: no"})
+        with pytest.raises(StartError, match="mount /x: no"):
+            await asking
+
+    play(scenario)
+
+
+def test_event_comes_after_whoever_awaited_the_answer_went_on() -> None:
+    async def scenario(channel: Channel, launcher: Link, events: list[Any]) -> None:
+        async def ask() -> None:
+            await channel.request("start", {})
+            events.append("answered")
+
+        asking = asyncio.create_task(ask())
+        message, _fds = await receive(launcher)
+        launcher.send({"reply": message["id"]})
+        launcher.send({"exit": "c", "code": 0, "signal": 0})
+        launcher.close()
+        await asking
+        with pytest.raises(LauncherEnded):
+            await channel.request("after the event", {})
+        events.remove("closed")
+        assert events == ["answered", {"exit": "c", "code": 0, "signal": 0}]
+
+    play(scenario)
+
+
+def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None:
+    async def scenario(channel: Channel, launcher: Link, events: list[Any]) -> None:
+        asking = asyncio.create_task(channel.request("start", {}))
+        await receive(launcher)
+        launcher.close()
+        with pytest.raises(LauncherEnded):
+            await asking
+        with pytest.raises(LauncherEnded, match="has ended"):
+            await channel.request("start", {})
+        assert events == ["closed"]
+
+    play(scenario)
+
+
+def test_long_request_waits_for_the_launcher_with_its_descriptor() -> None:
+    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+        reading, writing = os.pipe()
+        text = "x" * (4 << 20)
+        asking = [
+            asyncio.create_task(channel.request("start", {"text": text})),
+            asyncio.create_task(channel.request("start", {}, (writing,))),
+        ]
+        await asyncio.sleep(0)
+        os.close(writing)  # it was duplicated
+        received: list[Received] = []
+        while len(received) < 2:
+            received += await asyncio.to_thread(launcher.receive)
+        assert received[0].message["text"] == text
+        assert len(received[1].fds) == 1
+        for item in received:
+            launcher.send({"reply": item.message["id"]})
+        await asyncio.gather(*asking)
+        for fd in (reading, *received[1].fds):
+            os.close(fd)
+
+    play(scenario)
+
+
+def test_descriptors_of_an_answer_nobody_awaits_are_closed() -> None:
+    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+        reading, writing = os.pipe()
+        asking = asyncio.create_task(channel.request("socket", {}))
+        message, _fds = await receive(launcher)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        launcher.send({"reply": message["id"]}, (writing,))
+        os.close(writing)
+        assert await asyncio.to_thread(os.read, reading, 1) == b""
+        os.close(reading)
+
+    play(scenario)
+
+
+def test_what_the_machine_has_none_left_of_may_be_asked_for_again() -> None:
+    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+        asking = asyncio.create_task(channel.request("start", {}))
+        message, _fds = await receive(launcher)
+        launcher.send({"reply": message["id"], "error": "too many open files", "exhausted": True})
+        with pytest.raises(ExhaustedError, match="too many open files"):
+            await asking
+
+    play(scenario)

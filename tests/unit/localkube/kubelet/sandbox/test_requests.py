@@ -1,0 +1,43 @@
+"""Requests are understood by the launcher as they were meant."""
+
+import json
+from pathlib import Path
+
+from localkube.kubelet.processes.runner import ContainerSpec, Mount, SandboxSpec
+from localkube.kubelet.sandbox import requests
+from localkube.kubelet.sandbox.launcher.pods import Container, MountRequest, Pod, parse_container, parse_pod
+from localkube.kubelet.sandbox.launcher.program import Program
+
+
+def test_pod_arrives() -> None:
+    spec = SandboxSpec(
+        id="uid", hostname="lws-0", directory=Path("/p"), hosts_directory=Path("/h"), share_process_namespace=True
+    )
+    wire = json.loads(json.dumps(requests.create(spec, "10.88.1.0")))
+    assert parse_pod(wire) == Pod("uid", "lws-0", "10.88.1.0", "/p", "/h", host_network=False, share_processes=True)
+
+
+def test_container_arrives() -> None:
+    spec = ContainerSpec(
+        id="c",
+        sandbox_id="uid",
+        argv=("python", "-c", "1"),
+        env={"A": "1"},
+        stdout=1,
+        stderr=2,
+        mounts=(Mount(Path("/v"), "/data", read_only=True, sub_path="a/b"),),
+        root=Path("/image"),
+        run_as_user=7,
+        stub_ports=(80,),
+        limits={"nofile": 10},
+    )
+    wire = json.loads(json.dumps(requests.start(spec)))
+    assert (wire["key"], wire["pod"]) == ("c", "uid")
+    assert parse_container(wire, confined=True) == Container(
+        "c",
+        Program(["python", "-c", "1"], {"A": "1"}, None, 7, None, {"nofile": 10}, confined=True),
+        [MountRequest("/v", "/data", read_only=True, sub_path="a/b")],
+        "/image",
+        read_only_root=False,
+        stub_ports=[80],
+    )

@@ -1,0 +1,60 @@
+"""What a row of probe results means."""
+
+import pytest
+from tests.unit.localkube.kubelet.pods import container
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import probes
+from localkube.kubelet.spec.probes import Settings, Tally
+from localkube.kubelet.spec.podspec import SpecError
+
+RULES = Settings(initial_delay=0, period=10, timeout=1, successes=2, failures=3)
+
+
+def verdicts(results: str) -> list[bool | None]:
+    tally, found = Tally(), []
+    for result in results:
+        tally = probes.observe(tally, RULES, good=result == "+")
+        found.append(tally.verdict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ("++", [None, True]),
+        ("---", [None, None, False]),
+        ("+-+-", [None, None, None, None]),
+        ("++--+", [None, True, True, True, True]),
+        ("++---", [None, True, True, True, False]),
+        ("---++", [None, None, False, False, True]),
+    ],
+)
+def test_results_in_a_row_change_the_verdict(results: str, expected: list[bool | None]) -> None:
+    assert verdicts(results) == expected
+
+
+def test_absent_and_zero_settings_have_the_defaults_of_kubernetes() -> None:
+    assert probes.settings({"periodSeconds": 0}) == Settings(
+        initial_delay=0, period=10, timeout=1, successes=1, failures=3
+    )
+
+
+@pytest.mark.parametrize(
+    ("probe", "text"),
+    [
+        ({"grpc": {"port": 1}}, "gRPC probes are not made on one machine"),
+        ({}, None),
+        ({"periodSeconds": 1}, "must have exactly one of exec, httpGet, tcpSocket, has 0"),
+        ({"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}}, "has 2"),
+        ({"httpGet": {"port": "http"}}, 'declares no port named "http"'),
+        ({"httpGet": {"port": 80}}, None),
+    ],
+)
+def test_probes_that_cannot_be_made_are_refused(probe: JSONObject, text: str | None) -> None:
+    main = container(readinessProbe=probe)
+    if text is None:
+        probes.check(main)
+    else:
+        with pytest.raises(SpecError, match=text):
+            probes.check(main)

@@ -1,0 +1,19 @@
+"""The values of ConfigMaps and Secrets."""
+
+import pytest
+
+from localkube.kubelet.spec import sources
+from localkube.kubelet.spec.podspec import SpecError
+
+
+def test_texts_and_binary_data_become_bytes() -> None:
+    found = sources.config_map_data({"data": {"a": "ü"}, "binaryData": {"b": "/w=="}})
+    assert found == {"a": b"\xc3\xbc", "b": b"\xff"}
+    assert sources.secret_data({"data": {"t": "czNjcmV0"}}) == {"t": b"s3cret"}
+    assert sources.config_map_data({}) == sources.secret_data({"data": None}) == {}
+
+
+def test_what_is_not_base64_is_named() -> None:
+    broken = {"kind": "Secret", "metadata": {"namespace": "default", "name": "token"}, "data": {"t": "%"}}
+    with pytest.raises(SpecError, match=r"Secret default/token, data\[t\]: not base64"):
+        sources.secret_data(broken)
