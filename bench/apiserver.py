@@ -31,12 +31,12 @@ from bench.load import Target, measure, measure_watched, started
 from bench.record import report
 from tests.controlplane import process
 
+from kuberuntime.clock import SystemClock
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.front.certificate import build_certificate, server_context
 from localkube.apiserver.front.http import HttpServer
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import MEMORY, Store
-from kuberuntime.clock import SystemClock
 
 PACE = 1500
 SIDE_BY_SIDE_PACE = 500

@@ -26,9 +26,9 @@ from tests.integration.manager.groups import Space
 from tests.integration.manager.installation import ACCOUNT
 from tests.integration.manager.world import World, opened
 
+from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.client.client import Client
 
 SETTLE = 10.0
 GROUPS = 100

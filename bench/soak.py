@@ -19,13 +19,13 @@ from typing import Any
 
 from bench.record import report
 
+from kuberuntime.access import kubeconfig
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
-from kuberuntime.access import kubeconfig
-from kuberuntime.client.client import Client
-from kuberuntime.client.http import HTTPTransport
-from kuberuntime.cache.informer import Informer
 
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 NAMESPACE = "default"

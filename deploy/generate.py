@@ -12,10 +12,23 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from leaderworkerset.api import crd, descriptions
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, POD_DISRUPTION_BUDGETS, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    NAMESPACES,
+    POD_DISRUPTION_BUDGETS,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from leaderworkerset.api import crd, descriptions
 from leaderworkerset.install import rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings

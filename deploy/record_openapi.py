@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from leaderworkerset.api.descriptions import ROOTS
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api.descriptions import ROOTS
 
 RECORDED = Path(__file__).parent / "openapi" / "core-v1.json"
 PREFIX = "#/components/schemas/"

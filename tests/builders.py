@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import revisions
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

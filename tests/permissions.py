@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.permissions import Permission
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 PLURALS = {"LeaderWorkerSet": ("leaderworkerset.x-k8s.io", "leaderworkersets"), "Pod": ("", "pods")}
 """The kinds that own what the controllers make."""

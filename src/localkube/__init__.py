@@ -1,1 +1,3 @@
-"""A one-machine cluster: API server, controllers and kubelet that run manifests as local processes."""
+"""A Kubernetes of one machine: API server, controllers, scheduler and kubelet that run manifests as local processes."""
+
+__version__ = "0.1.0"

@@ -16,6 +16,9 @@ from typing import Final
 
 import msgspec
 
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.events import EventRecorder
 from localkube import identity
 from localkube.apiserver import builtin
 from localkube.apiserver.front import certificate
@@ -31,13 +34,10 @@ from localkube.identity import Identity
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.node import podevents
 from localkube.kubelet.processes.runner import Capabilities, Network, ProcessRunner
-from localkube.kubelet.sandbox import create_runner
 from localkube.kubelet.processes.settings import KubeletSettings
+from localkube.kubelet.sandbox import create_runner
 from localkube.limits import MAX_PODS
 from localkube.statedirectory import make_private
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.controller.events import EventRecorder
 
 CONTROLLERS: Final = "system:controllers"
 KUBELET: Final = "system:kubelet"

@@ -12,16 +12,16 @@ from pathlib import Path
 import yaml
 from tests.controlplane.process import Plane
 
+from kuberuntime.access.access import TLS, Access
+from kuberuntime.access.credentials import Credentials
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import MEMORY, Store
-from kuberuntime.access.access import TLS, Access
-from kuberuntime.clock import SystemClock
-from kuberuntime.access.credentials import Credentials
-from kuberuntime.client.http import HTTPTransport
-from kuberuntime.client.transport import Transport
 
 ROOT = Path(__file__).parents[2]
 USER_AGENT = "conformance/1"

@@ -3,7 +3,21 @@
 from typing import Any, Final
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, ENDPOINT_SLICES, LEADERWORKERSETS, LEASES, NODES, PODS, PRIORITY_CLASSES, SECRETS, SERVICES, STATEFULSETS, STORAGE_CLASSES, Resource
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    ENDPOINT_SLICES,
+    LEADERWORKERSETS,
+    LEASES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    SECRETS,
+    SERVICES,
+    STATEFULSETS,
+    STORAGE_CLASSES,
+    Resource,
+)
 
 
 def named(name: str, **fields: Any) -> JSONObject:

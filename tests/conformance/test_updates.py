@@ -8,7 +8,17 @@ from tests.conformance.objects import container, lws, named, pod, service, state
 from tests.conformance.transcript import TABLE, Session
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, LEASES, NAMESPACES, PODS, SECRETS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    LEADERWORKERSETS,
+    LEASES,
+    NAMESPACES,
+    PODS,
+    SECRETS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
 
 OBJECTS: tuple[tuple[Resource, JSONObject], ...] = (
     (CONFIG_MAPS, named("one", data={"a": "1"})),

@@ -6,7 +6,14 @@ from tests.conformance.objects import CLUSTER_WIDE, SIMPLE, claim, event, named
 from tests.conformance.transcript import METADATA, TABLE, Session
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, CORE_EVENTS, EVENTS, PERSISTENT_VOLUME_CLAIMS, Resource
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    CORE_EVENTS,
+    EVENTS,
+    PERSISTENT_VOLUME_CLAIMS,
+    Resource,
+)
 
 ANY_KIND = (*SIMPLE, *CLUSTER_WIDE)
 

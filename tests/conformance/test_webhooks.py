@@ -16,7 +16,11 @@ from tests.conformance.objects import named
 from tests.conformance.transcript import Session
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+)
 
 SETTLED = 1.5
 """Seconds in which kube-apiserver has seen a new configuration."""

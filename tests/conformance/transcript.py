@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
+from kuberuntime.client.transport import Request, Transport
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.client.transport import Request, Transport
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -10,10 +10,10 @@ import msgspec
 import yaml
 from tests.fuzz import junk, specimens
 
+from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.model.kind import Kind
-from kuberuntime.client.transport import Request
 
 NAMESPACES: Final = ("default",) * 8 + ("kube-system", "one", "absent", "%2e%2e", "A", "a%00b", "%ff", "")
 NAMES: Final = ("one",) * 6 + (

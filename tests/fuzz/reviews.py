@@ -7,11 +7,11 @@ import msgspec
 from tests.conformance import objects
 from tests.fuzz import junk, specimens
 
-from leaderworkerset.api import labels
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.types import schemas
-from localkube.apiserver.model.kind import Schema
+from leaderworkerset.api import labels
 from leaderworkerset.webhooks import handlers
+from localkube.apiserver.model.kind import Schema
+from localkube.apiserver.types import schemas
 
 PATHS: Final = tuple(handlers.HANDLERS)
 OPERATIONS: Final = ("CREATE", "UPDATE", "UPDATE", "DELETE", "CONNECT", "", 5, None)

@@ -13,11 +13,11 @@ import msgspec
 import structlog
 from tests.fuzz import junk, specimens
 
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.clock import SystemClock
 from localkube.apiserver import builtin
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import MEMORY, Store
-from kuberuntime.clock import SystemClock
-from kuberuntime.client.transport import Request, Response, StreamResponse
 
 LONGEST: Final = 3.0
 """Seconds of the processor that one request may take."""

@@ -10,16 +10,16 @@ from tests.fuzz import junk, specimens, wire
 from tests.fuzz.seeds import seeds
 from tests.integration.clusters.embedded import program_of
 
+from kuberuntime.client.transport import Request
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS, Resource
 from leaderworkerset.manager import lwsmanager
 from localkube import cluster as embedded
-from localkube.apiserver.types import schemas
 from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.types import schemas
 from localkube.cluster import Cluster, ClusterSettings
 from localkube.kubelet.processes.model import ModelRunner
-from kuberuntime.clock import SystemClock
-from kuberuntime.client.transport import Request
 
 LENGTH = 25
 """Writes of one seed."""

@@ -15,12 +15,12 @@ from urllib.parse import quote, urlencode
 from tests.fuzz import junk, requests, running
 from tests.unit.localkube.apiserver.front.test_podstreams import EchoSession, FakeNode
 
+from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.front.http import HttpServer
 from localkube.apiserver.front.spdy.codec import FrameWriter
 from localkube.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream, Settings, SynStream
 from localkube.podaccess import ExecSession
-from kuberuntime.client.transport import Request
 
 TOKEN: Final = "the-token"
 PATIENCE: Final = 20.0

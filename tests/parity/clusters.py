@@ -17,12 +17,19 @@ from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.controllers.world import Kubelet
 
-from leaderworkerset.api import crd
+from kuberuntime.access import kubeconfig
+from kuberuntime.access.access import Access
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
-from leaderworkerset.manager import lwsmanager
+from leaderworkerset.api import crd
 from leaderworkerset.controllers.manager import run_controllers
+from leaderworkerset.manager import lwsmanager
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -31,13 +38,6 @@ from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.composition import run_controllers as run_embedded_controllers
 from localkube.controllers.nodes.labeltemplate import LabelTemplate
 from localkube.controllers.nodes.nodes import NodeSettings
-from kuberuntime.access import kubeconfig
-from kuberuntime.access.access import Access
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.errors import NotFound
-from kuberuntime.client.http import HTTPTransport
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 NODE_COUNT: Final = 64
 ZONE: Final = "topology.kubernetes.io/zone"

@@ -11,12 +11,20 @@ from typing import Any, Final
 from tests.parity.normal import RACK
 from tests.parity.replay import NAMESPACE, Case, Watched
 
+from kuberuntime.client.client import Client
 from kuberuntime.objects import intstr, meta
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects.gotypes import canonical_json, round_trip
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, NODES, PODS, SERVICES, STATEFULSETS, Resource
-from kuberuntime.client.client import Client
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    LEADERWORKERSETS,
+    NODES,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.api import labels, leaderworkerset
 
 MOMENT: Final = "2026-01-01T00:00:00Z"
 

@@ -11,11 +11,11 @@ conditions only. `name`s of revisions end in `-N` instead of their number.
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes import round_trip
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
 
 KINDS: Final = (CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS)
 

@@ -14,13 +14,13 @@ import jsonpatch
 import msgspec
 from tests.parity.normal import KINDS, differences, is_recorded, normalize
 
-from leaderworkerset.api import labels
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, Conflict
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS
-from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, Conflict
-from kuberuntime.cache.informer import Change, Informer
+from leaderworkerset.api import labels
 
 VECTORS: Final = Path(__file__).parents[1] / "vectors" / "live-objects.json"
 NAMESPACE: Final = "default"

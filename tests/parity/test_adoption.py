@@ -9,11 +9,11 @@ from tests.parity.clusters import CLUSTERS, Cluster
 from tests.parity.handover import Stage, at_rest
 from tests.parity.replay import Case, Watched, batches, clear, load, watching
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes import canonical_json
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, STATEFULSETS
-from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request
 
 MANAGED = (LEADERWORKERSETS.kind, PODS.kind, STATEFULSETS.kind, CONTROLLER_REVISIONS.kind)
 

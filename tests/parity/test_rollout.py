@@ -11,10 +11,10 @@ from tests import builders
 from tests.parity.clusters import CLUSTERS
 from tests.parity.replay import Watched, watching
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
+from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groups
 
 GROUPS = 100

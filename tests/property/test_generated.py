@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests import builders, virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
 
 names = st.sampled_from(["main", "side", "aux"])
 texts = st.sampled_from(["", "x<y>&z", "ünï", "$(LWS_WORKER_INDEX)", "100%"])

@@ -16,10 +16,10 @@ from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime import timeouts
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ConfigError
+from kuberuntime.objects.meta import JSONObject
 
 REREAD: Final = 60.0
 """Seconds after which files are read again: the kubelet renews a pod's token, tools renew certificates."""

@@ -14,13 +14,21 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from kuberuntime.access import incluster, urls
+from kuberuntime.access.access import TLS, Access
+from kuberuntime.access.credentials import (
+    Concealed,
+    CredentialSource,
+    ExecConfig,
+    ExecCredentials,
+    Material,
+    StoredCredentials,
+    read_file,
+)
+from kuberuntime.errors import ConfigError
 from kuberuntime.objects import yamltext
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.yamltext import YamlError
-from kuberuntime.access import incluster, urls
-from kuberuntime.access.access import TLS, Access
-from kuberuntime.access.credentials import Concealed, CredentialSource, ExecConfig, ExecCredentials, Material, StoredCredentials, read_file
-from kuberuntime.errors import ConfigError
 
 EXEC_CLUSTER_FIELDS: Final = (
     "server",

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from kuberuntime.cache import watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.cache import watch
 
 Indexer: TypeAlias = Callable[[JSONObject], Iterable[str]]
 """Returns the values under which an object is found in one index."""

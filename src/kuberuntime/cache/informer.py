@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Self, TypeAlias
 
+from kuberuntime.cache import watch
+from kuberuntime.cache.cache import Change, Indexer, Store, Writer
+from kuberuntime.cache.watching import Watcher
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ResourceVersion
 from kuberuntime.objects.resources import Resource
-from kuberuntime.cache import watch
-from kuberuntime.cache.cache import Change, Indexer, Store, Writer
-from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Selection
-from kuberuntime.cache.watching import Watcher
 
 __all__ = ["Change", "Informer", "Store"]
 

@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import PAGE
 from kuberuntime.errors import BadRequest, Expired, Invalid, KubeError, from_status
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
 BACKOFF: Final = Backoff(base=0.2, limit=30.0)
 """0.2 s after the first failure: an API server on the same machine restarts in less than a second."""

@@ -14,13 +14,13 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import structlog
 
-from kuberuntime.client import lines, requests
 from kuberuntime import timeouts
 from kuberuntime.cache import watch
-from kuberuntime.client.client import Client
-from kuberuntime.errors import EXCERPT, BadRequest, ConnectionFault, Expired, Invalid, KubeError
-from kuberuntime.client.requests import Selection
 from kuberuntime.cache.watch import Phase
+from kuberuntime.client import lines, requests
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.errors import EXCERPT, BadRequest, ConnectionFault, Expired, Invalid, KubeError
 
 TIMEOUT: Final = 290
 """Seconds after which the server is asked to end a stream."""

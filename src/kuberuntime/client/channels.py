@@ -8,8 +8,8 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.errors import ConnectionFault
+from kuberuntime.objects.meta import JSONObject
 
 STDIN: Final = 0
 STDOUT: Final = 1

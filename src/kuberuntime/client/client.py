@@ -13,13 +13,13 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersion
-from kuberuntime.plan import Propagation
-from kuberuntime.objects.resources import Resource
 from kuberuntime.client import requests
-from kuberuntime.errors import from_response
 from kuberuntime.client.requests import PatchKind, Query, Selection
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.errors import from_response
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Propagation
 
 FieldValidation: TypeAlias = Literal["", "Ignore", "Warn", "Strict"]
 

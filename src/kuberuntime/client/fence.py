@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from kuberuntime import timeouts
-from kuberuntime.errors import ConnectionFault, KubeError
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.errors import ConnectionFault, KubeError
 
 READS: Final = frozenset({"GET", "HEAD"})
 

@@ -23,15 +23,15 @@ from weakref import WeakSet
 import aiohttp
 from yarl import URL
 
-from kuberuntime.access import proxy, tls, urls
 from kuberuntime import timeouts
+from kuberuntime.access import proxy, tls, urls
 from kuberuntime.access.access import Access
-from kuberuntime.client.channels import Channels
 from kuberuntime.access.credentials import Credentials
-from kuberuntime.errors import ConnectionFault, from_response
+from kuberuntime.client.channels import Channels
 from kuberuntime.client.fence import READS, Fence, FencedSocket
 from kuberuntime.client.requests import Query
 from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.errors import ConnectionFault, from_response
 
 CONNECTIONS: Final = 64
 """Connections for requests; more requests at once wait for one of them."""

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from kuberuntime.clock import Clock
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.clock import Clock
 
 
 class TokenBucket:

@@ -9,12 +9,12 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import UnusableName
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
-from kuberuntime.plan import Propagation
 from kuberuntime.objects.resources import Resource
-from kuberuntime.errors import UnusableName
-from kuberuntime.client.transport import Request
+from kuberuntime.plan import Propagation
 
 PatchKind: TypeAlias = Literal["merge", "json", "strategic"]
 Query: TypeAlias = tuple[tuple[str, str], ...]

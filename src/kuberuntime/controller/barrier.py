@@ -26,10 +26,10 @@ from typing import Final
 
 import structlog
 
+from kuberuntime.cache.informer import Informer
+from kuberuntime.controller.executor import Removed, Write, Written
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
-from kuberuntime.controller.executor import Removed, Write, Written
-from kuberuntime.cache.informer import Informer
 
 PATIENCE: Final = 10.0
 """Seconds a key is held before its informers are asked to list again."""

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import structlog
 
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.plan import Plan
 from kuberuntime.controller.executor import ExecutionError, Executor, Write
 from kuberuntime.controller.loop import DEFAULTS, Loop, LoopOptions, Watch
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.plan import Plan
 
 __all__ = ["Controller", "LoopOptions", "Watch"]
 

@@ -17,14 +17,22 @@ from typing import Final, TypeAlias
 import msgspec
 import structlog
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Event
-from kuberuntime.objects.resources import EVENTS
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.errors import ConnectionFault, InternalError, KubeError, NotFound, ServerTimeout, ServiceUnavailable, TooManyRequests
+from kuberuntime.errors import (
+    ConnectionFault,
+    InternalError,
+    KubeError,
+    NotFound,
+    ServerTimeout,
+    ServiceUnavailable,
+    TooManyRequests,
+)
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import EVENTS
+from kuberuntime.plan import Event
 
 NOTE_BYTES: Final = 1024
 """The API server's limit of a note."""

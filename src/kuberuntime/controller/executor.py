@@ -19,13 +19,13 @@ from typing import Final, Protocol, TypeAlias
 
 import structlog
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
-from kuberuntime.plan import Apply, Create, Delete, Effect, Emit, Event, Plan, PutStatus
-from kuberuntime.objects.resources import Resource
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.errors import AlreadyExists, APIError, Conflict, KubeError, NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Apply, Create, Delete, Effect, Emit, Event, Plan, PutStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from typing import Final, TypeAlias
 
 import structlog
 
-from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.backoff import Backoff
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.barrier import Barrier
 from kuberuntime.controller.executor import Write
-from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.controller.workers import Workers
 from kuberuntime.controller.workqueue import BACKOFF, WorkQueue
+from kuberuntime.objects.meta import ObjectKey
 
 Look: TypeAlias = Callable[[ObjectKey, list[Write]], Awaitable[float | None]]
 """Looks at one key, adds what it writes to the list (also before it fails), and returns when to look again."""

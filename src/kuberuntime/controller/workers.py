@@ -9,10 +9,10 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from kuberuntime.errors import KubeError
 from kuberuntime.controller.executor import LookAgain
 from kuberuntime.controller.observer import Result
 from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.errors import KubeError
 
 K = TypeVar("K", bound=Hashable)
 

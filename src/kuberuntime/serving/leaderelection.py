@@ -18,14 +18,14 @@ from typing import Final, Protocol, TypeAlias
 
 import structlog
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEASES
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.errors import KubeError, NotFound
 from kuberuntime.controller.events import microtime
+from kuberuntime.errors import KubeError, NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEASES
 
 JITTER: Final = 1.2
 """How much longer than the retry period a wait may be, so that candidates do not ask in step."""

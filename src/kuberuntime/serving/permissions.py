@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from kuberuntime.permissions import Permission
 from kuberuntime.objects.resources import LEASES, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
+from kuberuntime.permissions import Permission
 
 METRICS: Final = (Permission(TOKEN_REVIEWS, ("create",)), Permission(SUBJECT_ACCESS_REVIEWS, ("create",)))
 

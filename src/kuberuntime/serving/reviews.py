@@ -12,13 +12,13 @@ from typing import Final, TypeAlias
 
 from aiohttp import web
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.limit import TokenBucket
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Resource
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.errors import KubeError
-from kuberuntime.client.limit import TokenBucket
 
 ALLOWED_SECONDS: Final = 60.0
 DENIED_SECONDS: Final = 10.0

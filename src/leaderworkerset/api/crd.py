@@ -3,9 +3,9 @@
 The same object is written to `deploy/crds/` by `deploy/generate.py` and loaded by the embedded cluster.
 """
 
-from leaderworkerset.api import schema
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS
+from leaderworkerset.api import schema
 
 GENERATOR_ANNOTATION = {"controller-gen.kubebuilder.io/version": "v0.17.2"}
 """Carried since R-API-1 says so: tools compare installed definitions by it."""

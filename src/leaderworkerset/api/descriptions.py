@@ -7,8 +7,8 @@ document comes in. Shapes never come from there: full and slim flavour differ in
 from typing import Final
 
 from kuberuntime.objects import gotypes
-from leaderworkerset.api import schema
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import schema
 
 DOCUMENT_PATH: Final = "/openapi/v3/api/v1"
 """Where an API server has the document that is asked for here."""

@@ -9,8 +9,15 @@ from enum import StrEnum
 from functools import lru_cache
 
 from kuberuntime.objects import gotypes
-from leaderworkerset.api.leaderworkerset import MAX_REPLICAS, RestartPolicy, RolloutStrategyType, StartupPolicy, SubdomainPolicy, SubGroupPolicyType
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.leaderworkerset import (
+    MAX_REPLICAS,
+    RestartPolicy,
+    RolloutStrategyType,
+    StartupPolicy,
+    SubdomainPolicy,
+    SubGroupPolicyType,
+)
 
 QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"

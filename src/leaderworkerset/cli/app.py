@@ -122,8 +122,8 @@ def run(words: list[str]) -> int:
 
 def report(error: Exception) -> int:
     """Print a foreseen error as one message on standard error and return its exit code; raise any other."""
-    from leaderworkerset.cli.views import terminal
     from kuberuntime.errors import KubeError
+    from leaderworkerset.cli.views import terminal
 
     if isinstance(error, click.ClickException):
         error.message = terminal.lines(error.message)  # type: ignore[misc]  # final, but shown as it came

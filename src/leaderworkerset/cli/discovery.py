@@ -3,12 +3,12 @@
 import re
 from typing import Final
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import NotFound, from_response
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.cli.errors import CommandError
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound, from_response
-from kuberuntime.client.transport import Request
 
 API_VERSION: Final = re.compile(r"([a-zA-Z0-9][-.a-zA-Z0-9]*/)?[a-zA-Z0-9]+")
 

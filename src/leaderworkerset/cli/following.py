@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from leaderworkerset.api import labels
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.api import labels
 from leaderworkerset.views.groups import View, view
-from kuberuntime.client.client import Client
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.requests import Selection, only
 
 T = TypeVar("T")
 

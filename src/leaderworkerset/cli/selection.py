@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from leaderworkerset.api import labels
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.api import labels
 from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.views.groups import View, place_of, view
-from kuberuntime.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ group it concerns, however many there are.
 from collections import defaultdict
 from collections.abc import Sequence
 
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.controllers import selection
 from leaderworkerset.core.leaderworkerset.groups import Group, describe
 from leaderworkerset.core.pod.reconcile import is_leader
-from kuberuntime.cache.informer import Change, Informer
 
 
 class GroupFacts:

@@ -7,9 +7,9 @@ informers), and import no metrics library.
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
+from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.plan import Event
 from leaderworkerset.controllers.selection import Informers
-from kuberuntime.controller.observer import SILENCE, Observer
 
 
 class Instruments(Protocol):

@@ -8,11 +8,16 @@ asks for nothing.
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from leaderworkerset.api import labels
+from kuberuntime.cache.informer import Change
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Plan
 from kuberuntime.objects.resources import LEADERWORKERSETS
+from kuberuntime.plan import Plan
+from leaderworkerset.api import labels
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.groups import GroupFacts
 from leaderworkerset.controllers.selection import Informers
@@ -20,11 +25,6 @@ from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
-from kuberuntime.clock import Clock
-from kuberuntime.controller.controller import Controller, LoopOptions, Watch
-from kuberuntime.controller.executor import Executor
-from kuberuntime.cache.informer import Change
-from kuberuntime.controller.observer import SILENCE, Observer
 
 NAME = "leaderworkerset"
 

@@ -9,11 +9,6 @@ from typing import Final
 
 import structlog
 
-from leaderworkerset.api import labels
-from kuberuntime.plan import Event
-from leaderworkerset.controllers import leaderworkerset, pod
-from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.controllers.selection import build_informers
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
@@ -21,6 +16,11 @@ from kuberuntime.controller.controller import Controller
 from kuberuntime.controller.events import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
+from kuberuntime.plan import Event
+from leaderworkerset.api import labels
+from leaderworkerset.controllers import leaderworkerset, pod
+from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
+from leaderworkerset.controllers.selection import build_informers
 
 FINISH_SECONDS: Final = 2.0
 """How long reconciliations under way may take to end, and after them events to be written, when asked to stop."""

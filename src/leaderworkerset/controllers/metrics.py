@@ -26,18 +26,18 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from leaderworkerset.api import labels
+from kuberuntime.cache.informer import Change, Store
+from kuberuntime.controller.observer import Observer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
+from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.api import labels
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.core.leaderworkerset import events
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
 from leaderworkerset.core.pod.restart import has_failed
-from kuberuntime.cache.informer import Change, Store
-from kuberuntime.serving.metrics import Metrics
-from kuberuntime.controller.observer import Observer
 
 CONDITIONS: Final = (AVAILABLE.type, PROGRESSING.type, UPDATE_IN_PROGRESS.type)
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)

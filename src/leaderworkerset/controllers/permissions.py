@@ -7,8 +7,16 @@ where the API server enforces permissions on them.
 
 from typing import Final
 
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    EVENTS,
+    LEADERWORKERSETS,
+    NODES,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+)
 from kuberuntime.permissions import Permission
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, LEADERWORKERSETS, NODES, PODS, SERVICES, STATEFULSETS
 
 PERMISSIONS: Final = (
     Permission(LEADERWORKERSETS, ("list", "watch")),

@@ -9,23 +9,23 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from leaderworkerset.api import labels
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.observer import SILENCE, Observer
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Apply, Delete, Plan
 from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.plan import Apply, Delete, Plan
+from leaderworkerset.api import labels
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.controller.controller import Controller, LoopOptions, Watch
-from kuberuntime.errors import NotFound
-from kuberuntime.controller.executor import Executor
-from kuberuntime.cache.informer import Change
-from kuberuntime.controller.observer import SILENCE, Observer
 
 NAME = "pod"
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from leaderworkerset.api import labels
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS, Resource
+from leaderworkerset.api import labels
 from leaderworkerset.core.pod.reconcile import is_leader
-from kuberuntime.client.client import Client
-from kuberuntime.cache.informer import Informer
-from kuberuntime.client.requests import Selection
 
 BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"

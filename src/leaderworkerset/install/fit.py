@@ -1,9 +1,9 @@
 """Whether a configuration of the manager fits what is installed around it: ports, paths and names that objects repeat."""
 
-from leaderworkerset.manager.configuration import Configuration
 from kuberuntime.objects.field import FieldError, not_supported
 from leaderworkerset.install.metadata import LEASE
 from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
+from leaderworkerset.manager.configuration import Configuration
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 

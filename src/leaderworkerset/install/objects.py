@@ -6,9 +6,22 @@ What others refer to comes first; the webhook configurations come last, since fr
 from collections.abc import Sequence
 from typing import Final
 
-from leaderworkerset.api.crd import leaderworkerset_crd
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, NETWORK_POLICIES, POD_DISRUPTION_BUDGETS, SECRETS, SERVICE_ACCOUNTS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    NAMESPACES,
+    NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.install import metadata, rbac, workload
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.webhooks import configurations

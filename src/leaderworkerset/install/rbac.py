@@ -8,11 +8,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    Resource,
+)
 from kuberuntime.permissions import policy_rules
-from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, Resource
+from kuberuntime.serving import permissions as kube
 from leaderworkerset.controllers import permissions as controllers
 from leaderworkerset.install.metadata import LEASE, MANAGER, build
-from kuberuntime.serving import permissions as kube
 from leaderworkerset.webhooks import permissions as webhooks
 
 READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}

@@ -7,9 +7,16 @@ system. `/tmp` is memory, since certificate keys pass through it on their way in
 import hashlib
 from typing import Final
 
-from leaderworkerset.api import labels
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, DEPLOYMENTS, NETWORK_POLICIES, POD_DISRUPTION_BUDGETS, SECRETS, SERVICES
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
+    SECRETS,
+    SERVICES,
+)
+from leaderworkerset.api import labels
 from leaderworkerset.install.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME

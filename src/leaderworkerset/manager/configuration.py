@@ -10,11 +10,11 @@ from typing import Any, Final, TypeAlias, get_args
 
 import msgspec
 
-from leaderworkerset.manager import ciphersuites
 from kuberuntime.objects import duration, names
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.manager import ciphersuites
 
 API_VERSION: Final = "config.lws.x-k8s.io/v1alpha1"
 KIND: Final = "Configuration"

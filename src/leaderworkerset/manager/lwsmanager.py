@@ -6,12 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from leaderworkerset.api.crd import leaderworkerset_crd
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from leaderworkerset.controllers.manager import run_controllers
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+)
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.server import WebhookServer
 

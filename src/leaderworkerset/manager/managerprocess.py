@@ -26,29 +26,28 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from leaderworkerset.manager import ciphersuites
-from leaderworkerset.manager import configuration as config
-from leaderworkerset.manager.configuration import Configuration
+from kuberuntime import timeouts
+from kuberuntime.access import kubeconfig
+from kuberuntime.access.access import Access
+from kuberuntime.client.client import Client
+from kuberuntime.client.fence import Fence, FencedTransport
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.manager import buildinfo
+from kuberuntime.serving import health, reviews, serving
+from kuberuntime.serving.certfiles import CertificateFiles
+from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
+from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
+from kuberuntime.serving.serving import Listener, TLSSettings
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.controllers.metrics import ControllerInstruments
-from kuberuntime.serving import health, reviews, serving
-from kuberuntime.access import kubeconfig
-from kuberuntime import timeouts
-from kuberuntime.access.access import Access
-from kuberuntime.serving.certfiles import CertificateFiles
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.errors import ConfigError
-from kuberuntime.client.fence import Fence, FencedTransport
-from kuberuntime.client.http import HTTPTransport
-from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
-from kuberuntime.client.limit import LimitedTransport, TokenBucket
-from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
-from kuberuntime.serving.serving import Listener, TLSSettings
-from kuberuntime.client.transport import Transport
+from leaderworkerset.manager import buildinfo, ciphersuites
+from leaderworkerset.manager import configuration as config
+from leaderworkerset.manager.configuration import Configuration
 from leaderworkerset.webhooks import certificates, rotationloop
 from leaderworkerset.webhooks.handlers import HANDLERS
 from leaderworkerset.webhooks.rotationloop import Rotation

@@ -6,9 +6,9 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

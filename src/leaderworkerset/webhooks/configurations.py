@@ -5,9 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from leaderworkerset.api import labels
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import LEADERWORKERSETS, MUTATING_WEBHOOK_CONFIGURATIONS, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from kuberuntime.objects.resources import (
+    LEADERWORKERSETS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    PODS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from leaderworkerset.api import labels
 from leaderworkerset.webhooks import handlers
 
 MUTATING_NAME: Final = "lws-mutating-webhook-configuration"

@@ -6,8 +6,8 @@ so a list or watch must select its one object by `metadata.name`.
 
 from typing import Final
 
-from kuberuntime.permissions import Permission
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from kuberuntime.permissions import Permission
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
 SECRET_NAME: Final = "lws-webhook-server-cert"  # noqa: S105 - the name of an object

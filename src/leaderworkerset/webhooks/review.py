@@ -14,8 +14,8 @@ import msgspec
 
 from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes import GoTypeError
-from leaderworkerset.api.leaderworkerset import DecodeError
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.leaderworkerset import DecodeError
 from leaderworkerset.core.admission.denial import Denied
 
 API_VERSION = "admission.k8s.io/v1"

@@ -12,18 +12,23 @@ from typing import Final, TypeAlias
 
 import structlog
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
 from kuberuntime.backoff import Backoff
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.errors import ConfigError, Conflict, NotFound
-from kuberuntime.controller.executor import Write, Written
 from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import only
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Write, Written
 from kuberuntime.controller.loop import Loop, LoopOptions, Watch
 from kuberuntime.controller.manager import Manager
-from kuberuntime.client.requests import only
+from kuberuntime.errors import ConfigError, Conflict, NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.rotation import Material, Step
 

@@ -12,11 +12,11 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
 from localkube.apiserver.custom import customresource
 from localkube.apiserver.model.registry import Served
+from localkube.apiserver.requests.call import Call
 from localkube.apiserver.storage.store import Change, StoreKey
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import delete
 from localkube.apiserver.verbs.writing.delete import DeleteOptions
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import cast
 
-from localkube.apiserver.server import ApiServer
 from kuberuntime.client.transport import Request, Response, StreamResponse
+from localkube.apiserver.server import ApiServer
 
 
 class InProcessTransport:

@@ -10,29 +10,28 @@ from random import Random
 
 import structlog
 
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.clock import Clock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NAMESPACES
-from localkube.apiserver.requests import call as calls
-from localkube.apiserver.model import refusal
-from localkube.apiserver.routing import routes
-from localkube.apiserver.routing import information
 from localkube.apiserver.admission import admission, namespaces
 from localkube.apiserver.admission.admission import Configurations
 from localkube.apiserver.admission.webhooks import Admission, Target, no_services
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
 from localkube.apiserver.definitions import Definitions
-from localkube.apiserver.requests import representation
+from localkube.apiserver.model import refusal
+from localkube.apiserver.model.identities import Identities
 from localkube.apiserver.model.kind import Kind
-from localkube.podaccess import Node
 from localkube.apiserver.model.registry import Registry
+from localkube.apiserver.requests import call as calls
+from localkube.apiserver.requests import representation
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests.watch import WatchHub
+from localkube.apiserver.routing import information, routes
 from localkube.apiserver.storage.errors import StoreError
 from localkube.apiserver.storage.expiry import Expiry
 from localkube.apiserver.storage.store import Store, StoreKey, TooLargeError
-from localkube.apiserver.requests.watch import WatchHub
-from localkube.apiserver.model.identities import Identities
-from kuberuntime.clock import Clock
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from localkube.apiserver.verbs.backend import Backend
+from localkube.podaccess import Node
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -10,6 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.loop import Loop, LoopOptions
+from kuberuntime.controller.manager import Manager, Runnable
 from localkube.controllers.endpoints import EndpointSlices
 from localkube.controllers.garbage.controller import GarbageCollector
 from localkube.controllers.informers import Informers, build_informers
@@ -17,16 +23,10 @@ from localkube.controllers.namespaces import Namespaces
 from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
 from localkube.controllers.nodes.nodetaints import NodeTaints
 from localkube.controllers.nodes.podgc import PodGarbageCollector
+from localkube.controllers.nodes.tainteviction import TaintEviction
 from localkube.controllers.scheduler import controller as scheduling
 from localkube.controllers.statefulset.controller import StatefulSets
-from localkube.controllers.nodes.tainteviction import TaintEviction
 from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.controller.events import EventRecorder
-from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.loop import Loop, LoopOptions
-from kuberuntime.controller.manager import Manager, Runnable
 
 MANY: Final = LoopOptions(workers=8)
 """For sets, each of which may create its pods at the same time too."""

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from kuberuntime.plan import Create, Delete
-from kuberuntime.objects.resources import ENDPOINT_SLICES
-from localkube.controllers.framework.session import Session
-from localkube.controllers.framework.steps import Step, guarded_patch
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.loop import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import ENDPOINT_SLICES
+from kuberuntime.plan import Create, Delete
+from localkube.controllers.framework.session import Session
+from localkube.controllers.framework.steps import Step, guarded_patch
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"

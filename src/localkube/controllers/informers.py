@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, fields
 
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
 from kuberuntime.objects import resources
 from localkube.controllers import endpoints
 from localkube.controllers.nodes import podgc
-from localkube.controllers.volumes import volumebinder
 from localkube.controllers.statefulset import controller as statefulsets
-from kuberuntime.client.client import Client
-from kuberuntime.cache.informer import Informer
+from localkube.controllers.volumes import volumebinder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

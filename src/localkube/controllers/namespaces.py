@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import PutStatus
-from kuberuntime.objects.resources import NAMESPACES, Resource
-from localkube.controllers.garbage.discovery import discover
-from localkube.controllers.garbage.metadata import metadata_client
-from localkube.controllers.framework.session import Session
+from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.cache.informer import Informer
 from kuberuntime.controller.loop import Watch
-from kuberuntime.client.transport import Request
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NAMESPACES, Resource
+from kuberuntime.plan import PutStatus
+from localkube.controllers.framework.session import Session
+from localkube.controllers.garbage.discovery import discover
+from localkube.controllers.garbage.metadata import metadata_client
 
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"

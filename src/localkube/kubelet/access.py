@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.podaccess import LogOptions, NodeError, Stream
-from localkube.kubelet.processes import network
 from localkube.kubelet.container import exec as commands
 from localkube.kubelet.container.containerrun import ContainerRun
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logs import segments
 from localkube.kubelet.node.node import NodeContext
-from localkube.kubelet.spec import podspec
 from localkube.kubelet.pod.podcell import PodCell
-from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.podworker import PodWorker
 from localkube.kubelet.pod.state import Phase
+from localkube.kubelet.podworker import PodWorker
+from localkube.kubelet.processes import network
 from localkube.kubelet.processes.runner import StartError
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.podaccess import LogOptions, NodeError, Stream
 
 LOCALHOST = "127.0.0.1"
 

@@ -12,26 +12,26 @@ from typing import Final
 
 import structlog
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
-from localkube.podaccess import ExecSession, LogOptions, Stream
 from localkube.kubelet import access
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, claim_names, references
-from localkube.kubelet.spec import podspec
+from localkube.kubelet.node.podevents import Recorder
+from localkube.kubelet.node.trash import Trash
 from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.podcell import PodCell
-from localkube.kubelet.node.podevents import Recorder
-from localkube.kubelet.podworker import PodWorker, SandboxLost
 from localkube.kubelet.pod.state import initial
+from localkube.kubelet.podworker import PodWorker, SandboxLost
 from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.processes.settings import KubeletSettings
-from localkube.kubelet.node.trash import Trash
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.cache.informer import Change, Informer
+from localkube.kubelet.spec import podspec
+from localkube.podaccess import ExecSession, LogOptions, Stream
 
 SYNC_RETRY: Final = timedelta(seconds=10)
 

@@ -13,22 +13,22 @@ from typing import Final, assert_never
 
 import structlog
 
+from kuberuntime import timeouts
+from kuberuntime.errors import Conflict, KubeError, NotFound
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.containers import Containers
 from localkube.kubelet.pod import lifecycle, state, status
-from localkube.kubelet.spec import podspec
 from localkube.kubelet.pod.lifecycle import Step
 from localkube.kubelet.pod.podcell import RETRY, PodCell
-from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.pod.state import Waiting
 from localkube.kubelet.processes.runner import SandboxSpec, StartError
 from localkube.kubelet.sandbox.launcher.kernel.refusal import explain
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import directories
-from kuberuntime import timeouts
-from kuberuntime.errors import Conflict, KubeError, NotFound
 
 API_RETRY: Final = timedelta(seconds=1)
 

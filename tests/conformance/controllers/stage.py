@@ -8,12 +8,20 @@ from typing import Any, Final, TypeAlias
 from tests.conformance.transcript import Entry, normalized
 from tests.integration.clusters.cluster import Cluster, transport
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS, Resource
-from kuberuntime.client.client import Client
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.requests import Selection
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    STATEFULSETS,
+    Resource,
+)
 
 LIMIT: Final = 20.0
 """Seconds in which anything must come true."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.manager import lwsmanager
-from kuberuntime.access import kubeconfig
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.client.http import HTTPTransport
 
 from .keeper import Keeper
 from .recording import RecordingTransport

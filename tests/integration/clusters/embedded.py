@@ -5,18 +5,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STORAGE_CLASSES
 from localkube import cluster as embedded
 from localkube.cluster import ClusterSettings
-from localkube.controllers.volumes.claims import DEFAULT_CLASS
 from localkube.controllers.nodes.labeltemplate import parse_label
 from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.controllers.volumes.claims import DEFAULT_CLASS
 from localkube.kubelet.processes.model import ModelRunner, Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
 
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
 from .objects import START_DELAY

@@ -6,16 +6,22 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kuberuntime.objects import meta
-from leaderworkerset.api.crd import leaderworkerset_crd
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, LEADERWORKERSETS, PERSISTENT_VOLUMES, PODS, SERVICE_ACCOUNTS
-from kuberuntime.objects.resources import NODES as NODE_RESOURCE
-from leaderworkerset.manager import lwsmanager
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
 from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
+from kuberuntime.errors import NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    LEADERWORKERSETS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    SERVICE_ACCOUNTS,
+)
+from kuberuntime.objects.resources import NODES as NODE_RESOURCE
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.manager import lwsmanager
 
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready, transport
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from leaderworkerset.api import leaderworkerset
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import leaderworkerset
 
 GATE: Final = "tests.example.com/released"
 """The readiness gate of pods that become ready only when a test says so."""

@@ -6,18 +6,29 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from leaderworkerset.api import labels
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Propagation
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, LEADERWORKERSETS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, STATEFULSETS, Resource
-from leaderworkerset.manager import lwsmanager
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.errors import NotFound
 from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
 from kuberuntime.client.requests import PatchKind, Selection
 from kuberuntime.client.transport import Request
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    EVENTS,
+    LEADERWORKERSETS,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from kuberuntime.plan import Propagation
+from leaderworkerset.api import labels
+from leaderworkerset.manager import lwsmanager
 
 from .cluster import Cluster, Manager, transport
 from .objects import GATE

@@ -7,9 +7,9 @@ what is missing.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 
 Objects = Mapping[str, JSONObject]
 

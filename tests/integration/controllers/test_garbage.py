@@ -11,12 +11,19 @@ import pytest
 from tests.integration.controllers.world import NAMESPACE, World, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
 from kuberuntime.plan import Propagation
-from kuberuntime.objects.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, PODS, SERVICES, STATEFULSETS, Resource
-from kuberuntime.errors import NotFound
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 pytestmark = pytest.mark.slow
 

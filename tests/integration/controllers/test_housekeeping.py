@@ -7,14 +7,24 @@ from typing import Any
 import pytest
 from tests.integration.controllers.world import NAMESPACE, World, cluster
 
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import Forbidden
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONFIG_MAPS, ENDPOINT_SLICES, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, SERVICES
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    ENDPOINT_SLICES,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    SERVICES,
+)
 from localkube.controllers.nodes.labeltemplate import parse_label
 from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
 from localkube.controllers.nodes.nodewords import parse_taint
-from kuberuntime.clock import SystemClock
-from kuberuntime.errors import Forbidden
 
 pytestmark = pytest.mark.slow
 

@@ -16,6 +16,7 @@ from tests import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import served_kinds
 from tests.virtualtime import VirtualClock
 
+from kuberuntime.cache.informer import Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
@@ -26,7 +27,6 @@ from localkube.apiserver.storage.store import Store
 from localkube.cluster import Cluster, ClusterSettings
 from localkube.controllers.garbage.graph import REMEMBERED
 from localkube.kubelet.processes.model import ModelRunner
-from kuberuntime.cache.informer import Informer
 
 pytestmark = pytest.mark.slow
 

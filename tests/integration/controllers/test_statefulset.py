@@ -9,11 +9,11 @@ import pytest
 from tests.integration.controllers.world import NAMESPACE, World, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
+from kuberuntime.cache.informer import Change
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
-from kuberuntime.errors import NotFound
-from kuberuntime.cache.informer import Change
 
 pytestmark = pytest.mark.slow
 

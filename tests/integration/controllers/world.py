@@ -6,6 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import Conflict, NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
@@ -15,11 +20,6 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.controllers.composition import ControllerSettings, run_controllers
 from localkube.controllers.nodes.nodes import NodeSettings
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.errors import Conflict, NotFound
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.transport import Transport
 
 LIMIT = 60.0
 """Seconds in which anything must come true."""

@@ -18,8 +18,8 @@ from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import build_node
 from tests.integration.manager.installation import ACCOUNT
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import NAMESPACE, Settings
 

@@ -17,12 +17,12 @@ from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import Replica, until
 from tests.permissions import Need, missing, unused
 
-from kuberuntime.permissions import Permission
+from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import LEADERWORKERSETS, STATEFULSETS
+from kuberuntime.permissions import Permission
+from kuberuntime.serving import permissions as kube
 from leaderworkerset.controllers import permissions as controllers
 from leaderworkerset.install.metadata import LEASE, MANAGER
-from kuberuntime.serving import permissions as kube
-from kuberuntime.client.client import Client
 from leaderworkerset.webhooks import permissions as webhooks
 
 pytestmark = pytest.mark.slow

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Event
 from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Event
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.podaccess import LogOptions
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.runner import Network, ProcessRunner
-from localkube.kubelet.sandbox import create_runner
 from localkube.kubelet.processes.settings import KubeletSettings
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.cache.informer import Change, Informer
+from localkube.kubelet.sandbox import create_runner
+from localkube.podaccess import LogOptions
 
 NODE = "node-0"
 PATIENCE = 20.0

@@ -3,8 +3,8 @@
 from tests.integration.clusters.space import LIMIT, Space
 from tests.integration.clusters.state import State, assert_settled
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels
 
 
 def created_leaders(space: Space, name: str = "web") -> list[str]:

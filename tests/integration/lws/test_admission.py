@@ -8,11 +8,11 @@ import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 
-from leaderworkerset.api import labels
+from kuberuntime.errors import APIError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.api import labels
 from leaderworkerset.core.admission.leaderworkerset import CLAIMS_TEXT, PERCENT_TEXT
-from kuberuntime.errors import APIError
 
 DENIED = 'admission webhook "vleaderworkerset.kb.io" denied the request: '
 UNAVAILABLE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"

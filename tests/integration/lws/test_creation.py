@@ -7,10 +7,10 @@ from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, revision_of, revisions_of
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 
 INJECTED = ("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX")

@@ -6,8 +6,8 @@ from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_settled, pod_names
 
 from kuberuntime.objects import meta
-from kuberuntime.plan import Propagation
 from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Propagation
 
 
 def assert_nothing(state: State) -> None:

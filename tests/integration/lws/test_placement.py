@@ -5,10 +5,10 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, pod_names
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
 
 
 async def domains(space: Space, state: State, key: str) -> dict[str, str]:

@@ -5,9 +5,9 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 
+from kuberuntime.errors import Invalid
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import LEADERWORKERSETS, SERVICES
-from kuberuntime.errors import Invalid
 
 NOTE = "example.com/note"
 

@@ -6,10 +6,10 @@ from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
 
 GROUPS = 20
 

@@ -7,10 +7,10 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Expectation, Space
 from tests.integration.clusters.state import State, conditions, is_ready, pod_names, revision_of, revisions_of
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
 
 
 def new_worker(image: str = "app:2", *, gated: bool = False) -> JSONObject:

@@ -6,12 +6,12 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, revision_of, revisions_of
 
-from leaderworkerset.api import labels
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
-from kuberuntime.errors import APIError
-from kuberuntime.client.transport import Request
+from leaderworkerset.api import labels
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 

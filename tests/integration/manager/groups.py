@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from tests.integration.clusters import objects
 from tests.integration.manager.replicas import until
 
-from leaderworkerset.api import labels
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, STATEFULSETS, Resource
 from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    LEADERWORKERSETS,
+    NAMESPACES,
+    PODS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.api import labels
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,26 @@ from typing import Final
 
 import msgspec
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import DEPLOYMENTS, LEADERWORKERSETS, LEASES, MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, SERVICE_ACCOUNTS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from kuberuntime.objects.resources import (
+    DEPLOYMENTS,
+    LEADERWORKERSETS,
+    LEASES,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
 from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.install.settings import NAMESPACE, Settings
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
-from kuberuntime.client.transport import Request
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)

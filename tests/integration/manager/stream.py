@@ -3,9 +3,9 @@
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 
+from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS
-from kuberuntime.errors import KubeError
 
 
 class Stream:

@@ -12,10 +12,10 @@ from tests.integration.manager.replicas import until
 from tests.integration.manager.stream import Stream
 from tests.integration.manager.world import World
 
+from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS
 from leaderworkerset.install.settings import NAMESPACE
-from kuberuntime.errors import KubeError
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 from leaderworkerset.webhooks.rotation import Material

@@ -13,9 +13,9 @@ from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 
+from kuberuntime.errors import AlreadyExists, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
-from kuberuntime.errors import AlreadyExists, KubeError
 
 pytestmark = pytest.mark.slow
 

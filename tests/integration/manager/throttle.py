@@ -14,12 +14,12 @@ import aiohttp
 from tests.controlplane.process import Plane
 from tests.integration.manager.replicas import POLL, until
 
+from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.install.metadata import MANAGER
 from leaderworkerset.install.settings import NAMESPACE
-from kuberuntime.client.client import Client
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 SCHEMAS: Final = Resource(GROUP, "v1", "flowschemas", "FlowSchema", namespaced=False)

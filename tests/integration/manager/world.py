@@ -15,13 +15,13 @@ from tests.integration.manager import installation
 from tests.integration.manager.balancer import Balancer
 from tests.integration.manager.replicas import Replica, until
 
+from kuberuntime.client.client import Client
+from kuberuntime.controller.events import FOLD
+from kuberuntime.errors import NotFound
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEASES
 from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.settings import NAMESPACE
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
-from kuberuntime.controller.events import FOLD
 
 RENEWAL: Final = "update leases"
 """All that the leader writes at rest."""

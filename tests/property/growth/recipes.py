@@ -15,15 +15,27 @@ from typing import Final, TypeAlias
 from tests import builders
 from tests.property.growth.shapes import World
 
+from kuberuntime.objects import meta
 from leaderworkerset import core
 from leaderworkerset.api import labels
-from kuberuntime.objects import meta
 from leaderworkerset.core.admission import accelerators, affinity, edits, environment, numbers, subgroups
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
 from leaderworkerset.core.admission.accelerators import Slice
 from leaderworkerset.core.admission.denial import Denied
-from leaderworkerset.core.leaderworkerset import drift, events, groups, reconcile, replacement, revisions, rollout, services, statefulsets, status, templates
+from leaderworkerset.core.leaderworkerset import (
+    drift,
+    events,
+    groups,
+    reconcile,
+    replacement,
+    revisions,
+    rollout,
+    services,
+    statefulsets,
+    status,
+    templates,
+)
 from leaderworkerset.core.pod import placement, recreation, restart, statefulset
 from leaderworkerset.core.pod import reconcile as pod_reconcile
 from leaderworkerset.webhooks import handlers, review

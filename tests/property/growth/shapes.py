@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 from tests import builders
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, statefulsets
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed

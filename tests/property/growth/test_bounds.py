@@ -10,11 +10,11 @@ from tests.property.growth.recipes import RECIPES, or_denied
 from tests.property.growth.shapes import TPU, World
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import rollout
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, State, Step

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.errors import ConnectionFault
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.errors import ConnectionFault
-from kuberuntime.client.transport import Request, Response, StreamResponse
 
 
 def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:

@@ -1,7 +1,7 @@
 """Rules of roles, built from declarations."""
 
-from kuberuntime.permissions import Permission, policy_rules
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, SECRETS, SERVICES
+from kuberuntime.permissions import Permission, policy_rules
 
 
 def test_rules_are_sorted_and_alike_resources_share_one() -> None:

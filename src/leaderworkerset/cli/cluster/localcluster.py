@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Final
 
 import leaderworkerset
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import logging
-from leaderworkerset.manager import lwsmanager
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions
 from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.target import OpenChannels
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing.definition import full_definition
-from leaderworkerset.cli.cluster.target import OpenChannels
+from leaderworkerset.manager import lwsmanager
 from localkube import cluster as embedded
 from localkube.apiserver.front.http import ListenError
 from localkube.apiserver.storage import copies
@@ -28,10 +32,6 @@ from localkube.controllers.nodes.nodes import GPU, NodeSettings
 from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
 from localkube.identity import IdentityError
 from localkube.statedirectory import StateDirectoryError
-from kuberuntime.access import kubeconfig
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.client.http import HTTPTransport
 
 CONNECTIONS: Final = 8
 """Connections for the controllers' requests. Both ends are in this process and take 300 KiB each."""

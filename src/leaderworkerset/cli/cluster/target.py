@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import leaderworkerset
-from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.errors import CommandError, UsageFault
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.errors import CommandError, UsageFault
 
 if TYPE_CHECKING:
     from kuberuntime.client.channels import Channels  # it brings aiohttp, which usage errors do not need

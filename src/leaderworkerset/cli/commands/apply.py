@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import click
 
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, Conflict, NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli import manifests, serverside
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.discovery import Discovery, UnknownKind
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.manifests import Document
-from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.views.terminal import say
-from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, Conflict, NotFound
 
 MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""

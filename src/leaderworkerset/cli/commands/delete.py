@@ -5,21 +5,21 @@ from collections.abc import Sequence
 
 import click
 
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import only
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.plan import Propagation
 from kuberuntime.objects.resources import LEADERWORKERSETS, Resource
+from kuberuntime.plan import Propagation
 from leaderworkerset.cli import manifests, selection
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.discovery import Discovery
 from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
 from leaderworkerset.cli.following import following
-from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from kuberuntime import timeouts
-from kuberuntime.errors import NotFound
-from kuberuntime.cache.informer import Informer
-from kuberuntime.client.requests import only
 
 CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 

@@ -13,14 +13,14 @@ from contextlib import contextmanager
 import click
 import msgspec
 
+from kuberuntime.client import channels
+from kuberuntime.client.channels import Channels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import selection
-from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.cluster.target import Session, Target
-from kuberuntime.client import channels
-from kuberuntime.client.channels import Channels
+from leaderworkerset.cli.errors import CommandError
 
 PIECE = 32 * 1024
 

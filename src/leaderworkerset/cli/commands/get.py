@@ -12,14 +12,14 @@ import click
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageFault
 from leaderworkerset.cli.following import AllSets, following
 from leaderworkerset.cli.selection import Selection
-from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.views import changes
 from leaderworkerset.cli.views import colors, live, output
-from leaderworkerset.views.groups import Group, View
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views import changes
+from leaderworkerset.views.groups import Group, View
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 

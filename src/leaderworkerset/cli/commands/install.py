@@ -14,19 +14,19 @@ from typing import Any, Final
 import click
 
 from kuberuntime.objects import names
-from leaderworkerset.manager.configuration import ConfigurationError
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands import manager
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
-from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.views import output, terminal
 from leaderworkerset.install import metadata, rendering, settings
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.manager.configuration import ConfigurationError
 
 FLAVOURS: Final = ("slim", "full")
 SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTOR.items())

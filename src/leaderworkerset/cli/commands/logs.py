@@ -9,19 +9,19 @@ from typing import Any, Protocol
 
 import click
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
+from kuberuntime.errors import APIError, BadRequest, ConnectionFault, NotFound
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import selection
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.selection import Selection
-from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.views.colors import Painter
 from leaderworkerset.views.groups import place_of
-from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, BadRequest, ConnectionFault, NotFound
-from kuberuntime.client.requests import Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

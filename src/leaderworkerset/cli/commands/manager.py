@@ -13,14 +13,13 @@ from typing import Any, Final
 import click
 import structlog
 
-from leaderworkerset.manager import configuration
-from leaderworkerset.manager.configuration import Configuration, ConfigurationError
-from kuberuntime.objects.field import aggregate
-from leaderworkerset.cli import errors
-from leaderworkerset.manager import buildinfo, goflags, managerflags, managerlog
-from leaderworkerset.manager.goflags import HelpRequested
 from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
+from kuberuntime.objects.field import aggregate
+from leaderworkerset.cli import errors
+from leaderworkerset.manager import buildinfo, configuration, goflags, managerflags, managerlog
+from leaderworkerset.manager.configuration import Configuration, ConfigurationError
+from leaderworkerset.manager.goflags import HelpRequested
 
 NAMESPACE: Final = "lws-system"
 ENABLE_WEBHOOKS: Final = "ENABLE_WEBHOOKS"

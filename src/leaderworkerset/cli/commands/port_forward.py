@@ -7,17 +7,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import click
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
-from leaderworkerset.cli import selection
-from leaderworkerset.cli.errors import CommandError, UsageFault
-from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.views.terminal import say
 from kuberuntime.client import channels
 from kuberuntime.client.channels import Channels
 from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.serving.signals import until_stopped
+from leaderworkerset.cli import selection
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.views.terminal import say
 
 PIECE = 64 * 1024
 DATA, FAULT = 0, 1

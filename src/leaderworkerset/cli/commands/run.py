@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import click
 
+from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.cli import manifests
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands import logs
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.logs import Follower
@@ -21,13 +23,11 @@ from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOut, Usag
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.selection import Selection
-from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.views.groups import View
 from leaderworkerset.cli.views.live import Display, display
-from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from kuberuntime.client.client import Client
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.outcome import Failures, all_done
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is torn down."""
@@ -88,8 +88,8 @@ class Run:
 
 async def run(plan: Run, documents: Sequence[Document]) -> int:
     """Start the cluster, apply, and follow the groups to the end."""
-    from leaderworkerset.cli.cluster.localcluster import local_cluster
     from kuberuntime.serving.signals import until_stopped
+    from leaderworkerset.cli.cluster.localcluster import local_cluster
 
     progress = Progress()
     hold = plan.options.until == "done"

@@ -8,8 +8,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
-from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.views.terminal import say
 
 

@@ -12,10 +12,10 @@ import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.installing.removal import Remover
-from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.views import terminal
 
 NAMED: Final = 3

@@ -42,8 +42,8 @@ def command(name: str, detach: bool, restore: bool, **options: Any) -> None:  # 
 
 async def serve(place: Place, options: ClusterOptions, *, restore: bool = False) -> None:
     """Run the cluster until it is asked to stop."""
-    from leaderworkerset.cli.cluster import clusterlog, localcluster
     from kuberuntime.serving.signals import until_stopped
+    from leaderworkerset.cli.cluster import clusterlog, localcluster
 
     report = Reporter()
     try:

@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import click
 
+from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from leaderworkerset.cli import selection
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import TimedOut, UsageFault
 from leaderworkerset.cli.following import SetInformers, following
-from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.views.groups import View
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from kuberuntime import timeouts
+from leaderworkerset.views.groups import View
 
 Check = Callable[[View | None], str | None]
 """Returns what is still missing, in words; None when there is nothing left to wait for."""

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from leaderworkerset.api import descriptions
-from leaderworkerset.api.crd import leaderworkerset_crd
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import descriptions
+from leaderworkerset.api.crd import leaderworkerset_crd
 
 
 async def full_definition(client: Client) -> JSONObject:

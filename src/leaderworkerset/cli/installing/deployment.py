@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS
 from leaderworkerset.cli.errors import CommandError, TimedOut
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
-from kuberuntime import timeouts
-from kuberuntime.client.client import Client
-from kuberuntime.cache.informer import Informer
-from kuberuntime.client.requests import Selection, only
 
 
 async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:

@@ -7,19 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.errors import APIError, Invalid, NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, DISAGGREGATED_SETS, NAMESPACES, Resource
+from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    DISAGGREGATED_SETS,
+    NAMESPACES,
+    Resource,
+)
 from leaderworkerset.cli import serverside
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageFault
 from leaderworkerset.cli.installing import definition
 from leaderworkerset.cli.serverside import Applied
-from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, Invalid, NotFound
-from kuberuntime.client.requests import Selection
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 

@@ -7,22 +7,37 @@ where it stopped.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from leaderworkerset.api import labels
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    LEADERWORKERSETS,
+    LEASES,
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
 from kuberuntime.plan import Propagation
-from kuberuntime.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, LEADERWORKERSETS, LEASES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES, STATEFULSETS, Resource
+from leaderworkerset.api import labels
 from leaderworkerset.cli.errors import TimedOut
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.install import metadata
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from kuberuntime import timeouts
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
-from kuberuntime.cache.informer import Informer
-from kuberuntime.client.requests import Selection, only
 
 DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
 """What LeaderWorkerSets own directly; the garbage collector needs their kind's definition to remove these."""

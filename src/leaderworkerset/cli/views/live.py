@@ -12,8 +12,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.commands.logs import prefixed
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.colors import Painter, wanted
-from leaderworkerset.views.groups import Group, View
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.groups import Group, View
 
 
 class Display(Protocol):

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.cli.views.terminal import escaped
+from leaderworkerset.views.groups import Group, Rank, View
 
 VERSION = "lws/v1"
 """`apiVersion` of what `-o json` and `-o yaml` print; it changes only when a field changes its meaning."""

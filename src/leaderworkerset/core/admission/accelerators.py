@@ -6,9 +6,9 @@ container already names its hosts or its id.
 
 from dataclasses import dataclass
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.core.admission.denial import Denied
 from leaderworkerset.core.admission.edits import environment, with_each_container
 from leaderworkerset.core.admission.numbers import read_annotation, read_label

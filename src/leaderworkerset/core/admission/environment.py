@@ -4,9 +4,9 @@ The three of the contract come first in every container and win over the user's 
 unless the user set it.
 """
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.core.admission.denial import Denied
 from leaderworkerset.core.admission.edits import environment, with_each_container
 

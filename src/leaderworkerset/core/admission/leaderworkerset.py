@@ -9,11 +9,20 @@ or all faults at once, in the order of the contract. What the Go controller answ
 from collections.abc import Iterator
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
-from leaderworkerset.api import labels
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.intstr import IntOrString
-from leaderworkerset.api.leaderworkerset import MAX_REPLICAS, LeaderWorkerSet, RestartPolicy, RolloutStrategyType, SubdomainPolicy, SubGroupPolicy, SubGroupPolicyType, decode
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import (
+    MAX_REPLICAS,
+    LeaderWorkerSet,
+    RestartPolicy,
+    RolloutStrategyType,
+    SubdomainPolicy,
+    SubGroupPolicy,
+    SubGroupPolicyType,
+    decode,
+)
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 
 MAX_PODS = 2**31 - 1

@@ -4,10 +4,10 @@ In: a pod that is about to be created. Out: the pod as it shall be stored, or `D
 is needed stands on the pod, put there by the templates of the leader and worker StatefulSets.
 """
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta, ordinals
-from leaderworkerset.api.leaderworkerset import SubdomainPolicy
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import SubdomainPolicy
 from leaderworkerset.core.admission import accelerators, environment, subgroups
 from leaderworkerset.core.admission.affinity import with_exclusive_terms
 from leaderworkerset.core.admission.denial import Denied

@@ -5,10 +5,10 @@ The pod carries all facts: annotation `subgroup-size`, the policy type, and its 
 
 import hashlib
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
 from leaderworkerset.core.admission.affinity import with_exclusive_terms
 from leaderworkerset.core.admission.denial import Denied
 from leaderworkerset.core.admission.edits import with_labels

@@ -8,9 +8,9 @@ thousand groups a pass over a thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-S
 from dataclasses import dataclass
 from typing import Final
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import labels
 
 UNKNOWN: Final = UID("")
 

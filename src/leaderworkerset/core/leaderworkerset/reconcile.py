@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import events, replacement, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution

@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes import canonical_json, round_trip
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels, leaderworkerset
 
 FNV_OFFSET: Final = 2166136261
 FNV_PRIME: Final = 16777619

@@ -4,10 +4,10 @@ In: the owner (the LeaderWorkerSet, or a leader pod where each group has its own
 A service is created where none of its name is, and never touched again (R-SVC-4).
 """
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api import labels
 
 
 def build_shared(obj: JSONObject) -> JSONObject:

@@ -4,11 +4,11 @@ In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: 
 manager `lws`; and whether applying it would change nothing.
 """
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import drift, templates
 from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, Step
 

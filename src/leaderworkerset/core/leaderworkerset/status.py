@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta, timestamps
-from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core.leaderworkerset.groups import Group
 
 

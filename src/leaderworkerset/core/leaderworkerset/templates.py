@@ -7,10 +7,10 @@ Out: the template as the StatefulSet gets it, in the form that Go's typed struct
 from collections.abc import Mapping
 from typing import Final
 
-from leaderworkerset.api import labels
 from kuberuntime.objects.gotypes import round_trip
-from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate, SubGroupPolicyType
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate, SubGroupPolicyType
 
 RETAIN: Final = "Retain"
 """What the API server makes of an unset retention policy."""

@@ -4,10 +4,10 @@ In: the LeaderWorkerSet, the leader pod, the node it runs on. Out: the node sele
 early to say.
 """
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 
 
 class PlacementError(ValueError):

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy, SubdomainPolicy
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Plan
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Plan
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import events, revisions, services
 from leaderworkerset.core.pod import placement, recreation, restart, statefulset
 from leaderworkerset.core.pod.recreation import Recreation

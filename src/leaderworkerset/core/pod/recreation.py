@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels
 
 STABLE: Final = timedelta(minutes=10)
 """A group that did not fail for so long starts anew."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta, ordinals
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
 from kuberuntime.objects.meta import JSONObject, OwnerReference
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
 
 RECREATING: Final = {RestartPolicy.RECREATE_GROUP_ON_POD_RESTART, RestartPolicy.RECREATE_GROUP_AFTER_START}
 RESTARTING_PHASES: Final = {"Pending", "Running"}

@@ -8,11 +8,11 @@ derives from metadata (labels, annotations, topology keys) is live.
 from collections.abc import Mapping
 from typing import Final
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import templates
 

@@ -14,8 +14,8 @@ from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, NAMES
 from localkube.apiserver.admission.webhook_rules import AdmissionOperation, Attempt
 from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.storage.store import Change, Store, StoreKey
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.storage.store import Change, Store, StoreKey
 
 MUTATING: Final = MUTATING_WEBHOOK_CONFIGURATIONS.group_resource
 VALIDATING: Final = VALIDATING_WEBHOOK_CONFIGURATIONS.group_resource

@@ -18,15 +18,15 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
+from kuberuntime import timeouts
 from kuberuntime.objects import meta, nesting
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
 from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
+from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Operation, UndecodableError
-from localkube.apiserver.patch import json_patch
 from localkube.apiserver.model.refusal import Refusal
-from kuberuntime import timeouts
+from localkube.apiserver.patch import json_patch
 
 BAD_REQUEST: Final = 400
 OK: Final = 200

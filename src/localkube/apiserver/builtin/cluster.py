@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from kuberuntime.objects import names, quantity, resources
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.scheduling_rules import EFFECTS
-from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.validation.values import at_least, duplicate, forbidden, must_be
 
 NAME_LABEL = "kubernetes.io/metadata.name"

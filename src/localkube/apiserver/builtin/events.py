@@ -9,8 +9,8 @@ from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation.values import immutable
 from localkube.apiserver.model.kind import Alias
+from localkube.apiserver.validation.values import immutable
 
 CORE_NAMES = {
     "regarding": "involvedObject",

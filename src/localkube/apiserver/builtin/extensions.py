@@ -8,8 +8,8 @@ from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation.values import duplicate, forbidden, must_be, validate_selector
 from localkube.apiserver.custom import customresource, schema_types
+from localkube.apiserver.validation.values import duplicate, forbidden, must_be, validate_selector
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")

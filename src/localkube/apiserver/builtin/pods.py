@@ -6,8 +6,8 @@ from fractions import Fraction
 from kuberuntime.objects import quantity, resources
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation import pod_defaults, pod_rules
 from localkube.apiserver.builtin.strategy import Strategy
+from localkube.apiserver.validation import pod_defaults, pod_rules
 from localkube.apiserver.validation.values import forbidden
 
 COMPUTE = ("cpu", "memory")

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.container_rules import PROTOCOLS
 from localkube.apiserver.validation.probe_rules import port_name_faults
-from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.validation.values import duplicate, immutable, must_be, validate_port
 
 HEADLESS = "None"

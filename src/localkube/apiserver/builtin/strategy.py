@@ -13,13 +13,13 @@ from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from localkube.apiserver.tables import columns
 from localkube.apiserver.builtin import descriptions
-from localkube.apiserver.validation import object_meta
-from localkube.apiserver.types import schemas, typed
-from localkube.apiserver.validation.object_meta import NameRule
-from localkube.apiserver.types.unknown import unknown_fields
 from localkube.apiserver.model.kind import Alias, Kind, Operation, ScalePaths
+from localkube.apiserver.tables import columns
+from localkube.apiserver.types import schemas, typed
+from localkube.apiserver.types.unknown import unknown_fields
+from localkube.apiserver.validation import object_meta
+from localkube.apiserver.validation.object_meta import NameRule
 
 Generation: TypeAlias = Literal["none", "spec", "object", "object and labels", "constant"]
 """What counts up the generation: nothing, a change of `spec`, of anything but metadata and status (or also of labels), or (`constant`) nothing after 1."""

@@ -12,13 +12,13 @@ from kuberuntime.objects import meta, names
 from kuberuntime.objects.field import FieldError, invalid, render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import Resource
-from localkube.apiserver.validation import object_meta
-from localkube.apiserver.types import schemas, typed
 from localkube.apiserver.custom import definition_rules
 from localkube.apiserver.custom.structural import Structural
-from localkube.apiserver.tables import jsonpath, table
-from localkube.apiserver.types.unknown import unknown_fields
 from localkube.apiserver.model.kind import Column, Kind, Operation, ScalePaths, Schema
+from localkube.apiserver.tables import jsonpath, table
+from localkube.apiserver.types import schemas, typed
+from localkube.apiserver.types.unknown import unknown_fields
+from localkube.apiserver.validation import object_meta
 
 validate_crd = definition_rules.validate
 ignored_rules = definition_rules.ignored_rules

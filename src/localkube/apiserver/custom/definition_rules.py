@@ -7,9 +7,9 @@ from typing import Any
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.values import forbidden, must_be, not_found
 from localkube.apiserver.custom.structural import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Structural
 from localkube.apiserver.tables import jsonpath
+from localkube.apiserver.validation.values import forbidden, must_be, not_found
 
 SCOPES = ("Cluster", "Namespaced")
 TYPES = ("array", "boolean", "integer", "number", "object", "string")

@@ -16,18 +16,18 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from localkube.apiserver.model import refusal
-from localkube.apiserver.routing import routes
-from localkube.apiserver.requests import representation
+from kuberuntime import timeouts
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.serving.listening import Acceptor, bounds, protocol_logger
 from localkube.apiserver.front import podstreams
-from localkube.apiserver.streams import sockets
 from localkube.apiserver.front.guard import Guard
+from localkube.apiserver.model import refusal
 from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.requests import representation
+from localkube.apiserver.routing import routes
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.errors import StoreError
-from kuberuntime import timeouts
-from kuberuntime.serving.listening import Acceptor, bounds, protocol_logger
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from localkube.apiserver.streams import sockets
 
 LOOPBACK: Final = "127.0.0.1"
 

@@ -15,14 +15,14 @@ from typing import Final, TypeAlias, cast
 import aiohttp
 from aiohttp import web
 
-from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.streams import channels, sockets
 from localkube.apiserver.front.portforward import channelled, tunnel
 from localkube.apiserver.front.portforward.link import Dial
-from localkube.podaccess import ExecSession, NodeError, Stream
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.streams import channels, sockets
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import containers
+from localkube.podaccess import ExecSession, NodeError, Stream
 
 LINGER: Final = 1.0
 """Seconds to read on when a command has ended and something it left behind holds its output open."""

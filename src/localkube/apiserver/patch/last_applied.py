@@ -10,10 +10,10 @@ import msgspec
 
 from kuberuntime.objects import nesting
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.patch import fieldset
 from localkube.apiserver.patch.fieldset import FieldSet
+from localkube.apiserver.storage.encoding import encode
 
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 MANAGER: Final = "kubectl"

@@ -12,10 +12,10 @@ from kuberuntime.objects import meta, nesting, yamltext
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.yamltext import YamlError
 from localkube.apiserver.model import refusal
-from localkube.apiserver.types import typed
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests import protobuf
 from localkube.apiserver.model.kind import UndecodableError
+from localkube.apiserver.requests import protobuf
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.types import typed
 
 JSON_TYPE: Final = "application/json"
 YAML_TYPE: Final = "application/yaml"

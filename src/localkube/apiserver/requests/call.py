@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from kuberuntime.client.transport import Request
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.registry import Registry, Served
 from localkube.apiserver.storage.store import StoreKey
-from kuberuntime.client.transport import Request
 
 INT64: Final = 2**63
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)

@@ -7,8 +7,8 @@ from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.field import Kind as FieldKind
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.requests.call import Call
 from localkube.apiserver.model.kind import Kind
+from localkube.apiserver.requests.call import Call
 
 Validation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 OptionsKind: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions", "DeleteOptions"]

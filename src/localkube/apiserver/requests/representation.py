@@ -11,13 +11,13 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 import yaml
 
+from kuberuntime.client.transport import Response
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
+from localkube.apiserver.model.refusal import Refusal
 from localkube.apiserver.requests.body import JSON_TYPE, YAML_TYPE
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.model.refusal import Refusal
 from localkube.apiserver.storage.errors import StoreError
-from kuberuntime.client.transport import Response
 
 Shape: TypeAlias = Literal["", "Table", "PartialObjectMetadata"]
 

@@ -19,10 +19,10 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.model.registry import Served
-from localkube.apiserver.storage.store import Change, ChangeType
 from localkube.apiserver.requests.selection import Selection
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.storage.store import Change, ChangeType
 
 PACE: Final = 0.005
 """Seconds between two deliveries under load."""

@@ -14,10 +14,9 @@ from typing import Final
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model import refusal
-from localkube.apiserver.routing import routes
-from localkube.apiserver.routing import reviews
-from localkube.apiserver.requests.body import JSON_TYPE
 from localkube.apiserver.model.registry import Registry, Served
+from localkube.apiserver.requests.body import JSON_TYPE
+from localkube.apiserver.routing import reviews, routes
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.types import schemas
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.model.registry import Served
+from localkube.apiserver.types import schemas
 
 ELSEWHERE: Final = (
     "The embedded cluster does not describe its fields; they are described at"

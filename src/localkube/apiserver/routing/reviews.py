@@ -5,11 +5,11 @@ POST only; nothing is stored: SelfSubjectReview, SelfSubjectAccessReview, SelfSu
 
 from typing import Final
 
+from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body, protobuf
-from kuberuntime.client.transport import Request
 
 ADMIN_GROUPS: Final = ["system:masters", "system:authenticated"]
 

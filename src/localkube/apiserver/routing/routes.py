@@ -6,16 +6,25 @@ In: a call on a served resource. Out: the answer of the verb, shown as the clien
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal, TypeAlias
 
+from kuberuntime.client.transport import Response, StreamResponse
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.verbs.reading import present
 from localkube.apiserver.requests import representation
-from localkube.apiserver.verbs.writing import binding, create, delete, deletecollection, eviction, finalize, patch_verb, scale, update
-from localkube.apiserver.verbs.reading import containers, get, logs, watching
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import containers, get, logs, present, watching
 from localkube.apiserver.verbs.reading import list as listing
-from kuberuntime.client.transport import Response, StreamResponse
+from localkube.apiserver.verbs.writing import (
+    binding,
+    create,
+    delete,
+    deletecollection,
+    eviction,
+    finalize,
+    patch_verb,
+    scale,
+    update,
+)
 
 Answer: TypeAlias = Response | StreamResponse
 Handler: TypeAlias = Callable[[Backend, Call], Awaitable[Answer]]

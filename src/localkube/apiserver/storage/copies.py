@@ -20,12 +20,12 @@ from typing import Final
 
 import structlog
 
+from kuberuntime.clock import Clock
 from localkube.apiserver.storage.errors import DamagedError, StoreError, explain
 from localkube.apiserver.storage.files import beside, new_file
 from localkube.apiserver.storage.inspection import connect_readonly, inspect, inspect_contents, opened
 from localkube.apiserver.storage.lock import hold
 from localkube.apiserver.storage.store import Store
-from kuberuntime.clock import Clock
 
 KEPT: Final = 3
 EVERY: Final = 600.0

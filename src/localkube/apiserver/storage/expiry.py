@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
+from kuberuntime.clock import Clock
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import CORE_EVENTS
 from localkube.apiserver.storage.store import Change, Store, StoreKey
-from kuberuntime.clock import Clock
 
 LIFETIME: Final = timedelta(hours=1)
 LIMIT: Final = 5000

@@ -26,8 +26,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage import database
+from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.errors import StoreError, explain
 from localkube.apiserver.storage.layout import counter_checksum, row_checksum
 from localkube.apiserver.storage.lock import hold

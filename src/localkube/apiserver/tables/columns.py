@@ -8,9 +8,9 @@ from typing import TypeAlias
 from kuberuntime.objects import meta, podstate, resources, selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from localkube.apiserver.model.kind import Column
 from localkube.apiserver.tables import table
 from localkube.apiserver.tables.table import NONE
-from localkube.apiserver.model.kind import Column
 
 Cell: TypeAlias = Callable[[JSONObject, datetime], object]
 

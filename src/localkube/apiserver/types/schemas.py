@@ -3,9 +3,9 @@
 from dataclasses import replace
 from functools import cache
 
+from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import lists, types
 from localkube.apiserver.types.types import GoField
-from localkube.apiserver.model.kind import Schema
 
 SCALARS = {
     "string": Schema("string"),

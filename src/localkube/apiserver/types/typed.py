@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import msgspec
 
 from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model.kind import UndecodableError
 from localkube.apiserver.types import scalars, types
 from localkube.apiserver.types.types import GoField
-from localkube.apiserver.model.kind import UndecodableError
 
 ANNOTATIONS: dict[str, Any] = {
     "string": str,

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from kuberuntime.client.client import Client
+from kuberuntime.controller.executor import ExecutionError, Executor, Write, Written
+from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Plan
 from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Plan
 from localkube.controllers.framework.steps import MergePatch, Step, Steps
-from kuberuntime.client.client import Client
-from kuberuntime.errors import KubeError
-from kuberuntime.controller.executor import ExecutionError, Executor, Write, Written
 
 T = TypeVar("T")
 

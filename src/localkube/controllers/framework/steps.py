@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Action, Effect
 from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Action, Effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,19 +12,19 @@ from typing import Final
 
 import structlog
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.controller.workers import Workers
+from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.errors import Conflict, KubeError, NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
+from localkube.controllers.framework.steps import guarded_patch
 from localkube.controllers.garbage.discovery import discover
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner, read_node, read_owners
-from localkube.controllers.garbage.plan import Collect, Disown, Keep, OwnerState, Verdict, decide
 from localkube.controllers.garbage.metadata import metadata_client
-from localkube.controllers.framework.steps import guarded_patch
-from kuberuntime.client.client import Client
-from kuberuntime.errors import Conflict, KubeError, NotFound
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.controller.workers import Workers
-from kuberuntime.controller.workqueue import WorkQueue
+from localkube.controllers.garbage.plan import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 IGNORED: Final = {"events", "events.events.k8s.io"}
 """Never collected, as in kube-controller-manager: they are many, short-lived, and own nothing."""

@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import Resource
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 
 NEEDED_VERBS: Final = {"delete", "list", "watch"}
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES
-from localkube.controllers.nodes.labeltemplate import LabelTemplate
-from localkube.controllers.nodes.nodewords import CAPACITY, TaintTemplate
-from localkube.controllers.framework.steps import guarded_patch
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.errors import AlreadyExists, NotFound
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+from localkube.controllers.framework.steps import guarded_patch
+from localkube.controllers.nodes.labeltemplate import LabelTemplate
+from localkube.controllers.nodes.nodewords import CAPACITY, TaintTemplate
 
 SIMULATED: Final = "embedded.leaderworkerset.x-k8s.io/simulated"
 """The label of the nodes made here; those without are left alone."""

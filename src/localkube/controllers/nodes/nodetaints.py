@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Executor, Write
+from kuberuntime.controller.loop import Watch
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
 from localkube.controllers.framework.session import Session
 from localkube.controllers.framework.steps import guarded_patch
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.cache.informer import Informer
-from kuberuntime.controller.loop import Watch
 
 PREFIX: Final = "node.kubernetes.io/"
 

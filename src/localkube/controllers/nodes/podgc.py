@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.controller.executor import Removed, Write
+from kuberuntime.controller.loop import Watch
+from kuberuntime.errors import Conflict, NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
-from kuberuntime.client.client import Client
-from kuberuntime.errors import Conflict, NotFound
-from kuberuntime.controller.executor import Removed, Write
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.controller.loop import Watch
 
 BY_NODE: Final = "node"
 

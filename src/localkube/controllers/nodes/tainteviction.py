@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import duration, meta
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from kuberuntime.plan import Delete, Event
-from kuberuntime.objects.resources import PODS
-from localkube.controllers.framework import events
-from localkube.controllers.nodes.podgc import BY_NODE
-from localkube.controllers.framework.session import Session
-from localkube.controllers.nodes.tolerations import read_tolerations
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.loop import Watch
+from kuberuntime.objects import duration, meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Delete, Event
+from localkube.controllers.framework import events
+from localkube.controllers.framework.session import Session
+from localkube.controllers.nodes.podgc import BY_NODE
+from localkube.controllers.nodes.tolerations import read_tolerations
 
 AT_ONCE: Final = timedelta()
 

@@ -11,23 +11,23 @@ from typing import Final
 import msgspec
 import structlog
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client import requests
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Recorder
+from kuberuntime.errors import Conflict, KubeError, NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
+from localkube.controllers.framework.steps import guarded_patch
 from localkube.controllers.scheduler import conditions, queue, volumes
 from localkube.controllers.scheduler.cluster import Cluster
 from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
 from localkube.controllers.scheduler.pod import PodInfo, read_pod
 from localkube.controllers.scheduler.predicates import Cause
 from localkube.controllers.scheduler.queue import SchedulingQueue
-from localkube.controllers.framework.steps import guarded_patch
-from kuberuntime.client import requests
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.errors import Conflict, KubeError, NotFound
-from kuberuntime.controller.executor import Recorder
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.transport import Request
 
 NAME: Final = "default-scheduler"
 BINDINGS: Final = 32

@@ -7,10 +7,10 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.selectors import LabelSelector, Operator, Requirement
+from localkube.controllers.nodes.tolerations import Toleration, read_tolerations
 from localkube.controllers.scheduler import resources
 from localkube.controllers.scheduler.resources import Amounts
 from localkube.controllers.scheduler.terms import Scope, Term, read_preferred_terms, read_terms, with_own_labels
-from localkube.controllers.nodes.tolerations import Toleration, read_tolerations
 
 Port: TypeAlias = tuple[str, str, int]
 """Host address (0.0.0.0: all), protocol, port."""

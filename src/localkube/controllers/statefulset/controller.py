@@ -6,19 +6,19 @@ Pods, claims and revisions are found by indexes, so that a look costs as much as
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Delete, PutStatus
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
-from localkube.controllers.framework.session import Session
-from localkube.controllers.statefulset import claims, identity, ownership, plan, revisions, status
-from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.errors import AlreadyExists, NotFound
 from kuberuntime.controller.executor import ActionFailed, Executor, Write
-from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.loop import Watch
+from kuberuntime.errors import AlreadyExists, NotFound
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
+from kuberuntime.plan import Delete, PutStatus
+from localkube.controllers.framework.session import Session
+from localkube.controllers.framework.steps import guarded_patch
+from localkube.controllers.statefulset import claims, identity, ownership, plan, revisions, status
 
 BY_CONTROLLER = "controller"
 ORPHANS = "orphans"

@@ -12,8 +12,8 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.objects.selectors import LabelSelector
-from localkube.controllers.statefulset import identity
 from localkube.controllers.framework.steps import MergePatch, guarded_patch
+from localkube.controllers.statefulset import identity
 
 
 @dataclass(frozen=True, slots=True)

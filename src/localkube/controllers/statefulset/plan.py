@@ -24,10 +24,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete, Emit
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
-from localkube.controllers.statefulset import claims, events, identity, pods, status
+from kuberuntime.plan import Create, Delete, Emit
 from localkube.controllers.framework.steps import Steps, guarded_patch
+from localkube.controllers.statefulset import claims, events, identity, pods, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

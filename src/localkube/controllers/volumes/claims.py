@@ -18,8 +18,8 @@ from typing import Final
 
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Emit, Event
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from kuberuntime.plan import Create, Emit, Event
 from localkube.controllers.framework import events
 from localkube.controllers.framework.steps import MergePatch, Steps, guarded_patch
 

@@ -10,17 +10,17 @@ from typing import Final
 
 import structlog
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.controller.executor import Executor, Write
+from kuberuntime.controller.loop import Watch
+from kuberuntime.errors import AlreadyExists, NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Delete
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
-from localkube.controllers.volumes.claims import DEFAULT_CLASS, Observed, directory_of, is_abandoned, plan
+from kuberuntime.plan import Delete
 from localkube.controllers.framework.session import Session
-from kuberuntime.client.client import Client
-from kuberuntime.errors import AlreadyExists, NotFound
-from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.controller.loop import Watch
+from localkube.controllers.volumes.claims import DEFAULT_CLASS, Observed, directory_of, is_abandoned, plan
 
 BY_CLAIM: Final = "claim"
 

@@ -15,23 +15,23 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from kuberuntime import timeouts
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import health, hooks, launch
 from localkube.kubelet.container.containerrun import ContainerRun, fresh_termination_file
 from localkube.kubelet.container.hooks import HookError
 from localkube.kubelet.container.images import Unrunnable
 from localkube.kubelet.container.launch import Launch, Surroundings
-from localkube.kubelet.spec.probes import Kind
 from localkube.kubelet.logfiles.logs import LogWriter
-from localkube.kubelet.spec import podspec
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.podcell import RETRY, PodCell
-from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.runner import ExhaustedError, Exit, StartError
 from localkube.kubelet.sandbox.launcher.kernel.descriptors import require_spare
 from localkube.kubelet.sandbox.launcher.kernel.refusal import Refused, explain
-from kuberuntime import timeouts
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.spec.probes import Kind
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 CREATE_ERROR: Final = "CreateContainerError"

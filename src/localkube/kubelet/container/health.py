@@ -8,15 +8,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.processes import network
-from localkube.kubelet.container import commands
-from localkube.kubelet.spec import probes
-from localkube.kubelet.spec.probes import Kind, Tally
-from localkube.kubelet.spec import podspec
-from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.processes.runner import ProcessRunner, StartError
 from kuberuntime import timeouts
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.container import commands
+from localkube.kubelet.processes import network
+from localkube.kubelet.processes.runner import ProcessRunner, StartError
+from localkube.kubelet.spec import podspec, probes
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.spec.probes import Kind, Tally
 
 T = TypeVar("T")
 

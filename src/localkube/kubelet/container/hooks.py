@@ -3,10 +3,10 @@
 import asyncio
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.processes import network
 from localkube.kubelet.container import commands, health
-from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.processes import network
 from localkube.kubelet.processes.runner import ProcessRunner, StartError
+from localkube.kubelet.spec.podspec import SpecError
 
 
 class HookError(Exception):

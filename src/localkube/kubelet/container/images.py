@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import scripts
-from localkube.kubelet.spec import podspec
 from localkube.kubelet.pod.status import STUB_IMAGE
+from localkube.kubelet.spec import podspec, scripts
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 

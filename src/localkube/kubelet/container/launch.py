@@ -15,14 +15,13 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import environment, probes
 from localkube.kubelet.container import images
-from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.container.images import Place, Unrunnable
-from localkube.kubelet.spec import podspec
-from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.processes.settings import KubeletSettings
+from localkube.kubelet.spec import environment, podspec, probes
+from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import directories, mounts
 
 TERMINATION_PATH: Final = "/dev/termination-log"

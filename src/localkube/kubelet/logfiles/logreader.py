@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kuberuntime.objects import duration
-from localkube.podaccess import LogOptions, Stream
 from localkube.kubelet.logfiles import logformat
 from localkube.kubelet.logfiles.logs import LogWriter, Segment, segments
+from localkube.podaccess import LogOptions, Stream
 
 BLOCK: Final = 64 * 1024
 

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from localkube.podaccess import Stream
-from localkube.kubelet.logfiles.logformat import Framer
 from kuberuntime.clock import Clock
+from localkube.kubelet.logfiles.logformat import Framer
+from localkube.podaccess import Stream
 
 SEGMENT_SIZE: Final = 10 * 1024 * 1024
 SEGMENTS_KEPT: Final = 5

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
 from kuberuntime.objects import quantity
-from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.objects import Objects
 from localkube.kubelet.node.podevents import Recorder
 from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.processes.settings import KubeletSettings
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
+from localkube.kubelet.spec.fieldref import NodeFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

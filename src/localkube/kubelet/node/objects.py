@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, Resource
-from localkube.kubelet.spec import environment, sources
+from localkube.kubelet.spec import environment, podspec, sources
 from localkube.kubelet.spec.environment import Sources
-from localkube.kubelet.spec import podspec
 from localkube.kubelet.volumes import payload
 from localkube.kubelet.volumes.directories import Claims
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
-from kuberuntime.cache.informer import Change, Informer
 
 
 class Objects:

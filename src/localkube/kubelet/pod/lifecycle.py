@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import podspec, restarts
 from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termination
+from localkube.kubelet.spec import podspec, restarts
 
 SHORTEST_GRACE: Final = timedelta(seconds=2)
 """What a container gets between SIGTERM and SIGKILL even where a hook or other containers used up the grace period."""

@@ -9,13 +9,13 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
-from localkube.kubelet.spec.environment import Context
-from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node import podevents
+from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.pod import recovery
-from localkube.kubelet.spec import restarts
 from localkube.kubelet.pod.recovery import Interruption
 from localkube.kubelet.pod.state import ContainerState, PodState
+from localkube.kubelet.spec import restarts
+from localkube.kubelet.spec.environment import Context
 
 RETRY: Final = timedelta(seconds=10)
 """When what was refused is tried again, if nothing it depends on changes before."""

@@ -11,8 +11,8 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import podspec, restarts
 from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termination, Waiting, initial
+from localkube.kubelet.spec import podspec, restarts
 
 KILLED: Final = 137
 SCHEME: Final = "process://"

@@ -12,10 +12,10 @@ from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec.probes import Kind
+from localkube.kubelet.processes.runner import Exit
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.backoff import Backoff
-from localkube.kubelet.processes.runner import Exit
+from localkube.kubelet.spec.probes import Kind
 
 CRASH_LOOP: Final = "CrashLoopBackOff"
 

@@ -9,9 +9,9 @@ from typing import Final
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import lifecycle
+from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.qos import qos_class
-from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
 
 STUB_IMAGE: Final = "stub://"
 """How the imageID of a container starts that the built-in stub server stands in for."""

@@ -20,7 +20,14 @@ from typing import NamedTuple
 
 from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, SandboxSpec, StartError
 from localkube.kubelet.sandbox import requests
-from localkube.kubelet.sandbox.addresses import GATEWAY, LOOPBACK, POD_NETWORK, AddressesExhausted, AddressPool, LoopbackBlock
+from localkube.kubelet.sandbox.addresses import (
+    GATEWAY,
+    LOOPBACK,
+    POD_NETWORK,
+    AddressesExhausted,
+    AddressPool,
+    LoopbackBlock,
+)
 from localkube.kubelet.sandbox.channel import LauncherEnded
 from localkube.kubelet.sandbox.deaths import Deaths
 from localkube.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, Refused, launch, log_of

@@ -15,9 +15,8 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import fieldref
+from localkube.kubelet.spec import fieldref, podspec
 from localkube.kubelet.spec.fieldref import NodeFacts
-from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
 
 PASSED: Final = (

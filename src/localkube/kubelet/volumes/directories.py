@@ -18,8 +18,8 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import atomic, claims, hostpath, payload
 

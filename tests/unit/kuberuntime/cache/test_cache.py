@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.cache.cache import Change, Writer
 from kuberuntime.cache.watch import Applied, Completed, Deleted, Dropped, Found, Progressed, Started
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 
 END = Completed(ResourceVersion("9"))
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.unit.kuberuntime.fakes import SmallServer, failure
 from tests.virtualtime import run
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.watching import GRACE, TIMEOUT
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.client.client import Client
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.requests import Selection
-from kuberuntime.client.transport import Request, Response
-from kuberuntime.cache.watching import GRACE, TIMEOUT
 
 A = ObjectKey("default", "a")
 

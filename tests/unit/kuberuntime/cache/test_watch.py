@@ -6,9 +6,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuberuntime.objects.meta import JSONObject, ResourceVersion
+from kuberuntime.cache.watch import (
+    Applied,
+    Completed,
+    Deleted,
+    Dropped,
+    Ended,
+    Event,
+    Found,
+    Input,
+    Opened,
+    Output,
+    Page,
+    Phase,
+    Progressed,
+    Refused,
+    Relist,
+    Started,
+    State,
+    step,
+)
 from kuberuntime.errors import APIError, ConnectionFault, KubeError, from_status
-from kuberuntime.cache.watch import Applied, Completed, Deleted, Dropped, Ended, Event, Found, Input, Opened, Output, Page, Phase, Progressed, Refused, Relist, Started, State, step
+from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
 
 def at(phase: Phase, version: str = "", **rest: Any) -> State:

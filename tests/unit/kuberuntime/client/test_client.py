@@ -6,11 +6,11 @@ import pytest
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 from tests.virtualtime import run
 
+from kuberuntime.client.client import RETRIES, Client, Listing
+from kuberuntime.client.transport import Response
+from kuberuntime.errors import APIError, NotFound, ServiceUnavailable, TooManyRequests
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS
-from kuberuntime.client.client import RETRIES, Client, Listing
-from kuberuntime.errors import APIError, NotFound, ServiceUnavailable, TooManyRequests
-from kuberuntime.client.transport import Response
 
 KEY = ObjectKey("default", "web")
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}

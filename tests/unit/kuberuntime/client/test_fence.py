@@ -14,13 +14,13 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 from tests.virtualtime import run
 
 from kuberuntime.access.access import TLS, Access
-from kuberuntime.clock import SystemClock
 from kuberuntime.access.credentials import Material, StoredCredentials
-from kuberuntime.errors import ConnectionFault
 from kuberuntime.client.fence import FencedSocket, FencedTransport, NotLeadingError
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Request, Response, Transport
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ConnectionFault
 
 OPEN = 3600.0
 NOTHING = Material("")

@@ -10,12 +10,12 @@ import pytest
 import trustme
 from aiohttp import WSMsgType, web
 
-from kuberuntime.client import channels
 from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import Credentials, Material, StoredCredentials
-from kuberuntime.errors import ConfigError, ConnectionFault, NotFound
+from kuberuntime.client import channels
 from kuberuntime.client.http import CONNECTIONS, HTTPTransport
 from kuberuntime.client.transport import Request, Response
+from kuberuntime.errors import ConfigError, ConnectionFault, NotFound
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Connection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

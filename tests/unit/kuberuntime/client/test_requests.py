@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.client import requests
-from kuberuntime.errors import UnusableName
 from kuberuntime.client.requests import Selection
 from kuberuntime.client.transport import Request
+from kuberuntime.errors import UnusableName
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 
 KEY = ObjectKey("default", "web")
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}

@@ -9,12 +9,12 @@ import pytest
 from tests.unit.kuberuntime.fakes import SmallServer
 from tests.virtualtime import run
 
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.controller.barrier import PATIENCE, Barrier
+from kuberuntime.controller.executor import Removed, Write, Written
 from kuberuntime.objects.meta import UID, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
-from kuberuntime.controller.barrier import PATIENCE, Barrier
-from kuberuntime.client.client import Client
-from kuberuntime.controller.executor import Removed, Write, Written
-from kuberuntime.cache.informer import Informer
 
 LWS = ObjectKey("default", "lws")
 OTHER = ObjectKey("default", "other")

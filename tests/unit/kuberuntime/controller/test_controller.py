@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from tests.unit.kuberuntime.fakes import SmallServer, failure
 from tests.virtualtime import VirtualClock, run
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.manager import Manager
+from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Apply, Create, Event, Plan
 from kuberuntime.objects.resources import PODS
-from kuberuntime.client.client import Client
-from kuberuntime.controller.controller import Controller, LoopOptions, Watch
-from kuberuntime.errors import KubeError
-from kuberuntime.controller.executor import Executor
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.controller.manager import Manager
-from kuberuntime.client.transport import Request, Response
+from kuberuntime.plan import Apply, Create, Event, Plan
 
 
 def now() -> float:

@@ -11,12 +11,12 @@ import pytest
 from tests.unit.kuberuntime.fakes import answer, failure
 from tests.virtualtime import VirtualClock, run
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.controller.events import FOLD, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
+from kuberuntime.errors import ConnectionFault
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event
-from kuberuntime.client.client import Client
-from kuberuntime.errors import ConnectionFault
-from kuberuntime.controller.events import FOLD, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
-from kuberuntime.client.transport import Request, Response, StreamResponse
 
 LWS = {
     "apiVersion": "leaderworkerset.x-k8s.io/v1",

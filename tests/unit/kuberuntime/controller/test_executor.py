@@ -7,13 +7,22 @@ import pytest
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 from tests.virtualtime import VirtualClock, run
 
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
-from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.client.client import Client
-from kuberuntime.errors import ConnectionFault
-from kuberuntime.controller.executor import ActionFailed, ExecutionError, Executor, LookAgain, PlanError, Removed, Write, Written
 from kuberuntime.client.transport import Response
+from kuberuntime.controller.executor import (
+    ActionFailed,
+    ExecutionError,
+    Executor,
+    LookAgain,
+    PlanError,
+    Removed,
+    Write,
+    Written,
+)
+from kuberuntime.errors import ConnectionFault
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
 
 KEY = ObjectKey("default", "web")
 POD: JSONObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}

@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 from tests.virtualtime import run
 
-from kuberuntime.errors import KubeError
 from kuberuntime.controller.executor import LookAgain
 from kuberuntime.controller.workers import Workers
 from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.errors import KubeError
 
 
 @pytest.mark.parametrize("fault", [LookAgain("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)

@@ -13,12 +13,21 @@ from hypothesis import strategies as st
 from tests.unit.kuberuntime.fakes import answer, failure
 from tests.virtualtime import START, VirtualClock, run
 
-from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.client.client import Client
-from kuberuntime.errors import ConnectionFault
-from kuberuntime.controller.events import microtime
-from kuberuntime.serving.leaderelection import Claim, ElectionSettings, LeaderElection, Sighting, Wait, decide, released, see
 from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.controller.events import microtime
+from kuberuntime.errors import ConnectionFault
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.serving.leaderelection import (
+    Claim,
+    ElectionSettings,
+    LeaderElection,
+    Sighting,
+    Wait,
+    decide,
+    released,
+    see,
+)
 
 KEY = ObjectKey("lws-system", "lock")
 NOW = microtime(START)

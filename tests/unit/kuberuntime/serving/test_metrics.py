@@ -6,12 +6,12 @@ import pytest
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 from tests.virtualtime import run
 
-from kuberuntime.errors import ConnectionFault
-from kuberuntime.serving.metrics import Metrics, ObservedTransport, verb_and_resource
-from kuberuntime.controller.observer import Result
 from kuberuntime.client.transport import Request
+from kuberuntime.controller.observer import Result
 from kuberuntime.controller.workers import Workers
 from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.errors import ConnectionFault
+from kuberuntime.serving.metrics import Metrics, ObservedTransport, verb_and_resource
 
 
 def samples(metrics: Metrics) -> dict[str, float]:

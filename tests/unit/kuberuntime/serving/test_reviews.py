@@ -8,12 +8,12 @@ from aiohttp import ClientSession
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 from tests.virtualtime import VirtualClock, run
 
-from kuberuntime.serving import reviews
 from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConnectionFault
+from kuberuntime.serving import reviews
 from kuberuntime.serving.reviews import ALLOWED_SECONDS, DENIED_SECONDS, LIMIT, UNKNOWN_BURST, UNKNOWN_RATE, Authorizer
 from kuberuntime.serving.serving import Address, Listener
-from kuberuntime.client.transport import Response
 
 USER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["g"], "extra": {"k": ["v"]}}
 KNOWN = answer(201, {"status": {"authenticated": True, "user": USER}})

@@ -10,9 +10,9 @@ import pytest
 from aiohttp import ClientSession, web
 from tests.virtualtime import run
 
+from kuberuntime.errors import ConfigError
 from kuberuntime.serving import certfiles, health, listening, serving
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
-from kuberuntime.errors import ConfigError
 from kuberuntime.serving.serving import Address, Listener, TLSSettings
 from leaderworkerset.webhooks import certificates
 

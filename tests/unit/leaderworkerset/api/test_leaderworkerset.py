@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import leaderworkerset as api
 from leaderworkerset.api.leaderworkerset import DecodeError, LeaderWorkerSet, decode, encode
-from kuberuntime.objects.meta import ObjectKey
 
 POD = {"spec": {"containers": [{"name": "c"}]}}
 

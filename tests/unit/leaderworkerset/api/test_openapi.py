@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects import gotypes
-from leaderworkerset.api import schema
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import schema
 
 ROOT = Path(__file__).parents[4]
 DOCUMENT = json.loads((ROOT / "deploy/openapi/core-v1.json").read_text())["components"]["schemas"]

@@ -10,9 +10,9 @@ from typing import Any
 import click
 import pytest
 
+from kuberuntime.errors import ConnectionFault
 from leaderworkerset.cli import app, errors, selection
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
-from kuberuntime.errors import ConnectionFault
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,26 @@ from typing import Any
 import msgspec
 from tests.virtualtime import VirtualClock
 
-from leaderworkerset.api import crd, labels
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.loop import Loop
+from kuberuntime.errors import NotFound
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEADERWORKERSETS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    EVENTS,
+    LEADERWORKERSETS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.api import crd, labels
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.core.admission.pod import admit_pod
@@ -29,12 +45,6 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from localkube.controllers.garbage.controller import GarbageCollector
 from localkube.controllers.statefulset import controller as statefulset
-from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
-from kuberuntime.controller.executor import Executor
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.controller.loop import Loop
-from kuberuntime.client.transport import Request, Response, StreamResponse
 
 NAMESPACE = "default"
 RACK = {"rack": "r7"}

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import labels
+from kuberuntime.cache.informer import Change
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api import labels
 from leaderworkerset.controllers import leaderworkerset, pod, selection
-from kuberuntime.cache.informer import Change
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)

@@ -10,10 +10,10 @@ import pytest
 from tests import builders, virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
 
 Scenario = Callable[..., Coroutine[Any, Any, None]]
 

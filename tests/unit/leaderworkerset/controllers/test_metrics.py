@@ -7,12 +7,12 @@ from tests.builders import leaderworkerset_object
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 from tests.virtualtime import run
 
+from kuberuntime.cache.informer import Change, Store
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS
+from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.controllers.metrics import ControllerInstruments
-from kuberuntime.cache.informer import Change, Store
-from kuberuntime.serving.metrics import Metrics
 
 
 def samples(metrics: Metrics) -> dict[str, float]:

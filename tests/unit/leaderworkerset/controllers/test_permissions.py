@@ -8,13 +8,13 @@ from tests import builders, virtualtime
 from tests.permissions import Need, RecordingTransport, missing, unused
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
-from leaderworkerset.api import labels
+from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.api import labels
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.controllers.permissions import PERMISSIONS
 from localkube.apiserver.inprocess import InProcessTransport
-from kuberuntime.client.client import Client
 
 Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
 

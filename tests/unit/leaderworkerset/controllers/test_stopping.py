@@ -8,10 +8,10 @@ from tests.builders import leaderworkerset_object
 from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTransport
 from tests.virtualtime import run
 
-from kuberuntime.objects.resources import STATEFULSETS
-from leaderworkerset.controllers.manager import FINISH_SECONDS, run_controllers
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.objects.resources import STATEFULSETS
+from leaderworkerset.controllers.manager import FINISH_SECONDS, run_controllers
 
 
 class SlowTransport:

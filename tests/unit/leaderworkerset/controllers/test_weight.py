@@ -7,13 +7,13 @@ import pytest
 from tests import builders
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
-from leaderworkerset.api import labels
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Plan
 from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Plan
+from leaderworkerset.api import labels
 from leaderworkerset.controllers import leaderworkerset, pod, selection
 from leaderworkerset.controllers.weight import LIMIT, is_large
-from kuberuntime.clock import SystemClock
 
 KEY = ObjectKey(NAMESPACE, "web")
 

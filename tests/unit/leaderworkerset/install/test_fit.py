@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from leaderworkerset.manager import configuration
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.settings import CONFIGURATION
+from leaderworkerset.manager import configuration
 
 HEAD = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
 

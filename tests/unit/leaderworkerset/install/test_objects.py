@@ -7,7 +7,22 @@ import pytest
 import yaml
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, NETWORK_POLICIES, ROLE_BINDINGS, ROLES, SECRETS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    NAMESPACES,
+    NETWORK_POLICIES,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICES,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
 from leaderworkerset.install import metadata, rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings

@@ -6,11 +6,10 @@ import pytest
 import yaml
 from msgspec import structs
 
-from leaderworkerset.manager import configuration
-from leaderworkerset.manager.configuration import TLS, ClientConnection, Configuration, LeaderElection
 from kuberuntime.objects.duration import Duration
 from leaderworkerset.cli.errors import UsageFault
-from leaderworkerset.manager import goflags, managerflags
+from leaderworkerset.manager import configuration, goflags, managerflags
+from leaderworkerset.manager.configuration import TLS, ClientConnection, Configuration, LeaderElection
 from leaderworkerset.manager.managerlog import LogSettings
 
 REFERENCE = Path(__file__).parents[4] / "docs" / "reference" / "manager.md"

@@ -2,9 +2,9 @@
 
 import ssl
 
-from leaderworkerset.manager.configuration import TLS, Configuration, LeaderElection
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.manager.configuration import TLS, Configuration, LeaderElection
 from leaderworkerset.manager.managerprocess import election_settings, tls_settings
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from leaderworkerset.api import labels
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.views import groups
 
 

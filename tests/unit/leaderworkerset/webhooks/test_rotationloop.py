@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
+from leaderworkerset.webhooks.rotation import Material
+from leaderworkerset.webhooks.rotationloop import Rotation
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.errors import ConfigError
-from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
-from leaderworkerset.webhooks.rotation import Material
-from leaderworkerset.webhooks.rotationloop import Rotation
 
 PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
 SERVICE = configurations.at_service("default", "lws-webhook-service")

@@ -10,12 +10,12 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+from kuberuntime.client.transport import Request
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
-from kuberuntime.client.transport import Request
 
 PODS = "/api/v1/namespaces/default/pods"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

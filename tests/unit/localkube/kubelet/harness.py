@@ -10,10 +10,13 @@ from random import Random
 
 from tests.virtualtime import VirtualClock
 
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Event
 from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.plan import Event
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -22,9 +25,6 @@ from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
 from localkube.kubelet.processes.runner import Network
 from localkube.kubelet.processes.settings import KubeletSettings
-from kuberuntime.client.client import Client
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.transport import Request, Response
 
 NODE = "node-0"
 

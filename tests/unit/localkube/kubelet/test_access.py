@@ -9,9 +9,9 @@ from tests.unit.localkube.kubelet.harness import Cluster, Machine, cluster, cont
 from tests.virtualtime import run
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.podaccess import LogOptions, NodeError
 from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.podaccess import LogOptions, NodeError
 
 
 async def logs(it: Cluster, found: JSONObject, name: str = "main", **options: Any) -> bytes:

@@ -11,7 +11,14 @@ from tests.virtualtime import START, run
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, SECRETS, SERVICES
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    SECRETS,
+    SERVICES,
+)
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, ExhaustedError, Exit

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from localkube.apiserver.streams import channels
 from localkube.apiserver.front.portforward.link import Dial, LinkError, connect
+from localkube.apiserver.streams import channels
 from localkube.apiserver.streams.sockets import copy, receive, send
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter] | None

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+from kuberuntime import timeouts
 from localkube.apiserver.front.portforward.inbox import Inbox
 from localkube.apiserver.front.portforward.outlet import Outlet
 from localkube.apiserver.front.portforward.pairing import Pair
 from localkube.apiserver.streams.sockets import PIECE
 from localkube.podaccess import NodeError
-from kuberuntime import timeouts
 
 PATIENCE: Final = 30
 """Seconds that a stream waits for the other one of its pair, as in Kubernetes."""

@@ -11,7 +11,18 @@ from enum import IntEnum
 from typing import Final
 
 from localkube.apiserver.front.spdy.errors import ProtocolError
-from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, MoreHeaders, Ping, RstStream, Settings, SynReply, SynStream, WindowUpdate
+from localkube.apiserver.front.spdy.frames import (
+    Data,
+    Frame,
+    GoAway,
+    MoreHeaders,
+    Ping,
+    RstStream,
+    Settings,
+    SynReply,
+    SynStream,
+    WindowUpdate,
+)
 from localkube.apiserver.front.spdy.headers import HeaderReader, Headers, HeaderWriter
 
 VERSION: Final = 3

@@ -14,7 +14,18 @@ from typing import Final, TypeAlias
 
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
 from localkube.apiserver.front.spdy.errors import ProtocolError
-from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, GoAwayStatus, MoreHeaders, Ping, ResetStatus, RstStream, SynReply, SynStream
+from localkube.apiserver.front.spdy.frames import (
+    Data,
+    Frame,
+    GoAway,
+    GoAwayStatus,
+    MoreHeaders,
+    Ping,
+    ResetStatus,
+    RstStream,
+    SynReply,
+    SynStream,
+)
 from localkube.apiserver.front.spdy.headers import Headers
 
 STREAM_LIMIT: Final = 2000

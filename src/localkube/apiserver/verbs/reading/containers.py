@@ -3,8 +3,8 @@
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading.get import get
 
 

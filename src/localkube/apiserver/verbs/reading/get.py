@@ -2,8 +2,8 @@
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
 
 
 def get(backend: Backend, call: Call) -> JSONObject:

@@ -18,13 +18,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.model.registry import Served
-from localkube.apiserver.storage.store import Compacted
 from localkube.apiserver.requests import selection
+from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.selection import Selection
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.storage.store import Compacted
+from localkube.apiserver.verbs.backend import Backend
 
 REVISION: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
 LARGEST_REVISION: Final = 2**64 - 1

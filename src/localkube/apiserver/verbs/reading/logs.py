@@ -7,12 +7,12 @@ from typing import cast
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.types import scalars
 from localkube.apiserver.requests.call import Call
-from localkube.podaccess import LogOptions, NodeError
+from localkube.apiserver.types import scalars
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import containers
 from localkube.apiserver.verbs.reading.get import get
+from localkube.podaccess import LogOptions, NodeError
 
 AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
 

@@ -8,15 +8,24 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.tables import table
-from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.requests.representation import META_API, METADATA_ONLY, TABLE, Representation, metadata_only, negotiate, respond, respond_bytes
-from localkube.apiserver.requests.watch import Encoder
-from localkube.apiserver.verbs.reading.list import Page, encode_list, head_of
 from kuberuntime.client.transport import Response
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests.representation import (
+    META_API,
+    METADATA_ONLY,
+    TABLE,
+    Representation,
+    metadata_only,
+    negotiate,
+    respond,
+    respond_bytes,
+)
+from localkube.apiserver.requests.watch import Encoder
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.tables import table
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading.list import Page, encode_list, head_of
 
 
 def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:

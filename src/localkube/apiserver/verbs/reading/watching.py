@@ -16,15 +16,15 @@ import msgspec
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.verbs.reading.present import encoder_of
-from localkube.apiserver.requests.representation import Representation
-from localkube.apiserver.storage.store import Compacted, Store
-from localkube.apiserver.requests.watch import Feed, Subject, follow
-from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.requests import selection
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests.representation import Representation
 from localkube.apiserver.requests.selection import Selection
+from localkube.apiserver.requests.watch import Feed, Subject, follow
+from localkube.apiserver.storage.store import Compacted, Store
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import list as listing
+from localkube.apiserver.verbs.reading.present import encoder_of
 
 LONGEST: Final = 3600
 """Seconds a watch lasts that does not say how long."""

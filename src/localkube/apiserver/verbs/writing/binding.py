@@ -5,9 +5,9 @@ from dataclasses import replace
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests import body
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
 
 SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 

@@ -6,15 +6,14 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from localkube.apiserver.model import refusal
 from localkube.apiserver.admission import namespaces, podquota
-from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests import body
-from localkube.apiserver.storage.store import Exists
-from localkube.apiserver.verbs.writing import metadata, writing
-from localkube.apiserver.requests import options
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.storage.store import Exists
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.writing import metadata, writing
 
 ATTEMPTS: Final = 8
 """How many generated names are tried."""

@@ -20,12 +20,12 @@ import msgspec
 from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
 from localkube.apiserver.admission import admission, namespaces
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
+from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body
+from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing.update import is_finished
 
 NANOSECONDS: Final = 10**9

@@ -5,13 +5,13 @@ from dataclasses import replace
 import msgspec
 
 from kuberuntime.objects import meta
-from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.requests import selection
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.model.refusal import Refusal
-from localkube.apiserver.verbs.writing import delete
-from localkube.apiserver.requests import selection
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading.list import Page
+from localkube.apiserver.verbs.writing import delete
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:

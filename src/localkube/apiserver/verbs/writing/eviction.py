@@ -5,9 +5,9 @@ from dataclasses import replace
 import msgspec
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests import body
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import delete
 from localkube.apiserver.verbs.writing.binding import SUCCESS
 

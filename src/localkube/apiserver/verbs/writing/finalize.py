@@ -3,9 +3,9 @@
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests import body
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing.update import is_finished, require_preconditions
 
 

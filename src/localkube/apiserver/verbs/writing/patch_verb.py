@@ -11,15 +11,14 @@ from kuberuntime.objects.field import FieldError, required
 from kuberuntime.objects.field import Kind as FieldKind
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests import body
 from localkube.apiserver.model.kind import Operation
 from localkube.apiserver.patch import apply, json_patch, merge, strategic
-from localkube.apiserver.storage.store import Exists
-from localkube.apiserver.verbs.writing import create, update, writing
-from localkube.apiserver.requests import options
+from localkube.apiserver.requests import body, options
+from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.storage.store import Exists
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.writing import create, update, writing
 from localkube.apiserver.verbs.writing.update import Edit
 
 JSON_PATCH: Final = "application/json-patch+json"

@@ -8,14 +8,13 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.field import invalid
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests import body
 from localkube.apiserver.model.kind import ScalePaths
-from localkube.apiserver.requests import options
-from localkube.apiserver.verbs.writing import patch_verb, update
-from localkube.apiserver.verbs.reading.get import get
+from localkube.apiserver.requests import body, options
+from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading.get import get
+from localkube.apiserver.verbs.writing import patch_verb, update
 from localkube.apiserver.verbs.writing.update import Edit
 
 KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

@@ -13,15 +13,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import invalid
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests import body
 from localkube.apiserver.model.kind import Operation
-from localkube.apiserver.storage.store import Stale
-from localkube.apiserver.verbs.writing import metadata, writing
-from localkube.apiserver.requests import options
-from localkube.apiserver.verbs.writing.create import create_object
+from localkube.apiserver.requests import body, options
+from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.storage.store import Stale
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.writing import metadata, writing
+from localkube.apiserver.verbs.writing.create import create_object
 
 ATTEMPTS: Final = 8
 """How often a change without a resourceVersion is made anew because somebody else was faster."""

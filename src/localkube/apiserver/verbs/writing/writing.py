@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from localkube.apiserver.model import refusal
 from localkube.apiserver.admission import admission, priorities
-from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.requests.call import Call
+from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Operation, UndecodableError
 from localkube.apiserver.patch import ownership
 from localkube.apiserver.patch.ownership import Writer, WriteType
-from localkube.apiserver.verbs.writing import metadata
+from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.writing import metadata
 
 
 @dataclass(frozen=True, slots=True)

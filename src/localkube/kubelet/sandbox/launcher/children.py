@@ -12,12 +12,12 @@ from typing import NamedTuple, NoReturn
 
 from . import supervise
 from .kernel import syscalls
+from .kernel.readable import is_readable
+from .kernel.refusal import Refused, explain
 from .link import Link
 from .pods import Container, Pod
 from .process import Process
 from .program import Program, become
-from .kernel.readable import is_readable
-from .kernel.refusal import Refused, explain
 
 Streams = tuple[int, int, int]
 

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from . import supervise
 from .kernel import syscalls
-from .pods import Container, Pod
 from .kernel.refusal import Refused
+from .pods import Container, Pod
 
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
 

@@ -16,8 +16,8 @@ from .kernel import beneath, network, syscalls
 from .kernel.mountplan import Opened, Wanted, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
-from .pods import Container, MountRequest, Pod
 from .kernel.refusal import Refused
+from .pods import Container, MountRequest, Pod
 from .supervise import adopt_orphans, send_signal
 
 _HOSTS_INSIDE = "/run/leaderworkerset"

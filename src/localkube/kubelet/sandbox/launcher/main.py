@@ -11,11 +11,11 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from .kernel import descriptors, namespaces, syscalls
 from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
-from .link import Link
+from .kernel import descriptors, namespaces, syscalls
 from .kernel.refusal import explain
+from .link import Link
 from .server import Server
 
 

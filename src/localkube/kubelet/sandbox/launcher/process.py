@@ -4,8 +4,8 @@ import os
 import signal
 
 from . import supervise
-from .link import Link, LinkClosed, Message
 from .kernel.pidfd import read_pid
+from .link import Link, LinkClosed, Message
 from .pods import Container, Pod
 
 

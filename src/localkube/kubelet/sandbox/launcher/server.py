@@ -15,12 +15,12 @@ from typing import NoReturn
 
 from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
-from .kernel.descriptors import require_spare
 from .ground import Ground
+from .kernel.descriptors import require_spare
+from .kernel.refusal import Refused, explain, is_exhausted
 from .link import Link, LinkClosed, Message, Received, require_all
 from .pods import Pod, parse_container, parse_pod
 from .process import Process
-from .kernel.refusal import Refused, explain, is_exhausted
 
 SPARE = 32
 """Descriptors that stay free for signals, removals and the first moments of a child."""

@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from .kernel import syscalls
-from .link import Link
 from .kernel.pidfd import read_pid
 from .kernel.refusal import Refused, explain
+from .link import Link
 
 FAILED = 127
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import structlog
 
+from kuberuntime.errors import ConfigError
 from leaderworkerset.cli import app
 from leaderworkerset.cli.commands import manager
 from leaderworkerset.manager import buildinfo
-from kuberuntime.errors import ConfigError
 
 HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leaderworkerset.views import groups
 from leaderworkerset.cli.views import output
+from leaderworkerset.views import groups
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from kuberuntime.errors import InternalError
 from leaderworkerset.cli import app
-from leaderworkerset.views import changes
 from leaderworkerset.cli.views import output, terminal
-from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.cli.views.live import PlainDisplay
 from leaderworkerset.cli.views.progress import Progress
-from kuberuntime.errors import InternalError
+from leaderworkerset.views import changes
+from leaderworkerset.views.groups import Group, Rank, View
 
 ATTACK = "\x1b]0;owned\a\x9b2J\r\u202eforged\n"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

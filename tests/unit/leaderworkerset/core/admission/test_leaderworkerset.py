@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.field import aggregate
-from leaderworkerset.core.admission.leaderworkerset import CLAIMS_TEXT, PERCENT_TEXT, default_leaderworkerset, validate_leaderworkerset
+from leaderworkerset.core.admission.leaderworkerset import (
+    CLAIMS_TEXT,
+    PERCENT_TEXT,
+    default_leaderworkerset,
+    validate_leaderworkerset,
+)
 
 UNAVAILABLE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
 SURGE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import labels
 from kuberuntime.objects.meta import UID
+from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groups
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, ObjectKey
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile

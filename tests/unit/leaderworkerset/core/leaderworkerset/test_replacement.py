@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import leaderworkerset
 from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import replacement, rollout
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.rollout import Budget

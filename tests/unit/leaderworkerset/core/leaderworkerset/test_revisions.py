@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 

@@ -2,8 +2,8 @@
 
 from tests import builders
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import services
 
 LWS = builders.leaderworkerset_object()

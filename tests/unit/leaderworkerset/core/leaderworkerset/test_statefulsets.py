@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import rollout, statefulsets
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
 

@@ -1,7 +1,11 @@
 """Pod templates and claims of the StatefulSets."""
 
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate, PersistentVolumeClaimRetentionPolicy, SubGroupPolicy
+from leaderworkerset.api.leaderworkerset import (
+    LeaderWorkerTemplate,
+    PersistentVolumeClaimRetentionPolicy,
+    SubGroupPolicy,
+)
 from leaderworkerset.core.leaderworkerset import templates
 
 CLAIM = {

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
-from kuberuntime.plan import Apply, Create, Delete, Emit, Event, Plan
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.plan import Apply, Create, Delete, Emit, Event, Plan
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import events, services
 from leaderworkerset.core.pod import recreation, statefulset
 from leaderworkerset.core.pod.reconcile import Observed, reconcile, wants_node

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import builders
 
-from leaderworkerset.api import labels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID
+from leaderworkerset.api import labels
 from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.recreation import Recreation
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests import builders
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.pod import restart
 from leaderworkerset.core.pod.restart import Members

@@ -4,8 +4,8 @@ from typing import Any
 
 from tests import builders
 
-from leaderworkerset.api import labels, leaderworkerset
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.pod import statefulset
 

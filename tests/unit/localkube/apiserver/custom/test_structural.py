@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderworkerset.api import schema as lws_schema
 from kuberuntime.objects.field import FieldError
+from leaderworkerset.api import schema as lws_schema
 from localkube.apiserver.custom.structural import Structural
 
 STRING = {"type": "string"}

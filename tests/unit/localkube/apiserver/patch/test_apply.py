@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from localkube.apiserver.builtin.configuration import CONFIG_MAP
 from localkube.apiserver.builtin.pods import POD
 from localkube.apiserver.builtin.statefulsets import STATEFULSET
+from localkube.apiserver.model.refusal import Refusal
 from localkube.apiserver.patch import ownership
 from localkube.apiserver.patch.apply import apply
 from localkube.apiserver.patch.ownership import Writer, WriteType
-from localkube.apiserver.model.refusal import Refusal
 
 CONFIG_MAPS, PODS, SETS = CONFIG_MAP.kind(), POD.kind(), STATEFULSET.kind()
 Object = dict[str, Any]

@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localkube.apiserver.types import schemas
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.patch import fieldset
 from localkube.apiserver.patch.fieldset import FieldSet, compare, difference, intersection, union
+from localkube.apiserver.types import schemas
 
 POD = schemas.of_struct("Pod")
 FREE = Schema("any")

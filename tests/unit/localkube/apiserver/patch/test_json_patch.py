@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuberuntime.objects.patch import diff
-from localkube.apiserver.patch import json_patch
 from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.patch import json_patch
 
 KEYS = st.sampled_from(["a", "b", "c/d", "e~f", "0"])
 VALUES: st.SearchStrategy[Any] = st.recursive(

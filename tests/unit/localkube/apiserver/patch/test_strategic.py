@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from localkube.apiserver.types import schemas
-from localkube.apiserver.patch import strategic
 from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.patch import strategic
+from localkube.apiserver.types import schemas
 
 POD = schemas.of_struct("Pod")
 

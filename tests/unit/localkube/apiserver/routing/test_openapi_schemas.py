@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.descriptions import described
-from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver import builtin
-from localkube.apiserver.routing import openapi
-from localkube.apiserver.routing.openapi_schemas import ELSEWHERE
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.model.registry import Registry
+from localkube.apiserver.routing import openapi
+from localkube.apiserver.routing.openapi_schemas import ELSEWHERE
 
 LWS = "apis/leaderworkerset.x-k8s.io/v1"
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from kuberuntime.clock import SystemClock
 from localkube.apiserver.storage import copies
 from localkube.apiserver.storage.copies import KEPT, Copies
 from localkube.apiserver.storage.errors import DamagedError, StoreError
 from localkube.apiserver.storage.store import Store, StoreKey
-from kuberuntime.clock import SystemClock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from localkube.apiserver import builtin
-from localkube.apiserver.tables import table
 from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.tables import table
 
 NOW = datetime(2026, 1, 1, 1, 0, 0, tzinfo=UTC)
 KINDS = {kind.resource.group_resource: kind for kind in builtin.kinds()}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects import gotypes
-from localkube.apiserver.types import typed
 from localkube.apiserver.model.kind import UndecodableError
+from localkube.apiserver.types import typed
 
 POD = {"apiVersion": "v1", "kind": "Pod"}
 

@@ -6,16 +6,16 @@ from contextlib import AbstractAsyncContextManager
 import msgspec
 import pytest
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.clock import SystemClock
+from kuberuntime.controller.executor import Executor, Write, Written
+from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
-from kuberuntime.plan import Create, Event
 from kuberuntime.objects.resources import CONFIG_MAPS
+from kuberuntime.plan import Create, Event
 from localkube.controllers.framework.session import Session, slow_start
 from localkube.controllers.framework.steps import Steps, guarded_patch
-from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
-from kuberuntime.errors import KubeError
-from kuberuntime.controller.executor import Executor, Write, Written
-from kuberuntime.client.transport import Request, Response, StreamResponse
 
 
 class Echo:

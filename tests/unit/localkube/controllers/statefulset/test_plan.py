@@ -9,9 +9,9 @@ from tests.unit.localkube.controllers.objects import NOW, build_statefulset, bui
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, Delete, Emit
+from localkube.controllers.framework.steps import MergePatch
 from localkube.controllers.statefulset import identity, plan, revisions
 from localkube.controllers.statefulset.plan import Observed
-from localkube.controllers.framework.steps import MergePatch
 
 OLD = revisions.build(build_statefulset(), 1, 0)
 NEW = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)

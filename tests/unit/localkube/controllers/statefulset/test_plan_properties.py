@@ -9,8 +9,8 @@ from tests.unit.localkube.controllers.objects import NOW, build_statefulset, bui
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete
 from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Create, Delete
 from localkube.controllers.statefulset import identity, plan, pods, revisions
 from localkube.controllers.statefulset.plan import Observed
 

@@ -3,7 +3,14 @@
 from typing import Any
 
 import pytest
-from tests.unit.localkube.controllers.objects import NOW, build_pod, build_statefulset, build_template, merge, ready_status
+from tests.unit.localkube.controllers.objects import (
+    NOW,
+    build_pod,
+    build_statefulset,
+    build_template,
+    merge,
+    ready_status,
+)
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.statefulset import identity, revisions, status

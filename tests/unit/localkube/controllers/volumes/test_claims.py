@@ -9,9 +9,9 @@ from tests.unit.localkube.controllers.objects import merge
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, Emit
+from localkube.controllers.framework.steps import MergePatch, Steps
 from localkube.controllers.volumes import claims
 from localkube.controllers.volumes.claims import Observed
-from localkube.controllers.framework.steps import MergePatch, Steps
 
 ROOT = Path("/srv/volumes")
 KEY = {"namespace": "default", "name": "data"}

@@ -7,15 +7,15 @@ import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import environment
 from localkube.kubelet.container import launch
-from localkube.kubelet.spec.environment import Context, Sources
-from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.container.images import Unrunnable
 from localkube.kubelet.container.launch import Launch, Surroundings
-from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.processes.settings import KubeletSettings
+from localkube.kubelet.spec import environment
+from localkube.kubelet.spec.environment import Context, Sources
+from localkube.kubelet.spec.fieldref import NodeFacts
+from localkube.kubelet.spec.podspec import SpecError
 
 FILE = Path("/state/termination")
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.virtualtime import START, VirtualClock, run
 
-from localkube.podaccess import LogOptions
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logs import LogWriter, segments
+from localkube.podaccess import LogOptions
 
 
 def written(directory: Path, *pieces: bytes, size: int = 10**6) -> LogWriter:

@@ -4,11 +4,36 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.unit.localkube.kubelet.pods import NOW, after, container, deleted, ended, launched, pod, running, set_up, waiting
+from tests.unit.localkube.kubelet.pods import (
+    NOW,
+    after,
+    container,
+    deleted,
+    ended,
+    launched,
+    pod,
+    running,
+    set_up,
+    waiting,
+)
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import lifecycle, state
-from localkube.kubelet.pod.lifecycle import CreateSandbox, Decision, Delay, Fail, Finish, Kill, PrepareVolumes, RemoveSandbox, Start, Step, Stop, Terminate, WindDown
+from localkube.kubelet.pod.lifecycle import (
+    CreateSandbox,
+    Decision,
+    Delay,
+    Fail,
+    Finish,
+    Kill,
+    PrepareVolumes,
+    RemoveSandbox,
+    Start,
+    Step,
+    Stop,
+    Terminate,
+    WindDown,
+)
 from localkube.kubelet.pod.state import ContainerState, PodState, Waiting
 from localkube.kubelet.processes.runner import Exit
 

@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 from tests.unit.localkube.kubelet.harness import status_of
-from tests.unit.localkube.kubelet.pods import NOW, after, container, deleted, ended, launched, pod, running, set_up, waiting
+from tests.unit.localkube.kubelet.pods import (
+    NOW,
+    after,
+    container,
+    deleted,
+    ended,
+    launched,
+    pod,
+    running,
+    set_up,
+    waiting,
+)
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

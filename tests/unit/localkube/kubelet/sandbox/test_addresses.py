@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localkube.kubelet.sandbox.addresses import GATEWAY, WAY_OUT_GATEWAY, WAY_OUT_NAMESERVER, AddressesExhausted, AddressPool, LoopbackBlock
+from localkube.kubelet.sandbox.addresses import (
+    GATEWAY,
+    WAY_OUT_GATEWAY,
+    WAY_OUT_NAMESERVER,
+    AddressesExhausted,
+    AddressPool,
+    LoopbackBlock,
+)
 
 SMALL = ipaddress.IPv4Network("10.0.0.0/23")
 

@@ -5,8 +5,8 @@ from tests.unit.localkube.kubelet.pods import container
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import probes
-from localkube.kubelet.spec.probes import Settings, Tally
 from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.spec.probes import Settings, Tally
 
 RULES = Settings(initial_delay=0, period=10, timeout=1, successes=2, failures=3)
 

@@ -8,10 +8,10 @@ import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.spec.environment import Context, Sources
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.volumes import directories, hostpath, mounts
 from localkube.kubelet.volumes.directories import Claims
 

@@ -15,7 +15,16 @@ from contextlib import contextmanager, suppress
 
 from . import syscalls
 from .masquerade import masquerade
-from .netlink import Netlink, Peer, build_address, build_bridge, build_default_route, build_link_into_bridge, build_link_up, build_veth
+from .netlink import (
+    Netlink,
+    Peer,
+    build_address,
+    build_bridge,
+    build_default_route,
+    build_link_into_bridge,
+    build_link_up,
+    build_veth,
+)
 
 BRIDGE = "lws0"
 PREFIX = 16

@@ -13,7 +13,17 @@ from tests import virtualtime
 from localkube.apiserver.front.portforward.inbox import LIMIT
 from localkube.apiserver.front.portforward.tunnel import Tunnel
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
-from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, GoAwayStatus, Ping, ResetStatus, RstStream, SynReply, SynStream
+from localkube.apiserver.front.spdy.frames import (
+    Data,
+    Frame,
+    GoAway,
+    GoAwayStatus,
+    Ping,
+    ResetStatus,
+    RstStream,
+    SynReply,
+    SynStream,
+)
 from localkube.podaccess import NodeError
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

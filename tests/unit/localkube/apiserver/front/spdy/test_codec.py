@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from localkube.apiserver.front.spdy.codec import CONTROL_LIMIT, DATA_LIMIT, FrameReader, FrameWriter
 from localkube.apiserver.front.spdy.errors import ProtocolError
-from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, MoreHeaders, Ping, RstStream, Settings, SynReply, SynStream, WindowUpdate
+from localkube.apiserver.front.spdy.frames import (
+    Data,
+    Frame,
+    GoAway,
+    MoreHeaders,
+    Ping,
+    RstStream,
+    Settings,
+    SynReply,
+    SynStream,
+    WindowUpdate,
+)
 
 RECORDED = """
 800300010000003e0000000100000000000078f9e3c6a7c202253a703a2b294a4dcc851625aca9a0808614cb45e01c60616061c0c0c0c0590489

@@ -5,7 +5,20 @@ import pytest
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
 from localkube.apiserver.front.spdy.connection import STREAM_LIMIT, Connection, Dropped, Ended, Event, Opened, Received
 from localkube.apiserver.front.spdy.errors import ProtocolError
-from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, GoAwayStatus, MoreHeaders, Ping, ResetStatus, RstStream, Settings, SynReply, SynStream, WindowUpdate
+from localkube.apiserver.front.spdy.frames import (
+    Data,
+    Frame,
+    GoAway,
+    GoAwayStatus,
+    MoreHeaders,
+    Ping,
+    ResetStatus,
+    RstStream,
+    Settings,
+    SynReply,
+    SynStream,
+    WindowUpdate,
+)
 
 
 class Peer:

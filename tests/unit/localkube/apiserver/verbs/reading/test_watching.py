@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 from tests import virtualtime
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Api, StoppedClock, config_map, pod, run, served
+from tests.unit.localkube.apiserver.harness import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    PODS,
+    Api,
+    StoppedClock,
+    config_map,
+    pod,
+    run,
+    served,
+)
 
+from localkube.apiserver.requests.watch import BUFFER, Watcher, line
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
-from localkube.apiserver.requests.watch import BUFFER, Watcher, line
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 

@@ -1,7 +1,18 @@
 """PATCH: which patches are taken, and what they may do."""
 
 import pytest
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, CRDS, PODS, WIDGETS, Api, config_map, definition, pod, run, widget
+from tests.unit.localkube.apiserver.harness import (
+    CONFIG_MAPS,
+    CRDS,
+    PODS,
+    WIDGETS,
+    Api,
+    config_map,
+    definition,
+    pod,
+    run,
+    widget,
+)
 
 
 @pytest.mark.parametrize(

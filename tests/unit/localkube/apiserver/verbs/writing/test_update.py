@@ -1,6 +1,18 @@
 """PUT to an object and to its `/status`."""
 
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, CRDS, PODS, STATEFULSETS, WIDGETS, Api, config_map, definition, pod, run, widget
+from tests.unit.localkube.apiserver.harness import (
+    CONFIG_MAPS,
+    CRDS,
+    PODS,
+    STATEFULSETS,
+    WIDGETS,
+    Api,
+    config_map,
+    definition,
+    pod,
+    run,
+    widget,
+)
 
 STALE = (
     'Operation cannot be fulfilled on configmaps "settings": the object has been modified;'

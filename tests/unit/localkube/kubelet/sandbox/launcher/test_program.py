@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from localkube.kubelet.sandbox.launcher.program import find_executable
 from localkube.kubelet.sandbox.launcher.kernel.refusal import Refused
+from localkube.kubelet.sandbox.launcher.program import find_executable
 
 
 @pytest.fixture

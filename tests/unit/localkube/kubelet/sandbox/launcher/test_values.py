@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localkube.kubelet.sandbox import addresses
-from localkube.kubelet.sandbox.launcher.kernel import namespaces, pidfd, refusal
 from localkube.kubelet.sandbox.launcher import stub, supervise
+from localkube.kubelet.sandbox.launcher.kernel import namespaces, pidfd, refusal
 
 
 @pytest.mark.parametrize(

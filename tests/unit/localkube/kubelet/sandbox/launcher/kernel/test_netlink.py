@@ -5,7 +5,18 @@ import sys
 
 import pytest
 
-from localkube.kubelet.sandbox.launcher.kernel.netlink import Peer, Request, build_address, build_bridge, build_default_route, build_link_into_bridge, build_link_up, build_veth, encode, parse_acknowledgement
+from localkube.kubelet.sandbox.launcher.kernel.netlink import (
+    Peer,
+    Request,
+    build_address,
+    build_bridge,
+    build_default_route,
+    build_link_into_bridge,
+    build_link_up,
+    build_veth,
+    encode,
+    parse_acknowledgement,
+)
 
 pytestmark = pytest.mark.skipif(
     sys.byteorder != "little", reason="the bytes below are those of a little-endian machine"
