@@ -99,7 +99,7 @@ def group_of(node: str) -> str:
 
 
 def clusters_of(node: str) -> list[str]:
-    """Tell which clusters a test has as parameter."""
+    """Return which clusters a test has as parameter."""
     found = PARTS.match(node)
     parameters = ((found and found["parameters"]) or "").split("-")
     return [CLUSTERS[one] for one in parameters if one in CLUSTERS]

@@ -59,7 +59,7 @@ async def refusal() -> AsyncIterator[StreamResponse]:
 
 
 def needs_of(request: Request) -> Iterator[Need]:
-    """Tell what a request needs; server-side apply needs `create` too, owner references the owner's finalizers."""
+    """Return what a request needs; server-side apply needs `create` too, owner references the owner's finalizers."""
     group, target, name = split(request.path)
     query = dict(request.query)
     selected = query.get("fieldSelector", "").removeprefix("metadata.name=")
@@ -83,7 +83,7 @@ def needs_of(request: Request) -> Iterator[Need]:
 
 
 def needs_of_owners(obj: JSONObject) -> Iterator[Need]:
-    """Tell what references that block the owner's deletion need where the API server checks them."""
+    """Return what references that block the owner's deletion need where the API server checks them."""
     for reference in obj.get("metadata", {}).get("ownerReferences", []):
         if reference.get("blockOwnerDeletion"):
             group, plural = PLURALS[reference["kind"]]
@@ -101,7 +101,7 @@ def split(path: str) -> tuple[str, str, str]:
 
 
 def grants(permission: Permission, need: Need) -> bool:
-    """Tell whether a permission allows what is needed; permissions on names never allow a creation."""
+    """Return whether a permission allows what is needed; permissions on names never allow a creation."""
     is_named = not permission.names or (need.verb != "create" and need.name in permission.names)
     same = (permission.resource.group, permission.target) == (need.group, need.target)
     return same and need.verb in permission.verbs and is_named

@@ -64,7 +64,7 @@ class Group:
                 print(f"rank {rank} is here, {len(self.workers) + 1} of {self.size}", flush=True)
 
     def is_whole(self) -> bool:
-        """Tell whether every worker is connected: without one of them every answer would be wrong."""
+        """Return whether every worker is connected: without one of them every answer would be wrong."""
         return len(self.workers) == self.size - 1
 
     def compute(self, step: int, state: Matrix) -> Matrix:

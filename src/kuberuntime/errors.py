@@ -42,11 +42,11 @@ class ConfigError(KubeError):
     """A configuration that cannot be used; the text names the file, the entry and what to do."""
 
 
-class UnusableName(KubeError):
+class UnusableNameError(KubeError):
     """An object name or namespace that no URL can carry."""
 
 
-class ConnectionFault(KubeError):
+class ConnectionFailedError(KubeError):
     """No answer came; the text names the server's address."""
 
 
@@ -62,39 +62,39 @@ class APIError(KubeError):
         super().__init__(self.message)
 
 
-class BadRequest(APIError):
+class BadRequestError(APIError):
     """400: the request itself is malformed."""
 
 
-class Unauthorized(APIError):
+class UnauthorizedError(APIError):
     """401: the credentials are missing, wrong or expired."""
 
 
-class Forbidden(APIError):
+class ForbiddenError(APIError):
     """403: the credentials do not allow this, or admission denied it."""
 
 
-class NotFound(APIError):
+class NotFoundError(APIError):
     """404: no such object or kind."""
 
 
-class AlreadyExists(APIError):
+class AlreadyExistsError(APIError):
     """409: an object of this name exists."""
 
 
-class Conflict(APIError):
+class ConflictError(APIError):
     """409: the object changed in the meantime, a precondition failed, or another manager owns a field."""
 
 
-class Expired(APIError):
+class ExpiredError(APIError):
     """410: the resourceVersion or continue token is too old."""
 
 
-class Invalid(APIError):
+class InvalidError(APIError):
     """422: a field has a value that the kind does not allow."""
 
 
-class TooManyRequests(APIError):
+class TooManyRequestsError(APIError):
     """429: the server asks to slow down."""
 
 
@@ -102,43 +102,43 @@ class InternalError(APIError):
     """500: the server failed, or a webhook did."""
 
 
-class ServiceUnavailable(APIError):
+class ServiceUnavailableError(APIError):
     """503: the server is starting, stopping or overloaded."""
 
 
-class ServerTimeout(APIError):
+class ServerTimeoutError(APIError):
     """504: the server could not finish in time."""
 
 
 BY_REASON: Final[dict[str, type[APIError]]] = {
-    "BadRequest": BadRequest,
-    "Unauthorized": Unauthorized,
-    "Forbidden": Forbidden,
-    "NotFound": NotFound,
-    "AlreadyExists": AlreadyExists,
-    "Conflict": Conflict,
-    "Gone": Expired,
-    "Expired": Expired,
-    "Invalid": Invalid,
-    "TooManyRequests": TooManyRequests,
+    "BadRequest": BadRequestError,
+    "Unauthorized": UnauthorizedError,
+    "Forbidden": ForbiddenError,
+    "NotFound": NotFoundError,
+    "AlreadyExists": AlreadyExistsError,
+    "Conflict": ConflictError,
+    "Gone": ExpiredError,
+    "Expired": ExpiredError,
+    "Invalid": InvalidError,
+    "TooManyRequests": TooManyRequestsError,
     "InternalError": InternalError,
-    "ServiceUnavailable": ServiceUnavailable,
-    "Timeout": ServerTimeout,
-    "ServerTimeout": ServerTimeout,
+    "ServiceUnavailable": ServiceUnavailableError,
+    "Timeout": ServerTimeoutError,
+    "ServerTimeout": ServerTimeoutError,
 }
 
 BY_CODE: Final[dict[int, type[APIError]]] = {
-    400: BadRequest,
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    410: Expired,
-    422: Invalid,
-    429: TooManyRequests,
+    400: BadRequestError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    422: InvalidError,
+    429: TooManyRequestsError,
     500: InternalError,
-    503: ServiceUnavailable,
-    504: ServerTimeout,
+    503: ServiceUnavailableError,
+    504: ServerTimeoutError,
 }
 
 

@@ -39,7 +39,7 @@ class ExecSession(Protocol):
         ...
 
     def resize(self, columns: int, rows: int) -> None:
-        """Tell the terminal its size; nothing without one."""
+        """Return the terminal its size; nothing without one."""
         ...
 
     async def wait(self) -> int:

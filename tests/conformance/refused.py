@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedError:
     """One difference: at which paths of answers, what the embedded and the real server say there, and why it stays.
 
     `rest`, where given, is what is left of each side without the difference: that must be equal.
@@ -29,7 +29,7 @@ class Refused:
     rest: Callable[[Any], JSON] | None = None
 
     def covers(self, found: Difference) -> bool:
-        """Tell whether a difference is this one."""
+        """Return whether a difference is this one."""
         pairs = (
             (self.request, found.request),
             (self.path, found.path),
@@ -56,78 +56,78 @@ def without_scale(entries: list[JSONObject]) -> JSON:
     return sorted(str(sorted(entry.items())) for entry in entries if entry.get("subresource") != "scale")
 
 
-TABLE: tuple[Refused, ...] = (
-    Refused(
+TABLE: tuple[RefusedError, ...] = (
+    RefusedError(
         "`managedFields` of pods, nodes, leases, events and endpoint slices begin with the first server-side apply",
         "programs write these objects all the time; entries would double their size",
         request=".*/(pods|nodes|leases|events|endpointslices|endpoints)\\b.*",
         path=".*managedFields",
         embedded="<absent>",
     ),
-    Refused(
+    RefusedError(
         "a Service without a clusterIP gets `None` instead of an address of its own",
         "nothing on this machine would answer at a virtual address; its name resolves to its pods",
         path=r".*(\.clusterIP|\.clusterIPs\[0\]|\.cells\[2\])",
         embedded="None",
         real=r"10\.0\..*",
     ),
-    Refused(
+    RefusedError(
         "what a Service is given (clusterIP, ipFamilies) is owned by whoever made it",
         "kube-apiserver gives it after the fields were counted; of no effect on those who apply",
         path=r".*\.f:spec\.f:(clusterIPs?|ipFamilies|ipFamilyPolicy)",
         embedded="{}",
         real="<absent>",
     ),
-    Refused(
+    RefusedError(
         "claims carry no finalizer `kubernetes.io/pvc-protection`",
         "a claim's directory is removed with the claim; there is no controller that would take the finalizer off",
         path=r".*\.finalizers",
         embedded="<absent>",
         real=r"\['kubernetes.io/pvc-protection'\]",
     ),
-    Refused(
+    RefusedError(
         "a new Node is not tainted `node.kubernetes.io/not-ready`",
         "the nodes are made by the cluster itself, and ready when they are made",
         path=r".*\.taints",
         real=".*node.kubernetes.io/not-ready.*",
     ),
-    Refused(
+    RefusedError(
         "columns of tables are described in fewer words",
         "kubectl does not show them",
         path=r".*\.columnDefinitions\[\d+\]\.description",
     ),
-    Refused(
+    RefusedError(
         "a refused change of a claim's spec is not followed by its difference as Go prints it",
         "the text before it says what may not change",
         path=r".*message",
         embedded=".*spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
     ),
-    Refused(
+    RefusedError(
         "malformed selectors and numbers of a query are refused with other words",
         "they name the option and say what is wanted; code and reason are the same",
         path=r"(\[0\])?\.message",
         embedded="(unable to parse (label|field) selector|label '|(resourceVersion|limit|timeoutSeconds): Invalid|continue key).*",
     ),
-    Refused(
+    RefusedError(
         "rows of ended pods in a table carry no condition `Completed`",
         "kubectl has not looked at it since 1.11",
         path=r"\.rows\[\d+\]\.conditions",
         embedded="<absent>",
     ),
-    Refused(
+    RefusedError(
         "a patch that does not fit is refused with a sentence on why",
         "kube-apiserver says only that there is an error, or prints the whole object; code and reason are the same",
         path=r"\.message|\.details\.causes.*|\.details",
         embedded=r".*(the server rejected our request due to an error in our request: | \"\" is invalid: patch: |'field': 'patch'|cannot be handled as a|Invalid value: \"[\[{].*).*",
         request="PATCH .*",
     ),
-    Refused(
+    RefusedError(
         "malformed JSON is refused with other words",
         "the words are those of the parser; code and reason are the same",
         path=r"\.message",
         embedded="(couldn't get version/kind; json parse error|a JSON patch is a list|the body of a (merge patch|deletion) must be|no kind .* is registered for deletions).*",
     ),
-    Refused(
+    RefusedError(
         "a strategic merge patch with a faulty directive, or an apply with a value of the wrong type, is refused with 4xx",
         "kube-apiserver answers 500, which says that it itself had failed",
         request="PATCH .*",
@@ -135,19 +135,19 @@ TABLE: tuple[Refused, ...] = (
         embedded=r"\((400|422), .*",
         real=r"\(500, .*",
     ),
-    Refused(
+    RefusedError(
         "a refused change of a pod's spec is not followed by its difference as Go prints it",
         "the text before it says what may not change",
         path=r".*message",
         embedded=".*pod updates may not change fields other than.*",
     ),
-    Refused(
+    RefusedError(
         "a failed precondition on the UID is told without the storage's own words",
         "there is no etcd here",
         path=r"\.message",
         embedded=".*Precondition failed: UID in precondition.*",
     ),
-    Refused(
+    RefusedError(
         "a patch that names another UID is refused with 409",
         "kube-apiserver answers 422 for most kinds and 409 for others; clients treat 409 as what it is",
         request="PATCH .*",
@@ -155,44 +155,44 @@ TABLE: tuple[Refused, ...] = (
         embedded=r"\(409, .*UID in precondition.*",
         real=r"\(422, .*metadata.uid.*",
     ),
-    Refused(
+    RefusedError(
         "a type fault of a custom resource's status names its path from the object's root",
         "the field beside it is the same",
         path=r"\.message|\.details\.causes\[\d+\]\.message",
         embedded=r".*Invalid value: \"[a-z]+\": status\.\w+ in body must be of type.*",
     ),
-    Refused(
+    RefusedError(
         "a timestamp in `metadata` that is none is passed over where the server sets it anyway",
         "what was sent would be replaced",
         path="answer",
         real=".*parsing time.*",
     ),
-    Refused(
+    RefusedError(
         "a finalizer of a custom resource without a domain gives no warning",
         "it is accepted, as there",
         path="warnings",
         embedded="",
         real=".*prefer a domain-qualified finalizer name.*",
     ),
-    Refused(
+    RefusedError(
         "type faults in the metadata of custom resources name the whole path",
         "kube-apiserver reads metadata apart and names the rest of the path only",
         path=r"\.message",
         embedded=".*into Go struct field ObjectMeta.metadata.*",
     ),
-    Refused(
+    RefusedError(
         "faulty base64 is refused without the position of the fault",
         "Python does not tell it",
         path=r"\.message",
         embedded=".*illegal base64 data.*",
     ),
-    Refused(
+    RefusedError(
         "faulty values that are objects are shown as they were sent",
         "kube-apiserver shows Go's struct with all its fields, by their names in Go",
         path=r"\.message|\.details\.causes\[\d+\]\.message",
         embedded=r"(Duplicate|Invalid) value: \[?\{.*",
     ),
-    Refused(
+    RefusedError(
         "an entry of `managedFields` for the subresource `scale` carries its time and stays when the status is written",
         "kube-apiserver writes it without a time, and loses it with the next write of the status",
         request="GET .*/(leaderworkersets|statefulsets)/.*",
@@ -200,46 +200,46 @@ TABLE: tuple[Refused, ...] = (
         embedded=r".*'subresource': 'scale'.*",
         rest=without_scale,
     ),
-    Refused(
+    RefusedError(
         "the maker of a namespace owns its `spec.finalizers`, the maker of a StatefulSet no `maxUnavailable`",
         "kube-apiserver adds and removes these behind the count of fields; of no effect on those who apply",
         path=r".*\.f:spec(\.f:updateStrategy\.f:rollingUpdate\.f:maxUnavailable)?",
         embedded=r"<absent>|\{'f:finalizers': \{\}\}",
     ),
-    Refused(
+    RefusedError(
         "warnings on fields that have no effect are not given",
         "they are many, and change with each version",
         path="warnings",
         embedded="",
         real=".*(is ignored for headless services|duplicate name|a negative value retains).*",
     ),
-    Refused(
+    RefusedError(
         "unknown fields of an apply are named by their index in lists with keys",
         "all other messages name them so",
         request="PATCH .*",
         path=r"\.message",
         embedded=r"failed to create typed patch object .*\[\d+\].*field not declared in schema",
     ),
-    Refused(
+    RefusedError(
         "an item without its key is refused when it is applied, not when the result is checked",
         "the code is 400 instead of 422",
         request="PATCH .*",
         path="answer",
         embedded=r".*an element that omits key field.*",
     ),
-    Refused(
+    RefusedError(
         "malformed YAML is refused with other words",
         "the words are those of the parser; code and reason are the same",
         path=r"\.message",
         embedded="error (converting|decoding) YAML.*",
     ),
-    Refused(
+    RefusedError(
         "a watch from a version that is still to come is refused with 504, as a list is",
         "kube-apiserver waits for it; no client asks for it but one that spoke to another server before",
         request="WATCH .*",
         path=r"answer|\[0\].*",
     ),
-    Refused(
+    RefusedError(
         "a namespace that is being deleted carries `deletionGracePeriodSeconds: 0`, one that is finalized an empty list",
         "as all other objects do",
         request=".*/namespaces/.*",
@@ -247,81 +247,81 @@ TABLE: tuple[Refused, ...] = (
         embedded=r"0|\[\]",
         real="<absent>",
     ),
-    Refused(
+    RefusedError(
         "faults of types and formats in custom resources are told once",
         "kube-apiserver tells them again in the words of `/scale`, of `anyOf` and of formats; the field and the code are the same",
         request=".*/leaderworkersets.*",
         path=r".*\.details\.causes.*",
         real=r".*(accessor error|Checked value|must validate at least one schema|must be of type|less than or equal to 2147483647|of type int32|'field': 'status).*",
     ),
-    Refused(
+    RefusedError(
         "metadata that is no object is refused with other words",
         "code and reason are the same",
         path=r"\.message",
         embedded=".*metadata is no object",
     ),
-    Refused(
+    RefusedError(
         "faults of a definition name the version they are in, and the value as it was sent",
         "kube-apiserver names `spec.validation` where there is one version, and shows Go's structs",
         request=".*/customresourcedefinitions.*",
         path=r"\.details\.causes.*",
     ),
-    Refused(
+    RefusedError(
         "the names of a definition are accepted when it is made",
         "there is no controller that would do so a moment later",
         request=".*/customresourcedefinitions.*",
         path=r"\.status\.(acceptedNames|conditions)",
     ),
-    Refused(
+    RefusedError(
         "paths below groups that nobody serves are refused with a Status",
         "kube-apiserver answers in plain text",
         path="",
         real="404 page not found\n",
     ),
-    Refused(
+    RefusedError(
         "a POST to or DELETE of `/scale` of a custom resource is refused with the words of all others",
         "code and reason are the same",
         request="(POST|DELETE) .*/scale",
         path=r"\.details|\.message",
     ),
-    Refused(
+    RefusedError(
         "fields that are there twice are not noticed",
         "the decoder takes the last, as kube-apiserver does without strict validation",
         path=r"warnings|\.message",
         real=".*duplicate field.*",
     ),
-    Refused(
+    RefusedError(
         "an object that is refused is not also warned of",
         "what is wrong comes first",
         path="warnings",
         embedded="",
         real=".*unknown field.*",
     ),
-    Refused(
+    RefusedError(
         "the words on bodies of another kind or version, or without one, are our own",
         "code and reason are the same",
         path=r"\.message",
         embedded="(.*the object is of another kind|the API version in the data .*|the object provided is unrecognized .*)",
     ),
-    Refused(
+    RefusedError(
         "a body of `null` is no object",
         "kube-apiserver takes it for an empty one",
         path="answer",
         embedded=".*the body is no object.*",
     ),
-    Refused(
+    RefusedError(
         "protobuf is not served",
         "kubectl and client-go take JSON where it is not; reviews of access may be sent in it",
         path=r"\.message|\.details",
         real=r".*application/vnd.kubernetes.protobuf.*|\{\}",
     ),
-    Refused(
+    RefusedError(
         "discovery of custom resources lists the verbs in another order, and no `storageVersionHash`",
         "order has no meaning, and the hash none outside of an upgrade of the storage",
         request="GET /apis/.*",
         path=r"\.resources\[\d+\]\.(verbs.*|storageVersionHash)",
     ),
-    Refused(
+    RefusedError(
         "the values that a field of a pod may have are listed in the order of the alphabet",
         "kube-apiserver has no order",
         request="POST .*/pods",
@@ -329,21 +329,21 @@ TABLE: tuple[Refused, ...] = (
         embedded="Unsupported value: .*",
         rest=with_sorted_values,
     ),
-    Refused(
+    RefusedError(
         "a number with a fraction is refused without telling it, where a whole one is wanted",
         "the decoder does not tell it",
         path=r"\.message",
         embedded=".*cannot unmarshal number into .*",
         rest=without_number,
     ),
-    Refused(
+    RefusedError(
         "a pod may name a service account or a runtime class that is not there",
         "pods get no token here, and run as processes; neither is looked at",
         request="POST .*/pods",
         path="answer",
         real=r".*(error looking up service account|pod rejected: RuntimeClass).*",
     ),
-    Refused(
+    RefusedError(
         "privileged containers are accepted, also where something else is wrong with them",
         "kube-apiserver accepts them by its flag --allow-privileged, which every installer sets",
         request="POST .*/pods",
@@ -351,14 +351,14 @@ TABLE: tuple[Refused, ...] = (
         embedded=r"\(201, .*|.*cannot set `allowPrivilegeEscalation` to false and `privileged` to true.*",
         real=r".*disallowed by cluster policy.*",
     ),
-    Refused(
+    RefusedError(
         "warnings on pods that are valid but odd are not given",
         "they are many, and change with each version",
         request="POST .*/pods",
         path="warnings",
         embedded="",
     ),
-    Refused(
+    RefusedError(
         "a preStop hook may sleep longer than the grace period, and a volume's size limit may be negative",
         "the hook is cut off by the grace period, and size limits are not enforced",
         request="POST .*/pods",
@@ -366,34 +366,34 @@ TABLE: tuple[Refused, ...] = (
         embedded=r"\(201, .*",
         real=r".*(must be non-negative and less than terminationGracePeriodSeconds|SizeLimit field must be).*",
     ),
-    Refused(
+    RefusedError(
         "an empty source of a projected volume is refused",
         "kube-apiserver accepts it; it stands for a forgotten line",
         request="POST .*/pods",
         path="answer",
         embedded=r".*Projected volume source is required.*",
     ),
-    Refused(
+    RefusedError(
         "a binding without a target is refused with 400",
         "kube-apiserver answers 500, which says that it itself had failed",
         request="POST .*/binding",
         path="answer",
         embedded=r"\(400, .*",
     ),
-    Refused(
+    RefusedError(
         "an evicted pod carries no condition `DisruptionTarget`",
         "nothing here looks at it",
         request="GET .*/pods.*",
         path=r"\.status\.conditions",
         real=".*EvictionByEvictionAPI.*",
     ),
-    Refused(
+    RefusedError(
         "the words on what a webhook did wrong are our own",
         "code and reason are the same",
         path=r"\.details\.causes\[\d+\]\.message|\.message",
         embedded=r"(webhook|failed calling webhook) .*",
     ),
-    Refused(
+    RefusedError(
         "an event of events.k8s.io with faults is named with its group",
         "kube-apiserver forgets the group here only",
         request="POST /apis/events.k8s.io/.*",
@@ -403,6 +403,6 @@ TABLE: tuple[Refused, ...] = (
 )
 
 
-def covering(found: Difference) -> Sequence[Refused]:
+def covering(found: Difference) -> Sequence[RefusedError]:
     """Return those of the table that a difference is."""
     return [one for one in TABLE if one.covers(found)]

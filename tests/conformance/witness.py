@@ -21,7 +21,7 @@ class Witness:
     met: set[str] = field(default_factory=set)
 
     def is_refused(self, found: Difference) -> bool:
-        """Tell whether the difference is refused, and note that it occurred."""
+        """Return whether the difference is refused, and note that it occurred."""
         entries = {one.what for one in refused.covering(found)}
         self.met |= entries
         return bool(entries)
@@ -31,7 +31,7 @@ class Witness:
         return [one.what for one in refused.TABLE if one.what not in self.met]
 
     def saw_everything(self, session: pytest.Session) -> bool:
-        """Tell whether all tests there are ran, here and in one go: not a choice of them, nor in several processes."""
+        """Return whether all tests there are ran, here and in one go: not a choice of them, nor in several processes."""
         config = session.config
         if config.stash.get(NARROWED, False) or any("::" in one for one in config.args):
             return False

@@ -93,7 +93,7 @@ def prove(tests: Iterable[tuple[str, str]]) -> dict[str, list[Proof]]:
 
 
 def is_required(rule: str) -> bool:
-    """Tell whether a test must cite the rule."""
+    """Return whether a test must cite the rule."""
     return rule not in NO_BEHAVIOUR and not any(rule == key or rule.startswith(f"{key}-") for key in ELSEWHERE)
 
 

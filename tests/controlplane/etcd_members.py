@@ -59,7 +59,7 @@ def leader_of(members: Sequence[Member]) -> Member | None:
 
 
 def knows_leader(member: Member) -> bool:
-    """Tell whether a member answers and belongs to the others."""
+    """Return whether a member answers and belongs to the others."""
     return bool(_status(member).get("leader"))
 
 

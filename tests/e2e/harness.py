@@ -208,7 +208,7 @@ def facts(view: JSONObject, field: str, group: int | None = None) -> dict[str, A
 
 
 def is_whole(view: JSONObject) -> bool:
-    """Tell whether every rank of every group is ready."""
+    """Return whether every rank of every group is ready."""
     return bool(view["groups"]) and all(rank["ready"] for rank in ranks(view).values())
 
 
@@ -249,7 +249,7 @@ SLEEP: JSONObject = {"command": ["sleep", "1000"], "grace": 1}
 
 
 def has_environment(process: Path, entries: Sequence[str]) -> bool:
-    """Tell whether a process was started with all these entries in its environment; one that ended was not."""
+    """Return whether a process was started with all these entries in its environment; one that ended was not."""
     try:
         environment = (process / "environ").read_bytes().split(b"\0")
     except OSError:

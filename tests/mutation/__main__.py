@@ -1,4 +1,4 @@
-"""Try the tests of the core with small faults: `python -m tests.mutation [MODULE ...] [--sample N] [--rules]`.
+"""Try the tests of the core with small errors: `python -m tests.mutation [MODULE ...] [--sample N] [--rules]`.
 
 Each mutant (`mutants.py`) meets the unit tests of its module first, and where those pass all tests of the core.
 Survivors are printed; docs/reference/mutation.md explains the known ones. Ends with 1 below 90 % killed.

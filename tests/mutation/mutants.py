@@ -1,7 +1,7 @@
-"""Small faults put into a module's source, one at a time: what `make mutate` tries the tests with.
+"""Small errors put into a module's source, one at a time: what `make mutate` tries the tests with.
 
 In: source text. Out: mutants, each the whole source with one change and a word about it. Docstrings, annotations and
-the texts of faults and events stay: what they say is proved elsewhere or by reading.
+the texts of errors and events stay: what they say is proved elsewhere or by reading.
 """
 
 import ast
@@ -34,7 +34,7 @@ EXCHANGED_CALLS: Final = {"min": "max", "max": "min", "any": "all", "all": "any"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module with one fault."""
+    """A module with one error."""
 
     line: int
     change: str
@@ -83,7 +83,7 @@ def _replacements(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _is_text(tree: ast.AST, node: ast.AST) -> bool:
-    """Tell whether the node is a docstring, in an annotation, or in the text of a fault."""
+    """Return whether the node is a docstring, in an annotation, or in the text of an error."""
     return id(node) in {id(child) for top in _texts(tree) for child in ast.walk(top)}
 
 

@@ -23,7 +23,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
@@ -171,7 +171,7 @@ async def _until_pods_can_be_created(client: Client) -> None:
     while True:
         try:
             account = await client.get(SERVICE_ACCOUNTS, ObjectKey("default", "default"))
-        except NotFound:
+        except NotFoundError:
             await asyncio.sleep(0.1)
         else:
             assert meta.uid(account)

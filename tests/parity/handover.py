@@ -130,7 +130,7 @@ class Stage:
         return self._live(recorded, owner, spec=body)
 
     def is_up(self) -> bool:
-        """Tell whether every recorded pod is there and ready, and counted by its StatefulSet."""
+        """Return whether every recorded pod is there and ready, and counted by its StatefulSet."""
         live = {(obj["kind"], meta.name(obj)): obj for obj in self.watched.objects()}
         pods = [live.get((PODS.kind, one["name"])) for one in self._recorded(PODS)]
         sets = [live.get((STATEFULSETS.kind, one["name"])) for one in self._recorded(STATEFULSETS)]
@@ -140,7 +140,7 @@ class Stage:
         )
 
     def leaders_are_there(self) -> bool:
-        """Tell whether the leader pods run."""
+        """Return whether the leader pods run."""
         live = {meta.name(obj): obj for obj in self.watched.objects() if obj["kind"] == PODS.kind}
         leaders = [one["name"] for one in self._recorded(PODS) if one["owners"][0][1] == self.name]
         return all(name in live and meta.spec(live[name]).get("nodeName") for name in leaders)

@@ -43,7 +43,7 @@ def normalize(obj: JSONObject) -> JSONObject:
 
 
 def is_recorded(obj: JSONObject, name: str) -> bool:
-    """Tell whether the recording holds such objects of the LeaderWorkerSet `name`."""
+    """Return whether the recording holds such objects of the LeaderWorkerSet `name`."""
     if obj["kind"] == LEADERWORKERSETS.kind:
         return meta.name(obj) == name
     owner = meta.controller_of(obj) or {}
@@ -95,7 +95,7 @@ def _normalize_pod(result: JSONObject, obj: JSONObject) -> JSONObject:
 
 
 def _names_racks(value: JSON) -> bool:
-    """Tell whether a pod's spec names racks anywhere: the recording lacks the hash of such templates."""
+    """Return whether a pod's spec names racks anywhere: the recording lacks the hash of such templates."""
     if isinstance(value, dict):
         return RACK in value or any(map(_names_racks, value.values()))
     return any(map(_names_racks, value)) if isinstance(value, list) else value == RACK

@@ -16,7 +16,7 @@ from tests.parity.normal import KINDS, differences, is_recorded, normalize
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, Conflict
+from kuberuntime.errors import APIError, ConflictError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS
@@ -191,7 +191,7 @@ async def _edit(client: Client, case: Case) -> list[str]:
         live = await client.get(LEADERWORKERSETS, _key(case))
         try:
             await client.update(LEADERWORKERSETS, jsonpatch.apply_patch(live, case["edit"]))
-        except Conflict:
+        except ConflictError:
             continue
         except APIError as error:
             return _compare_refusal(case, f"{name}/edit", error)

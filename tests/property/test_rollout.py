@@ -49,7 +49,7 @@ class Cluster:
                 return
 
     def _may_replace(self, index: int) -> bool:
-        """Tell whether replacing an old group is within maxUnavailable; one that is not ready costs nothing."""
+        """Return whether replacing an old group is within maxUnavailable; one that is not ready costs nothing."""
         unavailable = sum(not group.is_ready for group in self.groups)
         allowed = not self.honors_max_unavailable or unavailable < self.limits.max_unavailable
         return allowed or not self.groups[index].is_ready

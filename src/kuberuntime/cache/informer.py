@@ -57,12 +57,12 @@ class Informer:
 
     @property
     def has_synced(self) -> bool:
-        """Tell whether the store has been filled once."""
+        """Return whether the store has been filled once."""
         return self._synced.is_set()
 
     @property
     def is_relisting(self) -> bool:
-        """Tell whether a listing asked for by `relist` is still under way."""
+        """Return whether a listing asked for by `relist` is still under way."""
         return bool(self._on_listed)
 
     def subscribe(self, callback: Subscriber) -> None:

@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import PAGE
-from kuberuntime.errors import BadRequest, Expired, Invalid, KubeError, from_status
+from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError, from_status
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
@@ -108,7 +108,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Input: the stream ended after `lasted` seconds, by the server, a time-out or a fault of the line."""
+    """Input: the stream ended after `lasted` seconds, by the server, a time-out or an error of the line."""
 
     lasted: float
 
@@ -254,9 +254,9 @@ def _ended(state: State, end: Ended) -> State:
 def _refused(state: State, error: KubeError) -> State:
     failures = state.failures + 1
     match error, state.phase:
-        case ((BadRequest() | Invalid()), Phase.EMPTY) if state.streaming:
+        case ((BadRequestError() | InvalidError()), Phase.EMPTY) if state.streaming:
             return replace(state, streaming=False)
-        case Expired(), (Phase.PAGING | Phase.INITIAL | Phase.LISTED | Phase.WATCHING) as phase:
+        case ExpiredError(), (Phase.PAGING | Phase.INITIAL | Phase.LISTED | Phase.WATCHING) as phase:
             limit = 0 if phase is Phase.PAGING else state.limit
             return replace(_restart(state, failures=1), limit=limit)  # the server is there: no need to wait long
         case _, Phase.INITIAL:

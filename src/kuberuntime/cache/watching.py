@@ -1,7 +1,7 @@
 """The driver of the watch: performs what the state machine in `watch.py` asks for.
 
 In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, for ever; connection
-faults and refusals are logged, waited out and tried again. A stream that says nothing is left when the server should
+errors and refusals are logged, waited out and tried again. A stream that says nothing is left when the server should
 have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for longer than that.
 """
 
@@ -20,7 +20,7 @@ from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import EXCERPT, BadRequest, ConnectionFault, Expired, Invalid, KubeError
+from kuberuntime.errors import EXCERPT, BadRequestError, ConnectionFailedError, ExpiredError, InvalidError, KubeError
 
 TIMEOUT: Final = 290
 """Seconds after which the server is asked to end a stream."""
@@ -117,9 +117,11 @@ class Watcher:
 
     def _warn(self, error: KubeError) -> None:
         fallback = (
-            self._state.phase is Phase.EMPTY and self._state.streaming and isinstance(error, BadRequest | Invalid)
+            self._state.phase is Phase.EMPTY
+            and self._state.streaming
+            and isinstance(error, BadRequestError | InvalidError)
         )
-        report = log.debug if fallback or isinstance(error, Expired) else log.warning
+        report = log.debug if fallback or isinstance(error, ExpiredError) else log.warning
         report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))
 
 
@@ -127,5 +129,5 @@ def _event(line: bytes) -> watch.Event:
     try:
         decoded = _decode(line)
     except msgspec.DecodeError as error:
-        raise ConnectionFault(f"the watch sent a line that is no event: {line[:EXCERPT]!r}: {error}") from error
+        raise ConnectionFailedError(f"the watch sent a line that is no event: {line[:EXCERPT]!r}: {error}") from error
     return watch.Event(decoded.type, decoded.object)

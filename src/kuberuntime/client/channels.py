@@ -8,7 +8,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
 
 STDIN: Final = 0
@@ -34,7 +34,7 @@ class Channels:
             await self._socket.send_bytes(bytes([channel]) + data)
 
     async def close_stream(self, channel: int) -> None:
-        """Tell the peer that nothing more comes on this stream (protocol v5)."""
+        """Return the peer that nothing more comes on this stream (protocol v5)."""
         await self.send(CLOSE, bytes([channel]))
 
     async def receive(self) -> tuple[int, bytes] | None:
@@ -46,7 +46,7 @@ class Channels:
             if message.type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED}:
                 return None
             if message.type is aiohttp.WSMsgType.ERROR:
-                raise ConnectionFault(f"the connection broke: {self._socket.exception()}")
+                raise ConnectionFailedError(f"the connection broke: {self._socket.exception()}")
 
 
 def exit_code(status: bytes) -> int:
@@ -62,4 +62,4 @@ def exit_code(status: bytes) -> int:
     code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), "")
     if code.isdecimal():
         return int(code)
-    raise ConnectionFault(answer.get("message") or "the command ended without an exit code")
+    raise ConnectionFailedError(answer.get("message") or "the command ended without an exit code")

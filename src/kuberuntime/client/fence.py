@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
-from kuberuntime.errors import ConnectionFault, KubeError
+from kuberuntime.errors import ConnectionFailedError, KubeError
 
 READS: Final = frozenset({"GET", "HEAD"})
 
@@ -75,12 +75,12 @@ class FencedTransport:
         try:
             async with timeouts.within(seconds):
                 return await self._inner.request(bounded(request, seconds))
-        except (ConnectionFault, TimeoutError) as error:
+        except (ConnectionFailedError, TimeoutError) as error:
             what = f"{request.method} {request.path}"
             if self._fence.remaining() <= 0:
                 raise NotLeadingError(f"{what} was given up: this process does not lead any more") from error
             if isinstance(error, TimeoutError):
-                raise ConnectionFault(
+                raise ConnectionFailedError(
                     f"{what} was not answered within {seconds:.1f} s, as the lease asks for"
                 ) from error
             raise

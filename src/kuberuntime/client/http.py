@@ -31,7 +31,7 @@ from kuberuntime.client.channels import Channels
 from kuberuntime.client.fence import READS, Fence, FencedSocket
 from kuberuntime.client.requests import Query
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.errors import ConnectionFault, from_response
+from kuberuntime.errors import ConnectionFailedError, from_response
 
 CONNECTIONS: Final = 64
 """Connections for requests; more requests at once wait for one of them."""
@@ -119,8 +119,8 @@ class HTTPTransport:
                 socket = await self._stream_session().ws_connect(
                     self._url(Request("GET", path, query)), protocols=(protocol,), **self._options(credentials)
                 )
-        except ConnectionFault as fault:
-            if isinstance(fault.__cause__, aiohttp.WSServerHandshakeError):
+        except ConnectionFailedError as failure:
+            if isinstance(failure.__cause__, aiohttp.WSServerHandshakeError):
                 await self._explain_refusal(path, query, protocol)
             raise
         async with socket:
@@ -236,13 +236,13 @@ class HTTPTransport:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Turn whatever keeps an answer from coming into a fault that names the server."""
+        """Turn whatever keeps an answer from coming into an error that names the server."""
         try:
             yield
         except TimeoutError as error:
-            raise ConnectionFault(f"{self._access.server} did not answer in time") from error
+            raise ConnectionFailedError(f"{self._access.server} did not answer in time") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ConnectionFault(f"cannot reach {self._access.server}: {explain(error)}") from error
+            raise ConnectionFailedError(f"cannot reach {self._access.server}: {explain(error)}") from error
 
 
 def explain(error: Exception) -> str:

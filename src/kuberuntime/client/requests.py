@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import UnusableName
+from kuberuntime.errors import UnusableNameError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
@@ -131,9 +131,9 @@ def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> st
 def _segment(resource: Resource, what: str, value: str) -> str:
     """Return `value` if it can be one segment of a path, as the API server itself requires of names."""
     if not value:
-        raise UnusableName(f"{resource.kind}: {what}: Required value: give the {what} of the object")
+        raise UnusableNameError(f"{resource.kind}: {what}: Required value: give the {what} of the object")
     if value in {".", ".."} or "/" in value or "%" in value:
-        raise UnusableName(
+        raise UnusableNameError(
             f"{resource.kind}: {what}: Invalid value: {value!r}: may not be '.' or '..' or contain '/' or '%'"
         )
     return value

@@ -40,7 +40,7 @@ class StreamResponse:
 
 
 class Transport(Protocol):
-    """Carries requests to one API server. Connection faults raise `kube.errors.ConnectionFault`."""
+    """Carries requests to one API server. Connection errors raise `kube.errors.ConnectionFault`."""
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""

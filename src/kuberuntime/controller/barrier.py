@@ -69,7 +69,7 @@ class Barrier:
             informer.on_progress(partial(self._check, informer, gate))
 
     def holds(self, key: ObjectKey) -> bool:
-        """Tell whether the key waits for a cache."""
+        """Return whether the key waits for a cache."""
         return key in self._holds
 
     def expect(self, key: ObjectKey, writes: Sequence[Write]) -> None:
@@ -141,7 +141,7 @@ class Barrier:
 
 
 def is_seen(informer: Informer, write: Write) -> bool:
-    """Tell whether the informer's store reflects a write."""
+    """Return whether the informer's store reflects a write."""
     cached = informer.store.get(write.key)
     match write:
         case Removed(uid=uid):

@@ -21,13 +21,13 @@ from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.errors import (
-    ConnectionFault,
+    ConnectionFailedError,
     InternalError,
     KubeError,
-    NotFound,
-    ServerTimeout,
-    ServiceUnavailable,
-    TooManyRequests,
+    NotFoundError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
 )
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -51,8 +51,14 @@ FOLD: Final = 5.0
 
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)
-PASSING: Final = (ConnectionFault, InternalError, ServerTimeout, ServiceUnavailable, TooManyRequests)
-"""Faults that an API server has while it restarts or has no time: worth six attempts, with 15.5 seconds between them."""
+PASSING: Final = (
+    ConnectionFailedError,
+    InternalError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+"""Errors that an API server has while it restarts or has no time: worth six attempts, with 15.5 seconds between them."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -160,7 +166,7 @@ class EventRecorder:
         if series.created:
             try:
                 await self._client.patch(EVENTS, meta.key(obj), {"series": obj["series"]}, kind="merge")
-            except NotFound:  # events expire
+            except NotFoundError:  # events expire
                 series.created = False
         if not series.created:
             await self._client.create(EVENTS, obj)

@@ -21,7 +21,7 @@ import structlog
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.errors import AlreadyExists, APIError, Conflict, KubeError, NotFound
+from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
@@ -67,11 +67,11 @@ class ExecutionError(KubeError):
         self.writes = tuple(writes)
 
 
-class ActionFailed(ExecutionError):
+class ActionError(ExecutionError):
     """An action got an error."""
 
 
-class LookAgain(ExecutionError):
+class RequeueError(ExecutionError):
     """A status was computed from an object that has changed since."""
 
 
@@ -120,11 +120,11 @@ class Executor:
         try:
             outcome = await self._send(action)
         except KubeError as error:
-            if isinstance(action, PutStatus) and isinstance(error, Conflict):
-                raise LookAgain(_describe(action, error), writes) from error
+            if isinstance(action, PutStatus) and isinstance(error, ConflictError):
+                raise RequeueError(_describe(action, error), writes) from error
             if isinstance(error, APIError):
                 self._record(_with_error(event, error) for event in action.on_failure)
-            raise ActionFailed(_describe(action, error), writes) from error
+            raise ActionError(_describe(action, error), writes) from error
         log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
         if outcome.write is not None:
             writes.append(outcome.write)
@@ -148,7 +148,7 @@ class Executor:
             return _written(
                 action.resource, await self._client.create(action.resource, action.object, body=action.body)
             )
-        except AlreadyExists:
+        except AlreadyExistsError:
             if action.if_absent:
                 return _Outcome(None, did_something=False)
             raise
@@ -159,7 +159,7 @@ class Executor:
                 action.resource, action.key, propagation=action.propagation, uid=action.uid
             )
         except APIError as error:
-            is_gone = isinstance(error, NotFound) or (isinstance(error, Conflict) and action.uid is not None)
+            is_gone = isinstance(error, NotFoundError) or (isinstance(error, ConflictError) and action.uid is not None)
             if not is_gone:
                 raise
             return _Outcome(Removed(action.resource, action.key, action.uid), did_something=False)

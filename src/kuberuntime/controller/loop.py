@@ -93,7 +93,7 @@ class Loop:
             self._queue.add(key)
 
     def _is_held(self, key: ObjectKey) -> bool:
-        """Tell whether the caches lag behind the key's last writes; then it comes again when they do not."""
+        """Return whether the caches lag behind the key's last writes; then it comes again when they do not."""
         if not self._barrier.holds(key):
             return False
         self._waiting.add(key)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from kuberuntime.controller.executor import LookAgain
+from kuberuntime.controller.executor import RequeueError
 from kuberuntime.controller.observer import Result
 from kuberuntime.controller.workqueue import WorkQueue
 from kuberuntime.errors import KubeError
@@ -61,14 +61,14 @@ class Workers(Generic[K]):
     async def _attend(self, key: K) -> Result:
         try:
             again = await self._work(key)
-        except LookAgain as stale:
+        except RequeueError as stale:
             delay = self._queue.add_rate_limited(key)
             self._log.debug("looking again", key=str(key), reason=str(stale), retry_in=delay)
             return Result.REQUEUE
         except KubeError as error:
             delay = self._queue.add_rate_limited(key)
             self._log.warning("reconcile failed", key=str(key), error=str(error), retry_in=delay)
-        except Exception:  # noqa: BLE001 - loop edge: a fault in one key must not stop the others
+        except Exception:  # noqa: BLE001 - loop edge: an error in one key must not stop the others
             delay = self._queue.add_rate_limited(key)
             self._log.exception("reconcile broke", key=str(key), retry_in=delay)
         else:

@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 class Kind(StrEnum):
-    """What sort of fault it is: the `reason` of a status cause, and through `TEXTS` the words of the message."""
+    """What sort of error it is: the `reason` of a status cause, and through `TEXTS` the words of the message."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -44,7 +44,7 @@ WITHOUT_VALUE = {Kind.REQUIRED, Kind.FORBIDDEN, Kind.TOO_LONG, Kind.TOO_MANY}
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault: the path of the field, the value found there, and what to do about it."""
+    """One error: the path of the field, the value found there, and what to do about it."""
 
     kind: Kind
     path: str

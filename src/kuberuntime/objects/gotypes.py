@@ -60,7 +60,7 @@ class GoField:
 
     @property
     def always_present(self) -> bool:
-        """Tell whether the field is on the wire even when nothing was set."""
+        """Return whether the field is on the wire even when nothing was set."""
         return not (self.drops_empty or self.drops_zero)
 
 

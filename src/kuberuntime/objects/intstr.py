@@ -10,7 +10,7 @@ SIGNED_PERCENT = re.compile(r"([+-]?[0-9]{1,18})%")
 
 
 def is_percent(value: IntOrString) -> bool:
-    """Tell whether the value is a well-formed, non-negative percentage.
+    """Return whether the value is a well-formed, non-negative percentage.
 
     >>> is_percent("25%"), is_percent("25"), is_percent(25)
     (True, False, False)
@@ -19,7 +19,7 @@ def is_percent(value: IntOrString) -> bool:
 
 
 def exceeds_whole(value: IntOrString) -> bool:
-    """Tell whether the value is a percentage above 100 %.
+    """Return whether the value is a percentage above 100 %.
 
     >>> exceeds_whole("200%"), exceeds_whole("0100%"), exceeds_whole(200)
     (True, False, False)
@@ -37,7 +37,7 @@ def percent(value: IntOrString) -> int | None:
 
 
 def is_scalable(value: IntOrString) -> bool:
-    """Tell whether the value can be scaled: a number, or any percentage.
+    """Return whether the value can be scaled: a number, or any percentage.
 
     >>> is_scalable("25%"), is_scalable(25), is_scalable("25")
     (True, True, False)

@@ -94,7 +94,7 @@ def annotations(obj: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_deleting(obj: Mapping[str, Any]) -> bool:
-    """Tell whether the object carries a deletion timestamp."""
+    """Return whether the object carries a deletion timestamp."""
     return metadata(obj).get("deletionTimestamp") is not None
 
 
@@ -123,6 +123,6 @@ def find_condition(obj: Mapping[str, Any], condition_type: str) -> JSONObject | 
 
 
 def is_condition_true(obj: Mapping[str, Any], condition_type: str) -> bool:
-    """Tell whether the condition of the given type is present and `True`."""
+    """Return whether the condition of the given type is present and `True`."""
     condition = find_condition(obj, condition_type)
     return condition is not None and condition.get("status") == "True"

@@ -1,6 +1,6 @@
 """Rules for names, label keys and label values, in the words of Kubernetes.
 
-Each function takes the text and returns what is wrong with it, one sentence per fault; no sentences: valid.
+Each function takes the text and returns what is wrong with it, one sentence per error; no sentences: valid.
 """
 
 import re
@@ -47,16 +47,16 @@ def dns_1123_label(text: str) -> list[str]:
     >>> dns_1123_label("web-0")
     []
     """
-    faults = _length_faults(text, LABEL_MAX)
+    errors = _length_faults(text, LABEL_MAX)
     if re.fullmatch(_LABEL, text):
-        return faults
-    return [*faults, _NO_DOTS if re.fullmatch(_SUBDOMAIN, text) else _LABEL_TEXT]
+        return errors
+    return [*errors, _NO_DOTS if re.fullmatch(_SUBDOMAIN, text) else _LABEL_TEXT]
 
 
 def dns_1123_subdomain(text: str) -> list[str]:
     """Check a name such as a pod's: labels joined by dots."""
-    faults = _length_faults(text, SUBDOMAIN_MAX)
-    return faults if re.fullmatch(_SUBDOMAIN, text) else [*faults, _SUBDOMAIN_TEXT]
+    errors = _length_faults(text, SUBDOMAIN_MAX)
+    return errors if re.fullmatch(_SUBDOMAIN, text) else [*errors, _SUBDOMAIN_TEXT]
 
 
 def dns_1035_label(text: str) -> list[str]:
@@ -74,10 +74,10 @@ def qualified_name(text: str, what: str = "a qualified name") -> list[str]:
     *prefixes, name = text.split("/")
     if len(prefixes) > 1:
         return [f"{what} {_NAME_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    faults = [f"prefix part {fault}" for prefix in prefixes for fault in _prefix(prefix)]
+    errors = [f"prefix part {error}" for prefix in prefixes for error in _prefix(prefix)]
     if not name:
-        return [*faults, "name part must be non-empty", f"name part {_NAME_PART_TEXT}"]
-    return faults + [f"name part {fault}" for fault in _check(name, LABEL_MAX, _NAME_PART, _NAME_PART_TEXT)]
+        return [*errors, "name part must be non-empty", f"name part {_NAME_PART_TEXT}"]
+    return errors + [f"name part {error}" for error in _check(name, LABEL_MAX, _NAME_PART, _NAME_PART_TEXT)]
 
 
 def label_value(text: str) -> list[str]:
@@ -87,8 +87,8 @@ def label_value(text: str) -> list[str]:
 
 def label_errors(labels: dict[str, str], path: str) -> list[FieldError]:
     """Check all keys and values of a label map."""
-    keys = [invalid(path, key, fault) for key in labels for fault in label_key(key)]
-    values = [invalid(path, value, fault) for value in labels.values() for fault in label_value(value)]
+    keys = [invalid(path, key, error) for key in labels for error in label_key(key)]
+    values = [invalid(path, value, error) for value in labels.values() for error in label_value(value)]
     return keys + values
 
 
@@ -106,5 +106,5 @@ def _prefix(text: str) -> list[str]:
 
 
 def _check(text: str, limit: int, pattern: str, sentence: str) -> list[str]:
-    faults = [] if len(text.encode()) <= limit else [too_long(limit)]
-    return faults if re.fullmatch(pattern, text) else [*faults, sentence]
+    errors = [] if len(text.encode()) <= limit else [too_long(limit)]
+    return errors if re.fullmatch(pattern, text) else [*errors, sentence]

@@ -1,6 +1,6 @@
 """The standard checks of an object's metadata (R-VAL-1, R-VAL-2), in the words of Kubernetes.
 
-In: `metadata` of a namespaced object, its types already checked. Out: all faults, in the order of the API server.
+In: `metadata` of a namespaced object, its types already checked. Out: all errors, in the order of the API server.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ NameRule = Callable[[str], list[str]]
 
 
 def validate(metadata: JSONObject, name_rule: NameRule) -> list[FieldError]:
-    """Return the faults of the metadata; `name_rule` says what is wrong with a name of the kind."""
+    """Return the errors of the metadata; `name_rule` says what is wrong with a name of the kind."""
     return [
         *_name(metadata, name_rule),
         *_namespace(metadata.get("namespace") or ""),
@@ -37,19 +37,19 @@ def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
     prefix = metadata.get("generateName") or ""
     masked = f"{prefix[:-1]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
     if prefix:
-        yield from (invalid("metadata.generateName", prefix, fault) for fault in name_rule(masked))
+        yield from (invalid("metadata.generateName", prefix, error) for error in name_rule(masked))
     name = metadata.get("name") or ""
     if not name:
         yield required("metadata.name", "name or generateName is required")
     else:
-        yield from (invalid("metadata.name", name, fault) for fault in name_rule(name))
+        yield from (invalid("metadata.name", name, error) for error in name_rule(name))
 
 
 def _namespace(namespace: str) -> Iterator[FieldError]:
     if not namespace:
         yield required("metadata.namespace")
     else:
-        yield from (invalid("metadata.namespace", namespace, fault) for fault in names.dns_1123_label(namespace))
+        yield from (invalid("metadata.namespace", namespace, error) for error in names.dns_1123_label(namespace))
 
 
 def _generation(generation: int) -> Iterator[FieldError]:
@@ -59,7 +59,7 @@ def _generation(generation: int) -> Iterator[FieldError]:
 
 def _annotations(annotations: dict[str, str]) -> Iterator[FieldError]:
     for key in annotations:
-        yield from (invalid("metadata.annotations", key, fault) for fault in names.qualified_name(key.lower()))
+        yield from (invalid("metadata.annotations", key, error) for error in names.qualified_name(key.lower()))
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_MAX:
         yield FieldError(Kind.TOO_LONG, "metadata.annotations", detail=f"may not be more than {ANNOTATIONS_MAX} bytes")
 
@@ -78,7 +78,7 @@ def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
 
 def _finalizers(finalizers: list[str]) -> Iterator[FieldError]:
     for name in finalizers:
-        yield from (invalid("metadata.finalizers", name, fault) for fault in names.qualified_name(name))
+        yield from (invalid("metadata.finalizers", name, error) for error in names.qualified_name(name))
 
 
 def _managed_fields(entries: list[JSONObject]) -> Iterator[FieldError]:

@@ -40,7 +40,7 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the labels fulfil the condition; `NotIn` holds where the label is absent."""
+        """Return whether the labels fulfil the condition; `NotIn` holds where the label is absent."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -76,7 +76,7 @@ class LabelSelector:
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the labels fulfil every requirement."""
+        """Return whether the labels fulfil every requirement."""
         return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
@@ -163,17 +163,17 @@ def parse_expression(expression: JSONObject, operators: Iterable[Operator] = Ope
 
 
 def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
-    faults = names.qualified_name(key)
+    errors = names.qualified_name(key)
     match operator:
         case Operator.IN | Operator.NOT_IN:
-            faults += [] if values else [f"operator {operator} needs at least one value"]
-            faults += [f"value {value!r}: {fault}" for value in values for fault in _value_faults(value)]
+            errors += [] if values else [f"operator {operator} needs at least one value"]
+            errors += [f"value {value!r}: {error}" for value in values for error in _value_faults(value)]
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
-            faults += [f"operator {operator} takes no values"] if values else []
+            errors += [f"operator {operator} takes no values"] if values else []
         case _:
-            faults += [] if len(values) == 1 and _is_integer(values[0]) else [f"operator {operator} needs one integer"]
-    if faults:
-        raise SelectorError(f"label {key!r}: {'; '.join(faults)}")
+            errors += [] if len(values) == 1 and _is_integer(values[0]) else [f"operator {operator} needs one integer"]
+    if errors:
+        raise SelectorError(f"label {key!r}: {'; '.join(errors)}")
     return Requirement(key, operator, values)
 
 
@@ -201,7 +201,7 @@ class FieldSelector:
     terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, obj: JSONObject) -> bool:
-        """Tell whether the fields of the object fulfil every term; an absent field is the empty text."""
+        """Return whether the fields of the object fulfil every term; an absent field is the empty text."""
         return all((field_text(obj, term.path) == term.value) is term.equal for term in self.terms)
 
 

@@ -40,7 +40,7 @@ class CertificateFiles:
 
     @property
     def exist(self) -> bool:
-        """Tell whether both files are there."""
+        """Return whether both files are there."""
         return (self._directory / CERTIFICATE).exists() and (self._directory / KEY).exists()
 
     def read(self) -> bytes:

@@ -22,7 +22,7 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.events import microtime
-from kuberuntime.errors import KubeError, NotFound
+from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
@@ -231,7 +231,7 @@ class LeaderElection:
     async def _get(self) -> JSONObject | None:
         try:
             return await self._client.get(LEASES, self._settings.lease)
-        except NotFound:
+        except NotFoundError:
             return None
 
     async def _write(self, spec: JSONObject, replaces: JSONObject | None) -> JSONObject:

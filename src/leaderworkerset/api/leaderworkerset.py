@@ -189,7 +189,7 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def is_deleting(self) -> bool:
-        """Tell whether the object carries a deletion timestamp."""
+        """Return whether the object carries a deletion timestamp."""
         return meta.is_deleting({"metadata": self.metadata})
 
     @property

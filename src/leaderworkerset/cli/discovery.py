@@ -5,7 +5,7 @@ from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import NotFound, from_response
+from kuberuntime.errors import NotFoundError, from_response
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.cli.errors import CommandError
@@ -13,7 +13,7 @@ from leaderworkerset.cli.errors import CommandError
 API_VERSION: Final = re.compile(r"([a-zA-Z0-9][-.a-zA-Z0-9]*/)?[a-zA-Z0-9]+")
 
 
-class UnknownKind(CommandError):
+class UnknownKindError(CommandError):
     """The API server does not serve that kind (yet)."""
 
 
@@ -32,12 +32,12 @@ class Discovery:
         found = self._served[api_version].get(kind)
         if found is None:
             del self._served[api_version]  # a CRD applied a moment later may serve it
-            raise UnknownKind(f"the API server serves no kind {kind} in {api_version}: is its CRD installed?")
+            raise UnknownKindError(f"the API server serves no kind {kind} in {api_version}: is its CRD installed?")
         return found
 
     async def _fetch(self, api_version: str) -> dict[str, Resource]:
         if not API_VERSION.fullmatch(api_version):
-            raise UnknownKind(
+            raise UnknownKindError(
                 f"apiVersion: Invalid value: {api_version!r}: must be VERSION or GROUP/VERSION, as in apps/v1"
             )
         import msgspec
@@ -45,7 +45,7 @@ class Discovery:
         group, _, version = api_version.rpartition("/")
         try:
             response = await self._client.send(Request("GET", f"/apis/{api_version}" if group else f"/api/{version}"))
-        except NotFound:
+        except NotFoundError:
             return {}
         try:
             return {

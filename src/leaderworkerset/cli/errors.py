@@ -12,13 +12,13 @@ class CommandError(Exception):
     exit_code = FAILED
 
 
-class UsageFault(CommandError):
+class UsageError(CommandError):
     """The words of the command line do not fit together."""
 
     exit_code = USAGE
 
 
-class TimedOut(CommandError):
+class TimedOutError(CommandError):
     """What was awaited did not come in time; the text says what was missing."""
 
     exit_code = TIMED_OUT

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
 
 
@@ -24,7 +24,7 @@ class Selection:
         return "/".join(str(part) for part in (self.name, self.group, self.rank) if part is not None)
 
     def covers(self, pod: JSONObject) -> bool:
-        """Tell whether a pod of the LeaderWorkerSet is meant."""
+        """Return whether a pod of the LeaderWorkerSet is meant."""
         place = place_of(pod)
         if place is None:
             return False
@@ -47,7 +47,7 @@ def parse(words: str) -> Selection:
         parts = parts[1:]
     name, *numbers = parts
     if not name or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
-        raise UsageFault(f"{words!r} names no rank: write LWS, LWS/GROUP or LWS/GROUP/RANK, as in web/0/2")
+        raise UsageError(f"{words!r} names no rank: write LWS, LWS/GROUP or LWS/GROUP/RANK, as in web/0/2")
     return Selection(name, *map(int, numbers))
 
 
@@ -55,7 +55,7 @@ async def find(session: Session, name: str) -> JSONObject:
     """Return the LeaderWorkerSet of that name, or say which there are."""
     try:
         return await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
-    except NotFound as error:
+    except NotFoundError as error:
         if "leaderworkersets" not in str(error):
             raise CommandError("the API server serves no LeaderWorkerSets: is the CRD installed?") from error
         listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -23,7 +23,7 @@ async def apply(
     """Apply an object as `manager` and compare with what was there."""
     try:
         before = await client.get(resource, meta.key(obj))
-    except NotFound:
+    except NotFoundError:
         before = None
     after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
     if before is None:

@@ -89,7 +89,7 @@ def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
 
 
 def is_worker_set(statefulset: JSONObject) -> bool:
-    """Tell whether the StatefulSet holds the workers of a group."""
+    """Return whether the StatefulSet holds the workers of a group."""
     return labels.GROUP_INDEX in meta.labels(statefulset) and keys_of_owned(Change(None, statefulset)) == ()
 
 

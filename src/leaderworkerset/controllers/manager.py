@@ -59,7 +59,7 @@ async def run_controllers(
 
 
 async def _tell(manager: Manager, synced: asyncio.Event | None) -> None:
-    """Tell when the caches are filled."""
+    """Return when the caches are filled."""
     await manager.wait_synced()
     if synced is not None:
         synced.set()

@@ -15,7 +15,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Controller, LoopOptions, Watch
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.observer import SILENCE, Observer
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
@@ -95,7 +95,7 @@ class Driver:
     async def _get_node(self, name: str) -> JSONObject | None:
         try:
             return await self._client.get(NODES, ObjectKey("", name))
-        except NotFound:
+        except NotFoundError:
             return None
 
     def _remember(self, change: Change) -> None:

@@ -32,5 +32,5 @@ def labeled(obj: JSONObject) -> JSONObject:
 
 
 def is_installed(obj: JSONObject) -> bool:
-    """Tell whether a live object carries our labels, so that it is ours to remove."""
+    """Return whether a live object carries our labels, so that it is ours to remove."""
     return LABELS.items() <= meta.labels(obj).items()

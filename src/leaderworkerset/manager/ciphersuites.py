@@ -32,7 +32,7 @@ OPENSSL: Final = {
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a suite can be asked for."""
+    """Return whether a suite can be asked for."""
     return name in TLS13 or name in OPENSSL
 
 

@@ -160,8 +160,8 @@ def _certificate_errors(certificates: InternalCertManagement) -> list[FieldError
         return []
     path = "internalCertManagement"
     service, secret = certificates.webhook_service_name, certificates.webhook_secret_name
-    return [invalid(f"{path}.webhookServiceName", service, fault) for fault in names.dns_1035_label(service)] + [
-        invalid(f"{path}.webhookSecretName", secret, fault) for fault in names.dns_1123_subdomain(secret)
+    return [invalid(f"{path}.webhookServiceName", service, failure) for failure in names.dns_1035_label(service)] + [
+        invalid(f"{path}.webhookSecretName", secret, failure) for failure in names.dns_1123_subdomain(secret)
     ]
 
 
@@ -179,13 +179,13 @@ def _election_errors(election: LeaderElection) -> list[FieldError]:
         return []
     path = "leaderElection"
     lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period
-    faults = [
+    failures = [
         (lease < 1, "leaseDuration", lease, "must be at least one second"),
         (lease <= renew, "leaseDuration", lease, "must be greater than renewDeadline"),
         (renew <= retry * JITTER, "renewDeadline", renew, f"must be greater than retryPeriod*{JITTER}"),
         (retry <= 0, "retryPeriod", retry, "must be greater than zero"),
     ]
-    errors = [invalid(f"{path}.{field}", f"{value:g}s", text) for wrong, field, value, text in faults if wrong]
+    errors = [invalid(f"{path}.{field}", f"{value:g}s", text) for wrong, field, value, text in failures if wrong]
     if election.resource_lock != LOCK:
         errors.append(not_supported(f"{path}.resourceLock", election.resource_lock, [LOCK]))
     return errors

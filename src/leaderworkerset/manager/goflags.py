@@ -1,21 +1,23 @@
 """Flags as Go's `flag` package reads them: one or two dashes, `-f=v` or `-f v`, booleans `-f` or `-f=false`.
 
 Words and a table of flags come in; what was given comes out, so that a caller can tell a given flag from a default.
-Faults have Go's texts. Unlike Go, a word that is no flag is refused: `--leader-elect false` would mean true there.
+Errors have Go's texts. Unlike Go, a word that is no flag is refused: `--leader-elect false` would mean true there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from leaderworkerset.cli.errors import UsageFault
-
 BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
     ("0", "f", "F", "FALSE", "false", "False"), False
 )
 
 
-class HelpRequested(Exception):
+class FlagError(Exception):
+    """The flags do not fit together; the text is that of Go."""
+
+
+class HelpRequestedError(Exception):
     """`-h` or `--help` was given and no flag has that name."""
 
 
@@ -30,7 +32,7 @@ class Flag:
 
     @property
     def is_boolean(self) -> bool:
-        """Tell whether the flag may stand without a value."""
+        """Return whether the flag may stand without a value."""
         return self.parse is boolean
 
 
@@ -50,14 +52,14 @@ def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
         word = rest.pop(0)
         name, equals, text = word.lstrip("-").partition("=")
         if not word.startswith("-") or word in {"-", "--"}:
-            raise UsageFault(f"unexpected argument {word!r}: values of flags are given as --flag=value")
+            raise FlagError(f"unexpected argument {word!r}: values of flags are given as --flag=value")
         if not name or word.startswith("---"):
-            raise UsageFault(f"bad flag syntax: {word}")
+            raise FlagError(f"bad flag syntax: {word}")
         flag = table.get(name)
         if flag is None:
             if name in {"h", "help"}:
-                raise HelpRequested
-            raise UsageFault(f"flag provided but not defined: -{name}")
+                raise HelpRequestedError
+            raise FlagError(f"flag provided but not defined: -{name}")
         if not equals:
             text = "true" if flag.is_boolean else _next(rest, name)
         given[name] = _parse(flag, text)
@@ -75,7 +77,7 @@ def _default(flag: Flag) -> str:
 
 def _next(rest: list[str], name: str) -> str:
     if not rest:
-        raise UsageFault(f"flag needs an argument: -{name}")
+        raise FlagError(f"flag needs an argument: -{name}")
     return rest.pop(0)
 
 
@@ -84,4 +86,4 @@ def _parse(flag: Flag, text: str) -> Any:
         return flag.parse(text)
     except ValueError as error:
         kind = "boolean value" if flag.is_boolean else "value"
-        raise UsageFault(f'invalid {kind} "{text}" for flag -{flag.name}: {error}') from error
+        raise FlagError(f'invalid {kind} "{text}" for flag -{flag.name}: {error}') from error

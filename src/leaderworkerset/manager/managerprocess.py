@@ -199,12 +199,12 @@ class ManagerProcess:
 
     @property
     def _leads(self) -> bool:
-        """Tell whether the controllers run here."""
+        """Return whether the controllers run here."""
         return self._election.is_leader or not self._is_elected
 
     @property
     def _serves_webhooks(self) -> bool:
-        """Tell whether webhooks are answered, or are nobody's business here."""
+        """Return whether webhooks are answered, or are nobody's business here."""
         return not self._settings.webhooks or (self._webhooks is not None and self._webhooks.is_ready)
 
     async def _serve_metrics(self) -> None:

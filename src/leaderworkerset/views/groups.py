@@ -45,7 +45,7 @@ class Group:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether every rank is ready."""
+        """Return whether every rank is ready."""
         return all(rank.is_ready for rank in self.ranks)
 
 
@@ -64,7 +64,7 @@ class View:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the newest spec is in place and every group is ready: by its status, and by its pods."""
+        """Return whether the newest spec is in place and every group is ready: by its status, and by its pods."""
         observed = meta.status(self.object).get("observedGeneration") == meta.generation(self.object)
         available = observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
         return available and all(group.is_ready for group in self.groups if group.index < self.desired)

@@ -9,7 +9,7 @@ from leaderworkerset.views.groups import Rank, View
 
 
 def is_done(rank: Rank) -> bool:
-    """Tell whether every container of the rank has ended with exit code 0."""
+    """Return whether every container of the rank has ended with exit code 0."""
     if rank.object is None:
         return False
     statuses = meta.status(rank.object).get("containerStatuses") or []
@@ -17,7 +17,7 @@ def is_done(rank: Rank) -> bool:
 
 
 def all_done(views: Iterable[View]) -> bool:
-    """Tell whether every rank of every group of every LeaderWorkerSet has done its work."""
+    """Return whether every rank of every group of every LeaderWorkerSet has done its work."""
     shown = list(views)
     counts = [len(view.groups) >= view.desired for view in shown]
     return all(counts) and all(is_done(rank) for view in shown for group in view.groups for rank in group.ranks)

@@ -92,12 +92,12 @@ def begins_at(certificate: bytes) -> datetime:
 
 
 def fits_together(pair: Certificate) -> bool:
-    """Tell whether the key is that of the certificate."""
+    """Return whether the key is that of the certificate."""
     return _private_key(pair.key).public_key() == _certificate(pair.certificate).public_key()
 
 
 def is_authority(certificate: bytes) -> bool:
-    """Tell whether the certificate may sign others."""
+    """Return whether the certificate may sign others."""
     try:
         constraints = _certificate(certificate).extensions.get_extension_for_class(x509.BasicConstraints)
     except x509.ExtensionNotFound:
@@ -106,7 +106,7 @@ def is_authority(certificate: bytes) -> bool:
 
 
 def is_issued_by(certificate: bytes, authority: bytes) -> bool:
-    """Tell whether the authority signed the certificate."""
+    """Return whether the authority signed the certificate."""
     try:
         _certificate(certificate).verify_directly_issued_by(_certificate(authority))
     except (ValueError, TypeError, InvalidSignature):

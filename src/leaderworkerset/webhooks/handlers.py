@@ -7,7 +7,7 @@ from kuberuntime.objects import gotypes, meta
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission import leaderworkerset, pod
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.webhooks.review import Decide, Review
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
@@ -23,15 +23,15 @@ def mutate_leaderworkerset(review: Review) -> JSONObject:
 
 
 def validate_leaderworkerset(review: Review) -> JSONObject:
-    """Refuse with all faults at once (contract 10.2); deletions pass (R-VAL-26)."""
+    """Refuse with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return review.object
     gotypes.round_trip("LeaderWorkerSet", review.object)
     if review.old is not None:
         gotypes.round_trip("LeaderWorkerSet", review.old)
-    faults = leaderworkerset.validate_leaderworkerset(review.object, review.old)
-    if faults:
-        raise Denied(aggregate(faults))
+    errors = leaderworkerset.validate_leaderworkerset(review.object, review.old)
+    if errors:
+        raise DeniedError(aggregate(errors))
     return review.object
 
 

@@ -16,7 +16,7 @@ from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes import GoTypeError
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import DecodeError
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 
 API_VERSION = "admission.k8s.io/v1"
 
@@ -49,7 +49,7 @@ def answer(body: bytes, decide: Decide) -> bytes:
         decided = decide(review)
     except (GoTypeError, DecodeError) as error:
         return encode(_refused(review.uid, 400, str(error)))
-    except Denied as error:
+    except DeniedError as error:
         return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
     return encode(_allowed(review, decided))
 

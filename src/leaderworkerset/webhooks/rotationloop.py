@@ -20,7 +20,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Write, Written
 from kuberuntime.controller.loop import Loop, LoopOptions, Watch
 from kuberuntime.controller.manager import Manager
-from kuberuntime.errors import ConfigError, Conflict, NotFound
+from kuberuntime.errors import ConfigError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -100,7 +100,7 @@ class Rotation:
                 await self._renew(secret, material, step, writes)
                 return None  # the change of the secret asks for the next look
             await self._trust(material.bundle, writes)
-        except Conflict:
+        except ConflictError:
             return AGAIN
         await self._show(material)
         return min(max((rotation.due_at(material) - now).total_seconds(), AGAIN), INTERVAL)
@@ -108,7 +108,7 @@ class Rotation:
     async def _check(self) -> None:
         try:
             await self._client.get(SECRETS, self._place.secret)
-        except NotFound as error:
+        except NotFoundError as error:
             raise ConfigError(missing(self._place.secret)) from error
 
     async def _renew(self, secret: JSONObject, material: Material, step: Step, writes: list[Write]) -> None:

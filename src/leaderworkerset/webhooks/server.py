@@ -75,7 +75,7 @@ class WebhookServer:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether requests are answered."""
+        """Return whether requests are answered."""
         return self._thread is not None and self._thread.is_alive()
 
     async def replace_certificate(self, chain: bytes) -> None:

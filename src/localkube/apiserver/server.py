@@ -92,7 +92,7 @@ class ApiServer:
         """Answer a request."""
         try:
             return await self._answer(request, user)
-        except refusal.Refusal as refused:
+        except refusal.RefusalError as refused:
             return representation.respond_refusal(refused)
         except StoreError as error:
             return representation.respond_fault(error)

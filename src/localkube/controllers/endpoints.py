@@ -138,7 +138,7 @@ def build(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
 
 
 def selects(service: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether the service's selector matches the pod; a service without one has no pods."""
+    """Return whether the service's selector matches the pod; a service without one has no pods."""
     wanted = meta.spec(service).get("selector") or {}
     labels = meta.labels(pod)
     return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())

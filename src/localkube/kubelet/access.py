@@ -97,10 +97,10 @@ async def dial(
         raise NodeError(f'pod "{meta.name(pod)}" is not running')
     shares = node.settings.capabilities.network == "shared" or podspec.uses_host_network(pod)
     addresses = (cell.state.ip, LOCALHOST) if shares else (LOCALHOST, cell.state.ip)
-    faults = []
+    errors = []
     for address in addresses:
         try:
             return await network.connect(node.runner, cell.uid, (address, port))
         except OSError as error:
-            faults.append(f"{address}:{port}: {error.strerror or error}")
-    raise NodeError(f'pod "{meta.name(pod)}": {"; ".join(faults)}')
+            errors.append(f"{address}:{port}: {error.strerror or error}")
+    raise NodeError(f'pod "{meta.name(pod)}": {"; ".join(errors)}')

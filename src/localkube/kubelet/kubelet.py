@@ -27,7 +27,7 @@ from localkube.kubelet.node.trash import Trash
 from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.podcell import PodCell
 from localkube.kubelet.pod.state import initial
-from localkube.kubelet.podworker import PodWorker, SandboxLost
+from localkube.kubelet.podworker import PodWorker, SandboxLostError
 from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec import podspec
@@ -131,33 +131,33 @@ class Kubelet:
         return cell
 
     async def _look_after(self, cell: PodCell) -> None:
-        """Work for one pod. A fault in here is told on the pod, and must not end the other pods."""
+        """Work for one pod. A error in here is told on the pod, and must not end the other pods."""
         known = ""
         while not cell.is_finished:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     worker = self._workers[cell.uid] = PodWorker(cell, tasks)
                     await worker.run()
-            except* SandboxLost:
+            except* SandboxLostError:
                 cell.recover(recovery.NODE_RESTARTED)
                 self._node.hosts.set_pod(cell.pod, cell.address)
-            except* Exception as faults:  # noqa: BLE001 - the loop edge of a pod: its fault must not end other pods
-                known = self._tell_fault(cell, faults, known)
+            except* Exception as errors:  # noqa: BLE001 - the loop edge of a pod: its error must not end other pods
+                known = self._tell_fault(cell, errors, known)
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
             finally:
                 self._workers.pop(cell.uid, None)
 
-    def _tell_fault(self, cell: PodCell, faults: ExceptionGroup[Exception], known: str) -> str:
+    def _tell_fault(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
         """Tell of an error of our own, at length the first time; return it in short."""
-        fault, pod = repr(faults.exceptions[0]), str(meta.key(cell.pod))
-        if fault == known:
-            log.error("pod worker failed again", pod=pod, fault=fault)
+        failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
+        if failure == known:
+            log.error("pod worker failed again", pod=pod, failure=failure)
         else:
-            log.critical("pod worker failed", pod=pod, fault=traceback.format_exception(faults))
-        cell.emit("FailedSync", f"internal error, trying again: {fault}")
-        return fault
+            log.critical("pod worker failed", pod=pod, failure=traceback.format_exception(errors))
+        cell.emit("FailedSync", f"internal error, trying again: {failure}")
+        return failure
 
     def _on_service(self, change: Change) -> None:
         if change.new is None:

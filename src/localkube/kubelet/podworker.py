@@ -14,7 +14,7 @@ from typing import Final, assert_never
 import structlog
 
 from kuberuntime import timeouts
-from kuberuntime.errors import Conflict, KubeError, NotFound
+from kuberuntime.errors import ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -35,7 +35,7 @@ API_RETRY: Final = timedelta(seconds=1)
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class SandboxLost(Exception):
+class SandboxLostError(Exception):
     """The machine lost the pod's sandbox, with all that ran in it."""
 
 
@@ -68,7 +68,7 @@ class PodWorker:
         """Do one round of steps; return when to look again. What the API server refuses is tried again."""
         try:
             return await self._advance()
-        except Conflict:
+        except ConflictError:
             return None  # the newer object is on its way
         except KubeError as error:
             log.warning("pod status not written", pod=str(meta.key(self.cell.pod)), error=str(error))
@@ -91,7 +91,7 @@ class PodWorker:
 
     def _require_sandbox(self) -> None:
         if self.cell.is_sandbox_lost:
-            raise SandboxLost
+            raise SandboxLostError
 
     async def _rest(self, wake_at: datetime | None) -> None:
         if self.cell.is_finished:
@@ -226,5 +226,5 @@ class PodWorker:
     async def _delete(self) -> None:
         try:
             await self._node.client.delete(PODS, meta.key(self.cell.pod), uid=self.cell.uid, grace_period=0)
-        except (NotFound, Conflict):
+        except (NotFoundError, ConflictError):
             return  # gone already, or another pod has the name by now

@@ -41,5 +41,5 @@ def test_pods_leave_a_node_whose_taints_they_do_not_tolerate(same: CheckSame) ->
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Tell whether the pod is ready."""
+    """Return whether the pod is ready."""
     return meta.is_condition_true(pod, "Ready")

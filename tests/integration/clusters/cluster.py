@@ -89,7 +89,7 @@ async def await_rest(client: Client, name: str) -> None:
 
 
 def is_at_rest(node: JSONObject) -> bool:
-    """Tell whether a node is Ready and takes pods; one that is cordoned is at rest, too."""
+    """Return whether a node is Ready and takes pods; one that is cordoned is at rest, too."""
     driving = [taint for taint in meta.spec(node).get("taints") or [] if taint["effect"] == "NoExecute"]
     return meta.is_condition_true(node, "Ready") and not driving
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -69,7 +69,7 @@ class KubernetesCluster:
         """Let kwok leave the node and its pods alone (`stages.yaml`)."""
         key = ObjectKey("", name)
         for pod in await pods_on(client, name):
-            with suppress(NotFound):  # a pod of an earlier test, on its way out
+            with suppress(NotFoundError):  # a pod of an earlier test, on its way out
                 await client.patch(PODS, meta.key(pod), annotated(HUNG, "true"), kind="merge")
         await client.patch(NODE_RESOURCE, key, annotated(HUNG, "true"), kind="merge")
         await report_ready(client, name, ready)

@@ -11,7 +11,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.requests import PatchKind, Selection
 from kuberuntime.client.transport import Request
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -228,7 +228,7 @@ class Space:
 
         async def release() -> None:
             while True:
-                with suppress(NotFound):
+                with suppress(NotFoundError):
                     await self.release(meta.name(await waiting.get()))
 
         self.informers[PODS].subscribe(note)
@@ -284,7 +284,7 @@ class Space:
                 self._broken.append(str(broken))
 
     def story(self) -> list[str]:
-        """Tell all changes of pods, a line each."""
+        """Return all changes of pods, a line each."""
         return [
             f"{'-' if change.new is None else '+' if change.old is None else '~'} {meta.name(change.object)}"
             f" {meta.uid(change.object)[:8]} {_pod_line(change.object)}"

@@ -61,7 +61,7 @@ def pod_names(name: str, replicas: int, size: int) -> set[str]:
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Tell whether the pod is ready and not on its way out."""
+    """Return whether the pod is ready and not on its way out."""
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
 
 

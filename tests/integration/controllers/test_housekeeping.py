@@ -8,7 +8,7 @@ import pytest
 from tests.integration.controllers.world import NAMESPACE, World, cluster
 
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import Forbidden
+from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -69,7 +69,7 @@ def test_a_namespace_goes_with_all_it_holds(tmp_path: Path) -> None:
                     for one in found
                 ),
             )
-            with pytest.raises(Forbidden, match="being terminated"):
+            with pytest.raises(ForbiddenError, match="being terminated"):
                 await world.client.create(
                     CONFIG_MAPS,
                     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late", "namespace": "team"}},

@@ -10,7 +10,7 @@ from tests.integration.controllers.world import NAMESPACE, World, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
 from kuberuntime.cache.informer import Change
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
@@ -263,7 +263,7 @@ def test_a_set_that_is_deleted_while_it_is_created_leaves_nothing(tmp_path: Path
             await world.until_named(STATEFULSETS)
             await world.until_named(PODS)
             await world.until_named(CONTROLLER_REVISIONS)
-            with pytest.raises(NotFound):
+            with pytest.raises(NotFoundError):
                 await world.get(STATEFULSETS, "web")
 
     asyncio.run(scenario())

@@ -10,7 +10,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import Conflict, NotFound
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
@@ -129,7 +129,7 @@ class Kubelet:
                 await self._client.delete(PODS, key, uid=meta.uid(pod), grace_period=0)
             elif key.name not in self.held and meta.status(pod).get("phase") == "Pending":
                 await self._report(pod)
-        except (NotFound, Conflict):
+        except (NotFoundError, ConflictError):
             return
 
     async def _report(self, pod: JSONObject) -> None:

@@ -61,7 +61,7 @@ def status_of(found: JSONObject, name: str = "main") -> JSONObject:
 
 
 def is_over(found: JSONObject) -> bool:
-    """Tell whether the pod has ended."""
+    """Return whether the pod has ended."""
     return meta.status(found).get("phase") in ("Succeeded", "Failed")
 
 

@@ -153,7 +153,7 @@ def test_a_process_killed_from_outside_is_restarted_and_then_held_back(tmp_path:
 
 
 def is_waiting(found: Any, reason: str) -> bool:
-    """Tell whether the container waits for this reason."""
+    """Return whether the container waits for this reason."""
     waiting = status_of(found)["state"].get("waiting") or {}
     return bool(waiting.get("reason") == reason)
 

@@ -137,15 +137,15 @@ BY_WEBHOOK = [
 ]
 
 
-@pytest.mark.parametrize(("obj", "faults"), BY_WEBHOOK)
-async def test_refused_by_the_webhook(space: Space, obj: JSONObject, faults: list[str]) -> None:
-    """R-VAL-1, R-VAL-5 to R-VAL-21: 403 with every fault, named by path and value."""
+@pytest.mark.parametrize(("obj", "failures"), BY_WEBHOOK)
+async def test_refused_by_the_webhook(space: Space, obj: JSONObject, failures: list[str]) -> None:
+    """R-VAL-1, R-VAL-5 to R-VAL-21: 403 with every error, named by path and value."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (403, "Forbidden")
     assert error.message.startswith(DENIED)
-    for fault in faults:
-        assert fault in error.message
-    assert error.message.count("Invalid value") == len(faults)
+    for failure in failures:
+        assert failure in error.message
+    assert error.message.count("Invalid value") == len(failures)
 
 
 BY_SCHEMA = [
@@ -225,8 +225,10 @@ UPDATES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("obj", "change", "fault"), UPDATES)
-async def test_refused_updates(space: Space, obj: JSONObject, change: Callable[[JSONObject], Any], fault: str) -> None:
+@pytest.mark.parametrize(("obj", "change", "failure"), UPDATES)
+async def test_refused_updates(
+    space: Space, obj: JSONObject, change: Callable[[JSONObject], Any], failure: str
+) -> None:
     """R-VAL-22 to R-VAL-24, Q-7."""
     await space.create(obj | {"spec": obj["spec"] | {"replicas": 0}})
     stored = copy.deepcopy(await space.get(LEADERWORKERSETS, "web"))
@@ -234,7 +236,7 @@ async def test_refused_updates(space: Space, obj: JSONObject, change: Callable[[
     stored["metadata"].pop("resourceVersion")
     with pytest.raises(APIError) as caught:
         await space.patch([{"op": "replace", "path": "/spec", "value": stored["spec"]}])
-    assert (caught.value.code, caught.value.message) == (403, DENIED + fault)
+    assert (caught.value.code, caught.value.message) == (403, DENIED + failure)
 
 
 async def test_a_subdomain_policy_of_null_is_the_default(space: Space) -> None:
@@ -251,7 +253,7 @@ async def test_unknown_fields_are_told_or_dropped(space: Space) -> None:
 
 
 async def test_scaling_and_status_do_not_ask_the_webhooks(space: Space) -> None:
-    """R-VAL-26, Q-28: a percentage that came to nothing by scaling is no fault then."""
+    """R-VAL-26, Q-28: a percentage that came to nothing by scaling is no error then."""
     await space.create(lws(replicas=4, size=1, rollout={"maxUnavailable": "25%", "maxSurge": 0}))
     await space.settled()
     await space.scale(2)

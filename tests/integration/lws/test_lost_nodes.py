@@ -39,7 +39,7 @@ class Victim:
 
     @property
     def is_worker(self) -> bool:
-        """Tell whether the pod is a worker."""
+        """Return whether the pod is a worker."""
         return self.name.endswith("worker")
 
     @property

@@ -5,7 +5,7 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 
-from kuberuntime.errors import Invalid
+from kuberuntime.errors import InvalidError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import LEADERWORKERSETS, SERVICES
 
@@ -73,7 +73,7 @@ async def test_the_restart_policy_that_lives_decides_about_groups_of_older_revis
 
 async def test_an_empty_startup_policy_is_refused_and_an_empty_strategy_filled_in(space: Space) -> None:
     """Q-33: typed clients send both."""
-    with pytest.raises(Invalid, match="startupPolicy"):
+    with pytest.raises(InvalidError, match="startupPolicy"):
         await space.create(lws(startupPolicy=""))
 
     obj = lws(replicas=0)

@@ -25,7 +25,7 @@ def ready_groups(state: State, name: str = "web") -> set[int]:
 
 
 def is_group_ready(state: State, leader: JSONObject) -> bool:
-    """Tell whether all pods of the leader's group are ready and of its revision."""
+    """Return whether all pods of the leader's group are ready and of its revision."""
     group = state.group(meta.labels(leader)[labels.NAME], int(meta.labels(leader)[labels.GROUP_INDEX])).values()
     same = [pod for pod in group if revision_of(pod) == revision_of(leader) and is_ready(pod)]
     return len(same) == int(meta.annotations(leader)[labels.SIZE])

@@ -15,7 +15,7 @@ from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import Replica, until
 from tests.integration.manager.world import RENEWAL, World
 
-from kuberuntime.errors import ConnectionFault, KubeError
+from kuberuntime.errors import ConnectionFailedError, KubeError
 
 NAMES: Final = ("aaaaaaa", "bbbbbbb")
 """The commits that the two replicas report, which tells them apart in the audit log."""
@@ -128,5 +128,5 @@ async def _despite_outages(request: Any) -> None:
     """Await a request that webhooks may refuse while the one replica stands still and the other is not asked yet."""
     try:
         await request
-    except (KubeError, ConnectionFault):
+    except (KubeError, ConnectionFailedError):
         return

@@ -8,7 +8,7 @@ from tests.integration.clusters import objects
 from tests.integration.manager.replicas import until
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -110,7 +110,7 @@ class Space:
     async def _has_account(self) -> bool:
         try:
             await self.client.get(SERVICE_ACCOUNTS, ObjectKey(self.namespace, "default"))
-        except NotFound:
+        except NotFoundError:
             return False
         return True
 

@@ -11,7 +11,7 @@ import msgspec
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -105,5 +105,5 @@ def _at_port(webhook: JSONObject, port: int) -> JSONObject:
 async def _remove(client: Client, resource: Resource, key: ObjectKey) -> None:
     try:
         await client.delete(resource, key)
-    except NotFound:
+    except NotFoundError:
         return

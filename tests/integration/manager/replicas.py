@@ -113,7 +113,7 @@ class Replica:
             assert answer.version == aiohttp.HttpVersion11
             return answer.status, await answer.text()
 
-    def faults(self) -> list[str]:
+    def failures(self) -> list[str]:
         """Return what it logged of errors that nobody foresaw."""
         lines = self.log.read_text(errors="replace").splitlines()
         return [line for line in lines if "\tERROR\t" in line or line.startswith("Traceback")]

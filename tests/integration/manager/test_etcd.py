@@ -13,7 +13,7 @@ from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 
-from kuberuntime.errors import AlreadyExists, KubeError
+from kuberuntime.errors import AlreadyExistsError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 
@@ -30,7 +30,7 @@ async def create_patiently(space: Space, name: str) -> None:
     async def exists() -> bool:
         try:
             await space.create(name, replicas=REPLICAS, size=SIZE)
-        except AlreadyExists:
+        except AlreadyExistsError:
             return True
         except KubeError:
             return False
@@ -88,7 +88,7 @@ def test_a_change_of_the_leader_of_etcd_is_outlived(worlds: Worlds) -> None:
             assert [write for write in world.writes(mark) if write.startswith("delete")] == []
             await world.await_master(replica)
             assert replica.process.poll() is None
-            assert replica.faults() == []
+            assert replica.failures() == []
 
             async def has_come_back() -> bool:
                 return knows_leader(killed)

@@ -65,7 +65,7 @@ def test_refused_requests_are_sent_again_until_they_are_not(
             await world.await_master(replica)
             assert await counted_refusals(replica, token) >= REFUSALS
             assert replica.process.poll() is None
-            assert replica.faults() == []
+            assert replica.failures() == []
             assert "event lost" not in replica.log.read_text()
 
     asyncio.run(scenario())

@@ -17,7 +17,7 @@ from tests.integration.manager.replicas import Replica, until
 
 from kuberuntime.client.client import Client
 from kuberuntime.controller.events import FOLD
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEASES
 from leaderworkerset.install.metadata import LEASE, MANAGER
@@ -70,7 +70,7 @@ class World:
         """Return who holds the lease."""
         try:
             lease = await self.client.get(LEASES, ObjectKey(NAMESPACE, LEASE))
-        except NotFound:
+        except NotFoundError:
             return ""
         return str(lease["spec"].get("holderIdentity") or "")
 

@@ -16,7 +16,7 @@ import pytest
 from tests.integration.sandbox.harness import eventually, is_alive, machine
 
 from localkube.kubelet.processes.runner import ContainerSpec, Exit, Network, StartError
-from localkube.kubelet.sandbox.channel import LauncherEnded
+from localkube.kubelet.sandbox.channel import LauncherEndedError
 from localkube.kubelet.sandbox.launch import Isolation
 from localkube.kubelet.sandbox.launcher import supervise
 from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
@@ -135,7 +135,7 @@ def test_a_launcher_that_dies_is_replaced_after_all_that_is_lost_was_told(
             assert await program.end() == Exit(137, 9)
             assert made.lost == [pod]
             assert eventually(lambda: not is_alive(program.pid))
-            with pytest.raises(LauncherEnded):
+            with pytest.raises(LauncherEndedError):
                 await made.start(pod, "true")
             await made.runner.remove_sandbox(pod)
             await made.runner.signal(program.id, 15)

@@ -22,7 +22,7 @@ from leaderworkerset.core.admission import accelerators, affinity, edits, enviro
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
 from leaderworkerset.core.admission.accelerators import Slice
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.leaderworkerset import (
     drift,
     events,
@@ -73,7 +73,7 @@ def or_denied(decide: Callable[[], object]) -> object:
     """Return what is decided, or the text of the denial."""
     try:
         return decide()
-    except Denied as denied:
+    except DeniedError as denied:
         return str(denied)
 
 

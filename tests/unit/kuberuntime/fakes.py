@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
@@ -51,7 +51,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 
 class SmallServer:
-    """Objects of one kind by name, with versions, a log to watch, and faults on request.
+    """Objects of one kind by name, with versions, a log to watch, and errors on request.
 
     It is a `Transport`. It knows no schema, no namespaces and no patches but apply: an apply merges the top level.
     """
@@ -110,7 +110,7 @@ class SmallServer:
         self.requests.append(request)
         await asyncio.sleep(0.001)
         if self.down:
-            raise ConnectionFault("cannot reach the small server")
+            raise ConnectionFailedError("cannot reach the small server")
         refusal = self.refuse(request)
         return refusal or self._serve(request)
 
@@ -119,7 +119,7 @@ class SmallServer:
         self.requests.append(request)
         await asyncio.sleep(0.001)
         if self.down:
-            raise ConnectionFault("cannot reach the small server")
+            raise ConnectionFailedError("cannot reach the small server")
         query = dict(request.query)
         initial = "sendInitialEvents" in query
         refusal = self.refuse(request)

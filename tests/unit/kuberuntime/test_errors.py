@@ -8,21 +8,21 @@ from kuberuntime import errors
 @pytest.mark.parametrize(
     ("code", "reason", "expected"),
     [
-        (400, "BadRequest", errors.BadRequest),
-        (401, "Unauthorized", errors.Unauthorized),
-        (403, "Forbidden", errors.Forbidden),
-        (404, "NotFound", errors.NotFound),
-        (409, "AlreadyExists", errors.AlreadyExists),
-        (409, "Conflict", errors.Conflict),
-        (409, "", errors.Conflict),
-        (410, "Expired", errors.Expired),
-        (410, "Gone", errors.Expired),
-        (422, "Invalid", errors.Invalid),
-        (429, "TooManyRequests", errors.TooManyRequests),
+        (400, "BadRequest", errors.BadRequestError),
+        (401, "Unauthorized", errors.UnauthorizedError),
+        (403, "Forbidden", errors.ForbiddenError),
+        (404, "NotFound", errors.NotFoundError),
+        (409, "AlreadyExists", errors.AlreadyExistsError),
+        (409, "Conflict", errors.ConflictError),
+        (409, "", errors.ConflictError),
+        (410, "Expired", errors.ExpiredError),
+        (410, "Gone", errors.ExpiredError),
+        (422, "Invalid", errors.InvalidError),
+        (429, "TooManyRequests", errors.TooManyRequestsError),
         (500, "InternalError", errors.InternalError),
-        (500, "ServerTimeout", errors.ServerTimeout),
-        (503, "ServiceUnavailable", errors.ServiceUnavailable),
-        (504, "Timeout", errors.ServerTimeout),
+        (500, "ServerTimeout", errors.ServerTimeoutError),
+        (503, "ServiceUnavailable", errors.ServiceUnavailableError),
+        (504, "Timeout", errors.ServerTimeoutError),
         (418, "Teapot", errors.APIError),
     ],
 )
@@ -59,4 +59,4 @@ def test_an_answer_that_is_no_status_is_shown(body: bytes, message: str) -> None
 
 
 def test_a_status_without_code_takes_that_of_the_answer() -> None:
-    assert isinstance(errors.from_response(404, b'{"kind":"Status","message":"gone"}'), errors.NotFound)
+    assert isinstance(errors.from_response(404, b'{"kind":"Status","message":"gone"}'), errors.NotFoundError)

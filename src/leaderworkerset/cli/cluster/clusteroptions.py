@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.cli.errors import UsageError
 from localkube.limits import MAX_PODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -121,7 +121,7 @@ def parse_image(words: str) -> tuple[str, Path]:
     name, separator, directory = words.partition("=")
     path = Path(directory).expanduser().absolute()
     if not separator or not name or not directory:
-        raise UsageFault(f"--image {words}: write NAME=DIR, as in --image vllm/vllm-openai=./my-venv")
+        raise UsageError(f"--image {words}: write NAME=DIR, as in --image vllm/vllm-openai=./my-venv")
     if not path.is_dir():
-        raise UsageFault(f"--image {words}: {path} is not a directory")
+        raise UsageError(f"--image {words}: {path} is not a directory")
     return name, path

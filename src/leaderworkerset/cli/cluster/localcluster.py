@@ -19,7 +19,7 @@ from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import OpenChannels
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.definition import full_definition
 from leaderworkerset.manager import lwsmanager
 from localkube import cluster as embedded
@@ -136,7 +136,7 @@ def nodes_of(options: ClusterOptions) -> NodeSettings:
     if not options.gpus_per_node:
         return nodes
     if GPU in nodes.capacity:
-        raise UsageFault(f"--node-capacity: {GPU} is given by --gpus-per-node too; leave one out")
+        raise UsageError(f"--node-capacity: {GPU} is given by --gpus-per-node too; leave one out")
     return nodes.with_gpus(options.gpus_per_node)
 
 
@@ -145,7 +145,7 @@ def _blaming(option: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise UsageFault(f"{option}: {error}") from error
+        raise UsageError(f"{option}: {error}") from error
 
 
 def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:

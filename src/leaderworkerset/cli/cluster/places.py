@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from localkube.statedirectory import StateDirectoryError, append, make_private
 
 DEFAULT: Final = "default"
@@ -169,7 +169,7 @@ def home() -> Path:
 def place(name: str) -> Place:
     """Return the place of the cluster of that name."""
     if not NAME.fullmatch(name):
-        raise UsageFault(
+        raise UsageError(
             f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
             "beginning and ending with a letter or digit"
         )

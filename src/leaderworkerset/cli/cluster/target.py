@@ -10,7 +10,7 @@ import leaderworkerset
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
     from kuberuntime.client.channels import Channels  # it brings aiohttp, which usage errors do not need
@@ -38,7 +38,7 @@ class Target:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:
-        """Connect. Faults of the configuration are raised here, those of the network by the first request."""
+        """Connect. Errors of the configuration are raised here, those of the network by the first request."""
         from kuberuntime.access import kubeconfig
         from kuberuntime.client.http import HTTPTransport
 
@@ -53,7 +53,7 @@ class Target:
 
     def _local_kubeconfig(self) -> str:
         if self.kubeconfig or self.context_name:
-            raise UsageFault("--local names the cluster already: leave out --kubeconfig and --context")
+            raise UsageError("--local names the cluster already: leave out --kubeconfig and --context")
         place = places.place(self.local or places.DEFAULT)
         if place.pid() is None:
             others = [other.name for other in places.all_places() if other.pid() is not None]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import click
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, Conflict, NotFound
+from kuberuntime.errors import APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli import manifests, serverside
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.discovery import Discovery, UnknownKind
+from leaderworkerset.cli.discovery import Discovery, UnknownKindError
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.views.terminal import say
@@ -53,22 +53,22 @@ class Applier:
         self._force = force
 
     async def check(self, documents: Sequence[Document]) -> None:
-        """Let the API server check every document, so that nothing is applied by half; raise all faults at once.
+        """Let the API server check every document, so that nothing is applied by half; raise all errors at once.
 
         Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
         are applied.
         """
-        faults = [fault for document in documents if (fault := await self._fault(document, documents))]
-        if faults:
-            raise CommandError("\n".join([*faults, "nothing was applied"]))
+        failures = [failure for document in documents if (failure := await self._fault(document, documents))]
+        if failures:
+            raise CommandError("\n".join([*failures, "nothing was applied"]))
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
-        """Apply in order; return one line per object. A fault says what was applied before it."""
+        """Apply in order; return one line per object. A error says what was applied before it."""
         lines: list[str] = []
         for document in documents:
             try:
                 lines.append(await self._apply(document))
-            except (APIError, UnknownKind) as error:
+            except (APIError, UnknownKindError) as error:
                 done = f"applied before: {', '.join(lines)}" if lines else "nothing was applied"
                 raise CommandError(f"{describe(document, error)}\n{done}") from error
         return lines
@@ -84,9 +84,9 @@ class Applier:
             resource = await self._discovery.resource_of(document.object)
             obj = self._placed(document.object, namespaced=resource.namespaced)
             await self._client.apply(resource, obj, manager=MANAGER, force=self._force, dry_run=True)
-        except UnknownKind as error:
+        except UnknownKindError as error:
             return None if brings_kind(documents, document) else describe(document, error)
-        except NotFound as error:
+        except NotFoundError as error:
             namespace = document.object["metadata"].get("namespace") or self._namespace
             return None if brings_namespace(documents, namespace) else describe(document, error)
         except APIError as error:
@@ -104,7 +104,7 @@ class Applier:
 def describe(document: Document, error: Exception) -> str:
     """Build the message of a refused document: its place, and the server's words."""
     advice = ""
-    if isinstance(error, Conflict) and "Apply failed with" in str(error):
+    if isinstance(error, ConflictError) and "Apply failed with" in str(error):
         advice = "; take the fields over with --force-conflicts"
     if "field not declared in schema" in str(error):
         advice = ": unknown field; check its name and its place"

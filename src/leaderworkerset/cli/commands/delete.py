@@ -8,7 +8,7 @@ import click
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import only
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS, Resource
@@ -16,7 +16,7 @@ from kuberuntime.plan import Propagation
 from leaderworkerset.cli import manifests, selection
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.discovery import Discovery
-from leaderworkerset.cli.errors import CommandError, TimedOut, UsageFault
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
@@ -34,7 +34,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 def command(target: Target, /, names: tuple[str, ...], files: tuple[str, ...], **options: object) -> None:
     """Delete LeaderWorkerSets or the objects of manifests."""
     if bool(names) == bool(files):
-        raise UsageFault("name LeaderWorkerSets or give manifests with -f, one of the two")
+        raise UsageError("name LeaderWorkerSets or give manifests with -f, one of the two")
     documents = manifests.load(files) if files else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
@@ -57,7 +57,7 @@ def command(target: Target, /, names: tuple[str, ...], files: tuple[str, ...], *
 async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     chosen = selection.parse(name)
     if chosen.group is not None:
-        raise UsageFault(f"{name!r} names a group: to have it made anew, delete its leader pod")
+        raise UsageError(f"{name!r} names a group: to have it made anew, delete its leader pod")
     return LEADERWORKERSETS, meta.key(await selection.find(session, chosen.name))
 
 
@@ -75,7 +75,7 @@ async def _of_document(
 async def _delete(session: Session, resource: Resource, key: ObjectKey, propagation: Propagation) -> bool:
     try:
         await session.client.delete(resource, key, propagation=propagation)
-    except NotFound:
+    except NotFoundError:
         return False
     return True
 
@@ -93,6 +93,8 @@ async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKe
             left = informer.store.get(key) or {}
             finalizers = meta.metadata(left).get("finalizers")
             held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
-            raise TimedOut(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}") from error
+            raise TimedOutError(
+                f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}"
+            ) from error
         finally:
             progress.clear()

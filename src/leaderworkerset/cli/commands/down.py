@@ -8,7 +8,7 @@ import click
 
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
-from leaderworkerset.cli.errors import TimedOut
+from leaderworkerset.cli.errors import TimedOutError
 from leaderworkerset.cli.views.progress import Progress
 
 
@@ -43,7 +43,7 @@ def stop(place: Place, timeout: float) -> bool:
         if not ended(process, timeout):
             signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel ends its pods with it
             if not ended(process, 10):
-                raise TimedOut(f"process {pid} of cluster {place.name} does not end")
+                raise TimedOutError(f"process {pid} of cluster {place.name} does not end")
     finally:
         progress.clear()
         os.close(process)

@@ -109,14 +109,14 @@ def raw_terminal() -> Iterator[None]:
 
 
 async def tell_size(streams: Channels) -> None:
-    """Tell the command the size of the terminal that standard input is (what COLUMNS says may be of another one)."""
+    """Return the command the size of the terminal that standard input is (what COLUMNS says may be of another one)."""
     size = os.get_terminal_size(sys.stdin.fileno())
     await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
 
 
 @contextmanager
 def resize_with_window(streams: Channels) -> Iterator[None]:
-    """Tell the command the size of the terminal whenever it changes."""
+    """Return the command the size of the terminal whenever it changes."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 

@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import AllSets, following
 from leaderworkerset.cli.selection import Selection
 from leaderworkerset.cli.views import colors, live, output
@@ -35,9 +35,9 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     """Show LeaderWorkerSets by group and rank."""
     wanted = Wanted(tuple(selection.parse(name) for name in names), **options)
     if wanted.chosen and (wanted.everywhere or wanted.selector):
-        raise UsageFault("names do not go together with --all-namespaces or --selector")
+        raise UsageError("names do not go together with --all-namespaces or --selector")
     if watches and wanted.form == "name":
-        raise UsageFault("names do not change: --watch does not go together with -o name")
+        raise UsageError("names do not change: --watch does not go together with -o name")
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
 
 

@@ -18,7 +18,7 @@ from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands import manager
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.views import output, terminal
@@ -69,13 +69,13 @@ def command(target: Target, /, **options: Any) -> None:
 def check_usage(chosen: Settings, options: dict[str, Any]) -> None:
     """Refuse words that do not fit together, before anything is sent."""
     if options["form"] and not options["dry_run"]:
-        raise UsageFault("-o goes with --dry-run=client or --dry-run=server")
+        raise UsageError("-o goes with --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
-        raise UsageFault("--wait does not go with --dry-run: nothing will run")
+        raise UsageError("--wait does not go with --dry-run: nothing will run")
     if not chosen.image.strip():
-        raise UsageFault('--image: Invalid value: "": name the image of the manager')
-    if faults := names.dns_1123_label(chosen.namespace):
-        raise UsageFault(f'--namespace: Invalid value: "{chosen.namespace}": {faults[0]}')
+        raise UsageError('--image: Invalid value: "": name the image of the manager')
+    if failures := names.dns_1123_label(chosen.namespace):
+        raise UsageError(f'--namespace: Invalid value: "{chosen.namespace}": {failures[0]}')
 
 
 def read_configuration(path: str) -> str:
@@ -88,8 +88,8 @@ def read_configuration(path: str) -> str:
         manager.check(decoded)
     except ConfigurationError as error:
         raise CommandError(f"--config: {path}: {error}") from error
-    if faults := misfits(decoded):
-        raise CommandError(f"--config: {path}: {aggregate(faults)}")
+    if failures := misfits(decoded):
+        raise CommandError(f"--config: {path}: {aggregate(failures)}")
     return Path(path).read_text(encoding="utf-8")
 
 

@@ -11,13 +11,13 @@ import click
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
-from kuberuntime.errors import APIError, BadRequest, ConnectionFault, NotFound
+from kuberuntime.errors import APIError, BadRequestError, ConnectionFailedError, NotFoundError
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.selection import Selection
 from leaderworkerset.cli.views.colors import Painter
@@ -150,7 +150,7 @@ class Follower:
         try:
             async for line in read(self._client, pod, self._options):
                 self._sink.line(pod, line)
-        except (NotFound, ConnectionFault):
+        except (NotFoundError, ConnectionFailedError):
             return  # the pod is gone, and its log with it
 
 
@@ -165,10 +165,10 @@ async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterat
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     yield line
-    except BadRequest as error:
+    except BadRequestError as error:
         raise CommandError(f"{meta.name(pod)} ({podstate.state(pod)}): {error}") from error
     except APIError as error:
-        if isinstance(error, NotFound):
+        if isinstance(error, NotFoundError):
             raise
         raise CommandError(f"{meta.name(pod)}: {error}") from error
     if rest:
@@ -184,7 +184,7 @@ def container_status(pod: JSONObject, container: str | None) -> JSONObject:
 
 
 def has_log(status: JSONObject) -> bool:
-    """Tell whether the container has started."""
+    """Return whether the container has started."""
     state = status.get("state") or {}
     return "running" in state or "terminated" in state
 
@@ -197,5 +197,5 @@ def seconds(duration: str) -> int:
     """
     parts = re.findall(r"(\d+)([smh])", duration)
     if not parts or "".join(number + unit for number, unit in parts) != duration:
-        raise UsageFault(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
+        raise UsageError(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
     return sum(int(number) * {"s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)

@@ -1,6 +1,6 @@
 """`lws manager`: run the controllers and webhooks for a Kubernetes cluster (contract section 12).
 
-The flags are the Go manager's, in Go's syntax, so they pass by click. Faults end in the log, as its do: exit code 1
+The flags are the Go manager's, in Go's syntax, so they pass by click. Errors end in the log, as its do: exit code 1
 for a configuration that cannot be used or a manager that cannot go on, 2 for flags.
 """
 
@@ -19,7 +19,7 @@ from kuberuntime.objects.field import aggregate
 from leaderworkerset.cli import errors
 from leaderworkerset.manager import buildinfo, configuration, goflags, managerflags, managerlog
 from leaderworkerset.manager.configuration import Configuration, ConfigurationError
-from leaderworkerset.manager.goflags import HelpRequested
+from leaderworkerset.manager.goflags import FlagError, HelpRequestedError
 
 NAMESPACE: Final = "lws-system"
 ENABLE_WEBHOOKS: Final = "ENABLE_WEBHOOKS"
@@ -48,9 +48,11 @@ def command(ctx: click.Context, words: Sequence[str]) -> int:
     """Run the controllers and webhooks for a Kubernetes cluster."""
     try:
         given = goflags.parse(words, managerflags.FLAGS)
-    except HelpRequested:
+    except HelpRequestedError:
         click.echo(ctx.get_help())
         return 0
+    except FlagError as error:
+        raise errors.UsageError(str(error)) from error
     if given.get("version"):
         click.echo(buildinfo.describe())
         return 0
@@ -105,9 +107,9 @@ def load(path: str) -> Configuration:
 
 def check(chosen: Configuration) -> None:
     """Raise for values that cannot be used (R-CFG-1, R-CFG-2) or are not built yet."""
-    faults = configuration.validate(chosen)
-    if faults:
-        raise ConfigurationError(aggregate(faults))
+    failures = configuration.validate(chosen)
+    if failures:
+        raise ConfigurationError(aggregate(failures))
     configuration.check_tls(chosen.tls)
     if chosen.gang_scheduling_management is not None:
         raise ConfigurationError(

@@ -16,11 +16,11 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
 
 PIECE = 64 * 1024
-DATA, FAULT = 0, 1
+DATA, ERROR = 0, 1
 """The two streams of the only port of a connection."""
 
 
@@ -55,7 +55,7 @@ def parse(words: str) -> tuple[int, int]:
     local, separator, remote = words.rpartition(":")
     numbers = (local or ("0" if separator else remote), remote)
     if not all(number.isdecimal() and int(number) < 65536 for number in numbers) or int(remote) == 0:
-        raise UsageFault(f"{words!r}: write [LOCAL:]REMOTE with ports from 1 to 65535")
+        raise UsageError(f"{words!r}: write [LOCAL:]REMOTE with ports from 1 to 65535")
     return int(numbers[0]), int(remote)
 
 
@@ -118,7 +118,7 @@ async def pump(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.
             if channel not in greeted:
                 greeted.add(channel)  # the first piece of each stream repeats the port, little-endian
                 data = data[struct.calcsize("<H") :]
-            if channel == FAULT and data:
+            if channel == ERROR and data:
                 raise CommandError(data.decode(errors="replace"))
             writer.write(data)
             await writer.drain()

@@ -19,7 +19,7 @@ from leaderworkerset.cli.commands import logs
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.commands.wait import reasons
-from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOut, UsageFault
+from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.selection import Selection
@@ -57,11 +57,11 @@ class RunOptions:
 def command(target: Target, /, files: tuple[str, ...], **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
     if target.local or target.kubeconfig or target.context_name:
-        raise UsageFault("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
+        raise UsageError("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
     cluster = collect(options)
     chosen = RunOptions(**options)
     if chosen.timeout is not None and chosen.until is None:
-        raise UsageFault("--timeout needs --until ready or --until done")
+        raise UsageError("--timeout needs --until ready or --until done")
     documents = manifests.load(files)
     if not any(document.object["kind"] == "LeaderWorkerSet" for document in documents):
         raise CommandError(f"no LeaderWorkerSet in {', '.join(files)}: there is nothing to run")
@@ -128,7 +128,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     missing = "; ".join(
         f"{view.name}: {view.ready} of {view.desired} groups ready{reasons(view)}" for view in views_of(sets)
     )
-    raise TimedOut(f"not {options.until} after {options.timeout:g} s: {missing}")
+    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}")
 
 
 class Ending(Enum):

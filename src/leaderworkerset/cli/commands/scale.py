@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
 
 
@@ -22,7 +22,7 @@ def command(target: Target, name: str, replicas: int, current_replicas: int | No
     """Change the number of groups."""
     chosen = selection.parse(name)
     if chosen.group is not None:
-        raise UsageFault(f"{name!r} names a group: groups do not scale by themselves, a LeaderWorkerSet does")
+        raise UsageError(f"{name!r} names a group: groups do not scale by themselves, a LeaderWorkerSet does")
 
     async def act() -> int:
         async with target.session() as session:

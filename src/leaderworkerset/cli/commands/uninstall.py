@@ -13,7 +13,7 @@ import click
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.installing.removal import Remover
 from leaderworkerset.cli.views import terminal
@@ -38,7 +38,7 @@ def command(target: Target, /, **options: Any) -> None:
     """Remove the manager; while there are LeaderWorkerSets only if told what becomes of them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
-        raise UsageFault("--delete-leaderworkersets and --keep-crd exclude each other")
+        raise UsageError("--delete-leaderworkersets and --keep-crd exclude each other")
 
     said: list[str] = []
 

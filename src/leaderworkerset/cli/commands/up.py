@@ -71,7 +71,7 @@ class Reporter:
         self._progress = Progress()
 
     def progress(self, text: str) -> None:
-        """Tell what is being done now."""
+        """Return what is being done now."""
         if self._pipe:
             self._pipe.write(f"{text}\n")
         else:
@@ -95,7 +95,7 @@ class Reporter:
 
 
 def invitation(place: Place) -> list[str]:
-    """Tell how to reach the cluster."""
+    """Return how to reach the cluster."""
     local = "--local" if place.name == places.DEFAULT else f"--local={place.name}"
     return [
         f"Cluster {place.name} is up. Speak to it with `lws … {local}`, or point any Kubernetes client to it:",

@@ -9,7 +9,7 @@ from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import TimedOut, UsageFault
+from leaderworkerset.cli.errors import TimedOutError, UsageError
 from leaderworkerset.cli.following import SetInformers, following
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
@@ -55,7 +55,7 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
                 async with timeouts.within(timeout), following(*informers.all) as objects:
                     await objects.until(is_done)
             except TimeoutError as error:
-                raise TimedOut(f"{chosen.name} after {timeout:g} s: {missing}") from error
+                raise TimedOutError(f"{chosen.name} after {timeout:g} s: {missing}") from error
             finally:
                 progress.clear()
 
@@ -75,7 +75,7 @@ def parse(condition: str) -> Check:
     if word == "condition" and value:
         kind, _, status = value.partition("=")
         return lambda view: missing_for_condition(view, kind, status or "True")
-    raise UsageFault(f"--for={condition}: use ready, delete, replicas=N, or condition=TYPE[=STATUS]")
+    raise UsageError(f"--for={condition}: use ready, delete, replicas=N, or condition=TYPE[=STATUS]")
 
 
 def missing_for_ready(view: View | None) -> str | None:

@@ -9,7 +9,7 @@ from kuberuntime.client.requests import Selection, only
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS
-from leaderworkerset.cli.errors import CommandError, TimedOut
+from leaderworkerset.cli.errors import CommandError, TimedOutError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
 
@@ -34,7 +34,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
         async with timeouts.within(timeout), following(deployments, pods) as objects:
             await objects.until(is_done)
     except TimeoutError as error:
-        raise TimedOut(f"deployment/{key.name} after {timeout:g} s: {missing}") from error
+        raise TimedOutError(f"deployment/{key.name} after {timeout:g} s: {missing}") from error
     finally:
         progress.clear()
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import APIError, Invalid, NotFound
+from kuberuntime.errors import APIError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -22,7 +22,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.cli import serverside
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing import definition
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.install import metadata, settings
@@ -38,7 +38,7 @@ BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
 def place(target: Target) -> str:
     """Return the namespace of the installation; the embedded cluster has none."""
     if target.local:
-        raise UsageFault("the embedded cluster runs its own manager; name a cluster with --context or --kubeconfig")
+        raise UsageError("the embedded cluster runs its own manager; name a cluster with --context or --kubeconfig")
     return target.namespace or settings.NAMESPACE
 
 
@@ -83,7 +83,7 @@ class Installer:
         """Raise where the Go manager serves kinds that this one does not: nobody would look after them any more."""
         try:
             page = await self._client.list_page(Selection(DISAGGREGATED_SETS), limit=1)
-        except NotFound:
+        except NotFoundError:
             return
         if page.items:
             raise CommandError(
@@ -110,13 +110,13 @@ class Installer:
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[Checked]:
-        """Let the API server check every object, and raise all faults at once, so that nothing is installed by half.
+        """Let the API server check every object, and raise all errors at once, so that nothing is installed by half.
 
         What lives in a namespace that is not there yet cannot be checked, and is returned as it was built.
         """
         is_new = await self._find(NAMESPACES, ObjectKey("", self._namespace)) is None
         checked: list[Checked] = []
-        faults: list[str] = []
+        failures: list[str] = []
         for resource, obj in objects:
             if is_new and resource.namespaced:
                 checked.append(Checked(obj, "not checked: its namespace is not there yet"))
@@ -124,15 +124,15 @@ class Installer:
             try:
                 applied = await self._apply(resource, obj, dry_run=True)
             except APIError as error:
-                faults.append(describe(resource, obj, error))
+                failures.append(describe(resource, obj, error))
             else:
                 checked.append(Checked(applied.object, applied.word))
-        if faults:
-            raise CommandError("\n".join([*faults, "nothing was installed"]))
+        if failures:
+            raise CommandError("\n".join([*failures, "nothing was installed"]))
         return checked
 
     async def apply(self, objects: Objects) -> None:
-        """Apply in order. A fault leaves what was reported before it; trying again goes on from there."""
+        """Apply in order. A error leaves what was reported before it; trying again goes on from there."""
         for resource, obj in objects:
             try:
                 applied = await self._apply(resource, obj)
@@ -146,13 +146,13 @@ class Installer:
     async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
         try:
             return await self._client.get(resource, key)
-        except NotFound:
+        except NotFoundError:
             return None
 
 
 def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
     """Build the message of a refused object: its name, the server's words, and advice where there is some."""
     advice = ""
-    if resource == DEPLOYMENTS and isinstance(error, Invalid) and "field is immutable" in str(error):
+    if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
         advice = f"; another installer made it with other labels: delete deployment {meta.name(obj)} first"
     return f"{title(resource, meta.name(obj))}: {error}{advice}"

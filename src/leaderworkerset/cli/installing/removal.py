@@ -11,7 +11,7 @@ from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -32,7 +32,7 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
-from leaderworkerset.cli.errors import TimedOut
+from leaderworkerset.cli.errors import TimedOutError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.install import metadata
@@ -65,7 +65,7 @@ class Remover:
         """Return all LeaderWorkerSets of the cluster, none where the kind is not there."""
         try:
             return (await self._client.list(LEADERWORKERSETS)).items
-        except NotFound:
+        except NotFoundError:
             return []
 
     async def remove_sets(self) -> None:
@@ -124,13 +124,13 @@ class Remover:
     async def _delete(self, resource: Resource, live: JSONObject, propagation: Propagation = "Background") -> None:
         try:
             await self._client.delete(resource, meta.key(live), propagation=propagation, uid=meta.uid(live))
-        except NotFound:
+        except NotFoundError:
             return
 
     async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
         try:
             return await self._client.get(resource, key)
-        except NotFound:
+        except NotFoundError:
             return None
 
     async def _until_gone(self, resource: Resource, key: ObjectKey) -> None:
@@ -150,10 +150,10 @@ class Remover:
             finalizers = meta.metadata(first).get("finalizers") if first else None
             held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
             name = title(resource, str(meta.key(first))) if first else resource.kind
-            raise TimedOut(f"{name} is still there after {self._timeout:g} s{held}; uninstall again") from error
+            raise TimedOutError(f"{name} is still there after {self._timeout:g} s{held}; uninstall again") from error
 
 
 def is_dependent(obj: JSONObject) -> bool:
-    """Tell whether a LeaderWorkerSet controls the object."""
+    """Return whether a LeaderWorkerSet controls the object."""
     owner = meta.controller_of(obj)
     return owner is not None and owner["kind"] == LEADERWORKERSETS.kind

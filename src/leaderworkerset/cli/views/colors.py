@@ -8,7 +8,7 @@ GROUP_COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 
 
 def wanted(stream: TextIO) -> bool:
-    """Tell whether to color what goes to this stream."""
+    """Return whether to color what goes to this stream."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.edits import environment, with_each_container
 from leaderworkerset.core.admission.numbers import read_annotation, read_label
 
@@ -67,7 +67,7 @@ class _Hosts:
 
 
 def requests_tpus(pod_spec: JSONObject) -> bool:
-    """Tell whether any container or init container requests TPUs."""
+    """Return whether any container or init container requests TPUs."""
     return bool(_tpu_containers(pod_spec))
 
 
@@ -99,7 +99,7 @@ def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool)
     subgroup = read_label(pod, labels.SUBGROUP_INDEX)
     worker = read_label(pod, labels.WORKER_INDEX)
     if size < 1:
-        raise Denied(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
+        raise DeniedError(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
     leader, leader_computes = _identity(pod, is_leader=is_leader).parent, _leader_computes(pod)
     process = worker % size
     if worker != 0 and not leader_computes:
@@ -119,7 +119,7 @@ def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int
     processes = hosts.count * len(ports)
     at_least = 2 * processes * len(ports) * len(f"{hosts.leader}.{subdomain},")
     if at_least > LARGEST:
-        raise Denied(
+        raise DeniedError(
             f"pod {meta.name(pod)}: {WORKER_HOSTNAMES} and {PROCESS_ADDRESSES} of {processes} processes would take more"
             f" than {LARGEST} bytes: use a smaller size, or subgroups, or fewer containers with {RESOURCE}"
         )
@@ -142,7 +142,7 @@ def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
     name = meta.name(pod)
     identity = ordinals.Ordinal(name, 0) if is_leader else ordinals.split(name)
     if identity is None:
-        raise Denied(f"parsing parent name from pod {name}")
+        raise DeniedError(f"parsing parent name from pod {name}")
     return identity
 
 

@@ -7,7 +7,7 @@ unless the user set it.
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.edits import environment, with_each_container
 
 
@@ -35,7 +35,7 @@ def build_variables(pod: JSONObject) -> dict[str, str]:
 
 def _present(pod: JSONObject, values: dict[str, str], key: str, what: str) -> str:
     if key not in values:
-        raise Denied(f"Failure constructing environment variables, no {what} found for pod {meta.key(pod)}")
+        raise DeniedError(f"Failure constructing environment variables, no {what} found for pod {meta.key(pod)}")
     return values[key]
 
 

@@ -1,7 +1,7 @@
 """Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28).
 
 In: the object as posted, and the stored one on an update; their types have been checked. Out: the object with defaults,
-or all faults at once, in the order of the contract. What the Go controller answers with a panic is a plain fault here
+or all errors at once, in the order of the contract. What the Go controller answers with a panic is a plain error here
 (R-VAL-20), templates without containers are told apart (Q-34), and changes that no StatefulSet can take are refused
 (Q-7).
 """
@@ -71,9 +71,9 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
 
 
 def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """Return all faults of an object that is created, or, with `old`, updated; none: it may be stored."""
+    """Return all errors of an object that is created, or, with `old`, updated; none: it may be stored."""
     lws = decode(obj)
-    faults = [
+    errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
         *_budgets(lws),
@@ -81,7 +81,7 @@ def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None) -> 
         *_annotations(lws),
         *_templates(obj, old),
     ]
-    return faults if old is None else [*faults, *_update(lws, decode(old)), *_null_subdomain(obj)]
+    return errors if old is None else [*errors, *_update(lws, decode(old)), *_null_subdomain(obj)]
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:

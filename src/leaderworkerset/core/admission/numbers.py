@@ -4,7 +4,7 @@ import re
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LIMIT = 2**63
@@ -23,8 +23,8 @@ def read_annotation(pod: JSONObject, key: str) -> int:
 
 def _parse(text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise Denied(f'strconv.Atoi: parsing "{text}": invalid syntax')
+        raise DeniedError(f'strconv.Atoi: parsing "{text}": invalid syntax')
     number = int(text) if len(text) <= _LONGEST else _LIMIT
     if not -_LIMIT <= number < _LIMIT:
-        raise Denied(f'strconv.Atoi: parsing "{text}": value out of range')
+        raise DeniedError(f'strconv.Atoi: parsing "{text}": value out of range')
     return number

@@ -10,7 +10,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import SubdomainPolicy
 from leaderworkerset.core.admission import accelerators, environment, subgroups
 from leaderworkerset.core.admission.affinity import with_exclusive_terms
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.edits import with_labels, with_spec
 from leaderworkerset.core.admission.numbers import read_annotation
 
@@ -20,7 +20,7 @@ def admit_pod(pod: JSONObject) -> JSONObject:
     if labels.NAME not in meta.labels(pod):
         return pod
     if labels.SIZE not in meta.annotations(pod):
-        raise Denied(f"size annotation is unexpectedly missing for pod {meta.name(pod)}")
+        raise DeniedError(f"size annotation is unexpectedly missing for pod {meta.name(pod)}")
     size = read_annotation(pod, labels.SIZE)
     is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
     placed = _admit_leader(pod) if is_leader else _admit_worker(pod, size)
@@ -51,5 +51,5 @@ def _admit_worker(pod: JSONObject, size: int) -> JSONObject:
 def _ordinal(pod: JSONObject) -> int:
     parts = ordinals.split(meta.name(pod))
     if parts is None:
-        raise Denied(f"parsing pod ordinal for pod {meta.name(pod)}")
+        raise DeniedError(f"parsing pod ordinal for pod {meta.name(pod)}")
     return parts.number

@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
 from leaderworkerset.core.admission.affinity import with_exclusive_terms
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.edits import with_labels
 from leaderworkerset.core.admission.numbers import read_annotation
 
@@ -51,7 +51,7 @@ def join_as_worker(pod: JSONObject, *, size: int, worker_index: int) -> JSONObje
         return pod
     subgroup_size = read_annotation(pod, labels.SUBGROUP_SIZE)
     if subgroup_size < 1:
-        raise Denied(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
+        raise DeniedError(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
     index = subgroup_index(size, subgroup_size, worker_index)
     return _join(pod, index=index, leader=meta.annotations(pod).get(labels.LEADER_NAME, ""))
 

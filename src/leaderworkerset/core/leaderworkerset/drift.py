@@ -20,7 +20,7 @@ ABSENT: Final = object()
 
 
 def covers(live: JSON, desired: JSON) -> bool:
-    """Tell whether `live` has every value of `desired`, and in lists no more; an absent value covers an empty one.
+    """Return whether `live` has every value of `desired`, and in lists no more; an absent value covers an empty one.
 
     >>> covers({"a": 1, "b": [{"c": 2, "default": 3}]}, {"a": 1, "b": [{"c": 2}], "d": {}})
     True
@@ -37,7 +37,7 @@ def covers(live: JSON, desired: JSON) -> bool:
 
 
 def owns_more(live: JSONObject, manager: str, desired: JSONObject) -> bool:
-    """Tell whether the manager's last apply set a field that `desired` lacks, or whether there was no such apply."""
+    """Return whether the manager's last apply set a field that `desired` lacks, or whether there was no such apply."""
     entries: list[JSONObject] = meta.metadata(live).get("managedFields") or []
     fields = next((entry.get("fieldsV1") for entry in entries if _is_apply_of(entry, manager)), None)
     return fields is None or _names_more(fields, desired)

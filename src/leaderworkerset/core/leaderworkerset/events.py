@@ -41,7 +41,7 @@ def deleting_surge(obj: JSONObject, note: str) -> Event:
 
 
 def updating(obj: JSONObject, note: str) -> Event:
-    """Tell which groups are rolled now (R-LSTS-7)."""
+    """Return which groups are rolled now (R-LSTS-7)."""
     return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
 
 

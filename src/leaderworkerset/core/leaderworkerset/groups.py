@@ -43,15 +43,15 @@ class Group:
     statefulset_revision: str = ""
 
     def is_whole(self, size: int) -> bool:
-        """Tell whether everything that a group of this size is made of exists."""
+        """Return whether everything that a group of this size is made of exists."""
         return size == 1 or self.workers is not None
 
     def is_ready(self, size: int) -> bool:
-        """Tell whether leader and workers are ready (R-STAT-6)."""
+        """Return whether leader and workers are ready (R-STAT-6)."""
         return self.is_leader_ready and (size == 1 or (self.workers is not None and self.workers.is_ready))
 
     def is_updated(self, size: int, revision: str) -> bool:
-        """Tell whether leader and workers are of the given revision (R-STAT-6)."""
+        """Return whether leader and workers are of the given revision (R-STAT-6)."""
         if self.revision != revision:
             return False
         return size == 1 or (self.workers is not None and self.workers.revision == revision)
@@ -74,12 +74,12 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
 
 
 def is_pod_ready(pod: JSONObject) -> bool:
-    """Tell whether the pod runs and is Ready."""
+    """Return whether the pod runs and is Ready."""
     return meta.status(pod).get("phase") == "Running" and meta.is_condition_true(pod, "Ready")
 
 
 def is_statefulset_ready(statefulset: JSONObject) -> bool:
-    """Tell whether all pods are available and of one revision (R-ROLL-9)."""
+    """Return whether all pods are available and of one revision (R-ROLL-9)."""
     status = meta.status(statefulset)
     replicas = meta.spec(statefulset).get("replicas", 1)
     return bool(

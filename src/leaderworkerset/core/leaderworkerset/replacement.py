@@ -44,7 +44,7 @@ def choose(
 
 
 def needs_help(statefulset: JSONObject) -> bool:
-    """Tell whether a StatefulSet controller is at work that does not know `maxUnavailable`."""
+    """Return whether a StatefulSet controller is at work that does not know `maxUnavailable`."""
     status = meta.status(statefulset)
     rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
     has_looked = status.get("observedGeneration") == meta.generation(statefulset) and bool(status.get("updateRevision"))
@@ -52,6 +52,6 @@ def needs_help(statefulset: JSONObject) -> bool:
 
 
 def _is_available(group: Group, size: int) -> bool:
-    """Tell whether the group is ready, and not by the workers of the leader before."""
+    """Return whether the group is ready, and not by the workers of the leader before."""
     is_of_one_revision = group.workers is None or group.workers.revision == group.revision
     return group.is_ready(size) and (size == 1 or is_of_one_revision)

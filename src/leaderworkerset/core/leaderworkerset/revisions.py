@@ -126,7 +126,7 @@ def next_number(known: Sequence[JSONObject]) -> int:
 
 
 def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
-    """Tell whether the revision stands for the spec that `data` was built from (R-REV-11, R-REV-13).
+    """Return whether the revision stands for the spec that `data` was built from (R-REV-11, R-REV-13).
 
     Where the bytes differ, the revision is laid over the LeaderWorkerSet and written anew: other versions of the
     controller wrote other bytes for the same template. Data that cannot be read is different.

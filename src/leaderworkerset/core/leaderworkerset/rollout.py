@@ -78,7 +78,7 @@ class State(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the group is where the rollout wants it."""
+        """Return whether the group is where the rollout wants it."""
         return self.is_ready and self.is_updated
 
 
@@ -174,7 +174,7 @@ def states(groups: Iterable[Group], *, name: str, size: int, revision: str, coun
 
 
 def _is_named_for(group: Group, name: str, size: int) -> bool:
-    """Tell whether pod and StatefulSet carry the names and labels that the group of this index must have."""
+    """Return whether pod and StatefulSet carry the names and labels that the group of this index must have."""
     if group.leader != f"{name}-{group.group_index}":
         return False
     return size == 1 or (group.workers is not None and group.workers.group_index == group.group_index)

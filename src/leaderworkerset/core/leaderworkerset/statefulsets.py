@@ -58,7 +58,7 @@ def position(statefulset: JSONObject) -> Current:
 
 
 def is_applied(statefulset: JSONObject | None, desired: JSONObject) -> bool:
-    """Tell whether applying `desired` would change nothing.
+    """Return whether applying `desired` would change nothing.
 
     API servers without the feature drop `maxUnavailable`; that it is not there is no reason to send it again.
     """

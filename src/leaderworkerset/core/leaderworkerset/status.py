@@ -88,7 +88,7 @@ def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[Outcome]:
 
 
 def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
-    """Tell whether every wanted group is updated and ready, with no partition holding any back (R-STAT-9)."""
+    """Return whether every wanted group is updated and ready, with no partition holding any back (R-STAT-9)."""
     return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
 
 

@@ -15,7 +15,7 @@ class PlacementError(ValueError):
 
 
 def is_exclusive(lws: LeaderWorkerSet) -> bool:
-    """Tell whether the groups shall each have a topology domain of their own; the key counts, even without a value."""
+    """Return whether the groups shall each have a topology domain of their own; the key counts, even without a value."""
     return labels.EXCLUSIVE_TOPOLOGY in lws.annotations
 
 

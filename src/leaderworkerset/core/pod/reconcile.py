@@ -71,7 +71,7 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
 
 
 def is_leader(pod: JSONObject) -> bool:
-    """Tell whether the pod is a leader."""
+    """Return whether the pod is a leader."""
     return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
 
 

@@ -28,7 +28,7 @@ class Members:
 
 
 def is_active(lws: LeaderWorkerSet) -> bool:
-    """Tell whether the restart policy ever asks for a recreation (R-POD-3)."""
+    """Return whether the restart policy ever asks for a recreation (R-POD-3)."""
     return lws.spec.leader_worker_template.restart_policy in RECREATING
 
 
@@ -42,7 +42,7 @@ def failed_pod(lws: LeaderWorkerSet, members: Members) -> JSONObject | None:
 
 
 def has_failed(pod: JSONObject) -> bool:
-    """Tell whether the pod is being deleted, or a container of it was restarted (R-POD-4)."""
+    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4)."""
     if meta.is_deleting(pod):
         return True
     status = meta.status(pod)
@@ -53,7 +53,7 @@ def has_failed(pod: JSONObject) -> bool:
 
 
 def waits_for_start(lws: LeaderWorkerSet) -> bool:
-    """Tell whether failures do not count while the group has pending pods (R-POD-5.2)."""
+    """Return whether failures do not count while the group has pending pods (R-POD-5.2)."""
     policy = lws.spec.leader_worker_template.restart_policy
     return policy == RestartPolicy.RECREATE_GROUP_AFTER_START or labels.RECREATE_GROUP_AFTER_START in lws.annotations
 

@@ -54,11 +54,11 @@ class Hook:
 
     @property
     def ignores_failure(self) -> bool:
-        """Tell whether the request goes on where the webhook cannot be asked."""
+        """Return whether the request goes on where the webhook cannot be asked."""
         return bool(self.declaration["failurePolicy"] == "Ignore")
 
     def selects(self, attempt: Attempt, namespace_labels: NamespaceLabels) -> bool:
-        """Tell whether the selectors match the object, old or new, and its namespace."""
+        """Return whether the selectors match the object, old or new, and its namespace."""
         objects = [obj for obj in (attempt.object, attempt.old) if obj is not None]
         if self.objects.requirements and not any(self.objects.matches(meta.labels(obj)) for obj in objects):
             return False
@@ -120,7 +120,7 @@ def _rule_matches(rule: JSONObject, resource: Resource, operation: str, subresou
 
 
 def _resource_matches(pattern: str, plural: str, subresource: str) -> bool:
-    """Tell whether `pods`, `pods/status`, `*`, `*/*`, `pods/*` or `*/status` means this resource.
+    """Return whether `pods`, `pods/status`, `*`, `*/*`, `pods/*` or `*/status` means this resource.
 
     >>> _resource_matches("*", "pods", "status"), _resource_matches("pods/*", "pods", "status")
     (False, True)

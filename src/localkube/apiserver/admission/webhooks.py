@@ -25,7 +25,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Operation, UndecodableError
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.patch import json_patch
 
 BAD_REQUEST: Final = 400
@@ -111,10 +111,10 @@ class Admission:
         if self._session is not None:
             await self._session.close()
 
-    async def _verdict(self, hook: Hook, attempt: Attempt) -> Refusal | None:
+    async def _verdict(self, hook: Hook, attempt: Attempt) -> RefusalError | None:
         try:
             await self._ask(hook, attempt)
-        except Refusal as denial:
+        except RefusalError as denial:
             return denial
         return None
 
@@ -269,16 +269,16 @@ def _patched(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObject:
     try:
         operations = nesting.decode(base64.b64decode(response["patch"], validate=True))
         patched = json_patch.apply(obj, operations)
-    except (binascii.Error, msgspec.DecodeError, Refusal) as error:
+    except (binascii.Error, msgspec.DecodeError, RefusalError) as error:
         raise refusal.internal_error(f"webhook {render(hook.name)} answered with a bad patch: {error}") from error
     if not isinstance(patched, dict) or not meta.metadata(patched):
         raise refusal.internal_error(f"the patch of webhook {render(hook.name)} leaves no object")
     return patched
 
 
-def _denial(name: str, status: JSONObject) -> Refusal:
+def _denial(name: str, status: JSONObject) -> RefusalError:
     denied = f"admission webhook {render(name)} denied the request"
     explanation = status.get("message") or status.get("reason")
     message = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"
     code = max(int(status.get("code") or 0), BAD_REQUEST)
-    return Refusal(code, str(status.get("reason") or ""), message, status.get("details"))
+    return RefusalError(code, str(status.get("reason") or ""), message, status.get("details"))

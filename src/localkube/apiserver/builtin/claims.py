@@ -32,14 +32,14 @@ def pending(_obj: JSONObject) -> JSONObject:
 
 
 def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a claim, and of a change of one."""
+    """Yield the errors of a claim, and of a change of one."""
     if old is not None:
         yield from _validate_claim_change(new, old)
     yield from validate_claim_spec(new["spec"], "spec")
 
 
 def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the faults of what a claim asks for."""
+    """Yield the errors of what a claim asks for."""
     if not spec.get("accessModes"):
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
     for mode in spec.get("accessModes") or ():
@@ -74,7 +74,7 @@ def default_volume(volume: JSONObject) -> None:
 
 
 def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a volume, and of a change of one."""
+    """Yield the errors of a volume, and of a change of one."""
     spec = new["spec"]
     if not spec.get("accessModes"):
         yield required("spec.accessModes")
@@ -99,7 +99,7 @@ def default_class(storage_class: JSONObject) -> None:
 
 
 def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a storage class; most of it may not change."""
+    """Yield the errors of a storage class; most of it may not change."""
     if not new["provisioner"]:
         yield required("provisioner")
     yield from must_be(new["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")

@@ -16,14 +16,14 @@ SYSTEM_PREFIX = "system-"
 
 
 def validate_node(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a node."""
+    """Yield the errors of a node."""
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(new["spec"].get("taints") or ()):
         path = f"spec.taints[{index}]"
-        for fault in object_meta.label_key(taint["key"]):
-            yield invalid(f"{path}.key", taint["key"], fault)
-        for fault in object_meta.label_value(taint.get("value", "")):
-            yield invalid(f"{path}.value", taint.get("value", ""), fault)
+        for error in object_meta.label_key(taint["key"]):
+            yield invalid(f"{path}.key", taint["key"], error)
+        for error in object_meta.label_value(taint.get("value", "")):
+            yield invalid(f"{path}.value", taint.get("value", ""), error)
         yield from must_be(taint["effect"], EFFECTS, f"{path}.effect")
         if (taint["key"], taint["effect"]) in seen:
             yield duplicate(path, taint)
@@ -32,7 +32,7 @@ def validate_node(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldErr
 
 
 def validate_node_status(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a node's amounts."""
+    """Yield the errors of a node's amounts."""
     for field in ("capacity", "allocatable"):
         for name, amount in (new["status"].get(field) or {}).items():
             if quantity.parse(amount) < quantity.ZERO:
@@ -69,7 +69,7 @@ def active(_namespace: JSONObject) -> JSONObject:
 
 
 def validate_lease(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a lease."""
+    """Yield the errors of a lease."""
     duration = new["spec"].get("leaseDurationSeconds")
     if duration is not None and duration <= 0:
         yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
@@ -82,7 +82,7 @@ def default_priority_class(priority_class: JSONObject) -> None:
 
 
 def validate_priority_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a priority class; its value may not change."""
+    """Yield the errors of a priority class; its value may not change."""
     if new["value"] > HIGHEST_USER_PRIORITY and not new["metadata"].get("name", "").startswith(SYSTEM_PREFIX):
         text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
         yield forbidden("value", text)

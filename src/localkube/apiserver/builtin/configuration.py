@@ -28,7 +28,7 @@ KEYS_OF_TYPE = {
 
 
 def validate_config_map(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a ConfigMap, and of a change of one."""
+    """Yield the errors of a ConfigMap, and of a change of one."""
     data, binary = new.get("data") or {}, new.get("binaryData") or {}
     yield from _validate_keys(data, "data")
     yield from _validate_keys(binary, "binaryData")
@@ -49,7 +49,7 @@ def default_secret(secret: JSONObject) -> None:
 
 
 def validate_secret(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a Secret, and of a change of one."""
+    """Yield the errors of a Secret, and of a change of one."""
     data = new.get("data") or {}
     yield from _validate_keys(data, "data")
     yield from _validate_size(_decoded_size(data), "data")

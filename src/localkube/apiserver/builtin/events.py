@@ -50,14 +50,14 @@ def from_core(event: JSONObject) -> JSONObject:
 
 
 def validate_core(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a core event."""
+    """Yield the errors of a core event."""
     yield from _validate_namespace(new, new["involvedObject"], "involvedObject")
     if new["eventTime"] is not None:
         yield from _validate_report(new, "reportingComponent")
 
 
 def validate_event(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of an event of events.k8s.io, and of a change: only the series may change."""
+    """Yield the errors of an event of events.k8s.io, and of a change: only the series may change."""
     yield from _validate_namespace(new, new["regarding"], "regarding")
     if old is None and new["eventTime"] is None and not new.get("deprecatedLastTimestamp"):
         yield required("eventTime")
@@ -81,8 +81,8 @@ def _validate_namespace(event: JSONObject, about: JSONObject, field: str) -> Ite
 def _validate_report(event: JSONObject, controller: str) -> Iterator[FieldError]:
     if not event.get(controller):
         yield required("reportingController")
-    for fault in names.qualified_name(event.get(controller, "")):
-        yield invalid("reportingController", event.get(controller, ""), fault)
+    for error in names.qualified_name(event.get(controller, "")):
+        yield invalid("reportingController", event.get(controller, ""), error)
     for field, limit in LONGEST.items():
         value = event.get(field, "")
         if not value:

@@ -53,7 +53,7 @@ def accepted(definition: JSONObject) -> JSONObject:
 
 
 def validate_definition(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a definition, and of a change of one."""
+    """Yield the errors of a definition, and of a change of one."""
     yield from customresource.validate_crd(new)
     if old is not None:
         for field in ("group", "scope"):
@@ -81,7 +81,7 @@ def default_webhooks(configuration: JSONObject) -> None:
 
 
 def validate_webhooks(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a webhook configuration."""
+    """Yield the errors of a webhook configuration."""
     seen: set[str] = set()
     for index, webhook in enumerate(new.get("webhooks") or ()):
         path = f"webhooks[{index}]"
@@ -97,8 +97,8 @@ def _validate_name(name: str, path: str) -> Iterator[FieldError]:
     if not name:
         yield required(path)
         return
-    for fault in names.dns_1123_subdomain(name):
-        yield invalid(path, name, fault)
+    for error in names.dns_1123_subdomain(name):
+        yield invalid(path, name, error)
     if name.count(".") < 2:
         yield invalid(path, name, "should be a domain with at least three segments separated by dots")
 

@@ -60,7 +60,7 @@ def _compute(resources_: JSONObject) -> tuple[dict[str, Fraction], dict[str, Fra
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a pod, and of a change of one."""
+    """Yield the errors of a pod, and of a change of one."""
     if old is not None:
         yield from pod_rules.validate_change(new, old)
         if new["spec"] == old["spec"]:

@@ -64,7 +64,7 @@ def carry_service(new: JSONObject, old: JSONObject) -> None:
 
 
 def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a service, and of a change of one."""
+    """Yield the errors of a service, and of a change of one."""
     spec = new["spec"]
     yield from must_be(spec["type"], SERVICE_TYPES, "spec.type")
     yield from must_be(spec["sessionAffinity"], AFFINITIES, "spec.sessionAffinity")
@@ -104,8 +104,8 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         if not name and len(ports) > 1:
             yield required(f"{path}.name")
         if name:
-            for fault in names.dns_1123_label(name):
-                yield invalid(f"{path}.name", name, fault)
+            for error in names.dns_1123_label(name):
+                yield invalid(f"{path}.name", name, error)
             if name in taken:
                 yield duplicate(f"{path}.name", name)
             taken.add(name)
@@ -115,8 +115,8 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         if isinstance(target, int):
             yield from validate_port(target, f"{path}.targetPort")
         else:
-            for fault in port_name_faults(target):
-                yield invalid(f"{path}.targetPort", target, fault)
+            for error in port_name_faults(target):
+                yield invalid(f"{path}.targetPort", target, error)
         pair = (port["port"], port["protocol"])
         if pair in numbers:
             yield duplicate(path, {"port": pair[0], "protocol": pair[1]})
@@ -138,7 +138,7 @@ def default_slice(endpoint_slice: JSONObject) -> None:
 
 
 def validate_slice(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of an EndpointSlice."""
+    """Yield the errors of an EndpointSlice."""
     if not new["addressType"]:
         yield required("addressType")
     else:

@@ -47,7 +47,7 @@ def default(statefulset: JSONObject) -> None:
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a StatefulSet, and of a change of one."""
+    """Yield the errors of a StatefulSet, and of a change of one."""
     spec = new["spec"]
     if old is not None and _fixed(spec) != _fixed(old["spec"]):
         yield forbidden("spec", IMMUTABLE_TEXT)
@@ -87,9 +87,9 @@ def _with_claims(spec: JSONObject) -> JSONObject:
 
 
 def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
-    """Yield the faults of what cannot be changed later."""
-    for fault in names.dns_1123_label(spec["serviceName"]) if spec.get("serviceName") else ():
-        yield invalid("spec.serviceName", spec["serviceName"], fault)
+    """Yield the errors of what cannot be changed later."""
+    for error in names.dns_1123_label(spec["serviceName"]) if spec.get("serviceName") else ():
+        yield invalid("spec.serviceName", spec["serviceName"], error)
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         yield from validate_claim_spec(claim["spec"], f"spec.volumeClaimTemplates[{index}].spec")
 
@@ -118,13 +118,13 @@ def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:
         yield required("spec.selector")
         yield invalid("spec.template.metadata.labels", labels, MISMATCH)
         return
-    faults = list(validate_selector(selector, "spec.selector"))
-    yield from faults
-    if faults:
+    errors = list(validate_selector(selector, "spec.selector"))
+    yield from errors
+    if errors:
         yield FieldError(Kind.INVALID, "spec.selector", selector)
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         yield invalid("spec.selector", selector, "empty selector is invalid for statefulset")
-    elif not faults and not selectors.from_object(selector).matches(labels):
+    elif not errors and not selectors.from_object(selector).matches(labels):
         yield invalid("spec.template.metadata.labels", labels, MISMATCH)
 
 
@@ -143,7 +143,7 @@ STATEFULSET = Strategy(
 
 
 def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the faults of a ControllerRevision: its data is written once (R-REV-7)."""
+    """Yield the errors of a ControllerRevision: its data is written once (R-REV-7)."""
     if new.get("data") is None:
         yield required("data", "data is mandatory")
     yield from at_least(new["revision"], 0, "revision")

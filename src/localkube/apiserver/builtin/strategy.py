@@ -132,7 +132,7 @@ class Strategy:
                 return False
 
     def check(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> Sequence[FieldError]:
-        """Return all faults of a prepared object."""
+        """Return all errors of a prepared object."""
         found = object_meta.validate(new["metadata"], name_rule=self.name_rule, namespaced=self.resource.namespaced)
         rules = self.validate_status if operation == "status" else self.validate
         finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()

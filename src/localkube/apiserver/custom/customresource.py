@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: from a definition to the kind it defines.
 
 The version that is stored is the one that is served; a definition that serves several is refused, as there is no
-conversion here. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or faults of the definition.
+conversion here. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or errors of the definition.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -104,14 +104,14 @@ class CustomKind:
         return {name: value for name, value in obj.items() if name not in apart}
 
     def validate(self, _operation: Operation, new: JSONObject, _old: JSONObject | None) -> Sequence[FieldError]:
-        """Return all faults of an object."""
-        faults = list(
+        """Return all errors of an object."""
+        errors = list(
             object_meta.validate(
                 new["metadata"], name_rule=names.dns_1123_subdomain, namespaced=self.resource.namespaced
             )
         )
-        self.structural.check({name: value for name, value in new.items() if name != "metadata"}, "", faults)
-        return [*faults, *self._scale_faults(new)]
+        self.structural.check({name: value for name, value in new.items() if name != "metadata"}, "", errors)
+        return [*errors, *self._scale_faults(new)]
 
     def _scale_faults(self, obj: JSONObject) -> Iterator[FieldError]:
         if self.scale is None:

@@ -18,7 +18,7 @@ RULES = "x-kubernetes-validations"
 
 
 def validate(crd: JSONObject) -> Iterator[FieldError]:
-    """Yield every fault of a definition."""
+    """Yield every error of a definition."""
     spec = crd["spec"]
     named = spec["names"]
     expected = f"{named['plural']}.{spec['group']}"
@@ -35,8 +35,8 @@ def _validate_group(group: str) -> Iterator[FieldError]:
     if not group:
         yield required("spec.group")
         return
-    for fault in names.dns_1123_subdomain(group):
-        yield invalid("spec.group", group, fault)
+    for failure in names.dns_1123_subdomain(group):
+        yield invalid("spec.group", group, failure)
     if "." not in group:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
@@ -46,8 +46,8 @@ def _validate_names(named: JSONObject) -> Iterator[FieldError]:
         value = named.get(field, "")
         if not value:
             yield required(f"spec.names.{field}")
-        for fault in names.dns_1035_label(value.lower()) if value else ():
-            yield invalid(f"spec.names.{field}", value, fault)
+        for failure in names.dns_1035_label(value.lower()) if value else ():
+            yield invalid(f"spec.names.{field}", value, failure)
     if named.get("kind") and named.get("kind") == named.get("listKind"):
         yield invalid("spec.names.listKind", named["listKind"], "kind and listKind may not be the same")
 
@@ -61,8 +61,8 @@ def _validate_versions(versions: list[JSONObject]) -> Iterator[FieldError]:
         yield invalid("spec.versions", listed, "must have exactly one version marked as storage version")
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
-        for fault in names.dns_1035_label(version["name"]):
-            yield invalid(f"{path}.name", version["name"], fault)
+        for failure in names.dns_1035_label(version["name"]):
+            yield invalid(f"{path}.name", version["name"], failure)
         if version["served"] and not version["storage"]:
             yield forbidden(f"{path}.served", "this API server serves the stored version only")
         yield from _validate_version(version, path)
@@ -76,8 +76,8 @@ def _validate_version(version: JSONObject, path: str) -> Iterator[FieldError]:
     elif schema.get("type") != "object":
         yield invalid(f"{where}.type", schema.get("type", ""), "must be object at the root")
     else:
-        faults = list(_validate_schema(schema, where))
-        yield from faults or _validate_defaults(schema, where)
+        errors = list(_validate_schema(schema, where))
+        yield from errors or _validate_defaults(schema, where)
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
         yield from _validate_column(column, f"{path}.additionalPrinterColumns[{index}]")
     scale = (version.get("subresources") or {}).get("scale") or {}
@@ -153,12 +153,12 @@ def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_defaults(schema: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the faults of defaults that their own schema would not allow."""
+    """Yield the errors of defaults that their own schema would not allow."""
     if "default" in schema:
-        faults: list[FieldError] = []
+        errors: list[FieldError] = []
         node = Structural(schema)
-        node.check(node.normalize(schema["default"]), f"{path}.default", faults)
-        yield from faults
+        node.check(node.normalize(schema["default"]), f"{path}.default", errors)
+        yield from errors
     for name, child in (schema.get("properties") or {}).items():
         yield from _validate_defaults(child, f"{path}.properties[{name}]")
     for field in ("items", "additionalProperties"):

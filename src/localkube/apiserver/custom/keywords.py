@@ -1,6 +1,6 @@
 """The keywords of a structural schema that restrict a value, each compiled to a check.
 
-A check gets a value of the right type, its path, and the list of faults it adds to.
+A check gets a value of the right type, its path, and the list of errors it adds to.
 """
 
 import re
@@ -23,8 +23,8 @@ TYPE_NAMES: dict[str, type] = {
 class Checker(Protocol):
     """A node of a schema, as combinations (`allOf`, ...) need it."""
 
-    def check(self, value: JSON, path: str, faults: list[FieldError]) -> None:
-        """Collect faults."""
+    def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
+        """Collect errors."""
         ...
 
 
@@ -37,7 +37,7 @@ def join(path: str, name: str) -> str:
 
 
 def type_fault(path: str, value: JSON, wanted: str) -> FieldError:
-    """Build the fault of a value of another type."""
+    """Build the error of a value of another type."""
     found = type_name(value)
     wanted = "integer,string" if wanted == "x-kubernetes-int-or-string" else wanted
     text = f"{path} in body must be of type {wanted}: {render(found)}"
@@ -67,9 +67,9 @@ def _value_checks(schema: JSONObject) -> Iterator[Check]:
 
 
 def _enum(allowed: list[JSON]) -> Check:
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if value not in allowed:
-            faults.append(not_supported(path, value, allowed))
+            errors.append(not_supported(path, value, allowed))
 
     return check
 
@@ -77,9 +77,9 @@ def _enum(allowed: list[JSON]) -> Check:
 def _pattern(pattern: str) -> Check:
     compiled = re.compile(pattern)
 
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if isinstance(value, str) and not compiled.search(value):
-            faults.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
+            errors.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
 
     return check
 
@@ -87,27 +87,27 @@ def _pattern(pattern: str) -> Check:
 def _integer_format(name: str) -> Check:
     limit = 2 ** (INTEGER_BITS[name] - 1)
 
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if not -limit <= value < limit:
-            faults.append(invalid(path, value, f"Checked value must be of type integer with format {name}"))
+            errors.append(invalid(path, value, f"Checked value must be of type integer with format {name}"))
 
     return check
 
 
-def _date_time(value: JSON, path: str, faults: list[FieldError]) -> None:
+def _date_time(value: JSON, path: str, errors: list[FieldError]) -> None:
     try:
         datetime.fromisoformat(value)
     except ValueError:
-        faults.append(invalid(path, value, f"{path} in body must be of type date-time: {render(value)}"))
+        errors.append(invalid(path, value, f"{path} in body must be of type date-time: {render(value)}"))
 
 
 def _minimum(limit: JSON, schema: JSONObject) -> Check:
     exclusive = bool(schema.get("exclusiveMinimum"))
     words = "greater than" if exclusive else "greater than or equal to"
 
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if value < limit or (exclusive and value == limit):
-            faults.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
+            errors.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
 
     return check
 
@@ -116,27 +116,27 @@ def _maximum(limit: JSON, schema: JSONObject) -> Check:
     exclusive = bool(schema.get("exclusiveMaximum"))
     words = "less than" if exclusive else "less than or equal to"
 
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if value > limit or (exclusive and value == limit):
-            faults.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
+            errors.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
 
     return check
 
 
 def _multiple_of(factor: JSON, _schema: JSONObject) -> Check:
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if value % factor:
-            faults.append(invalid(path, value, f"{path} in body should be a multiple of {render(factor)}"))
+            errors.append(invalid(path, value, f"{path} in body should be a multiple of {render(factor)}"))
 
     return check
 
 
 def _least(what: str) -> Callable[[JSON, JSONObject], Check]:
     def make(limit: JSON, _schema: JSONObject) -> Check:
-        def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+        def check(value: JSON, path: str, errors: list[FieldError]) -> None:
             if len(value) < limit:
                 shown = value if isinstance(value, str) else len(value)
-                faults.append(invalid(path, shown, f"{path} in body should {what.format(limit)}"))
+                errors.append(invalid(path, shown, f"{path} in body should {what.format(limit)}"))
 
         return check
 
@@ -144,18 +144,18 @@ def _least(what: str) -> Callable[[JSON, JSONObject], Check]:
 
 
 def _most(limit: JSON, _schema: JSONObject) -> Check:
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if len(value) > limit:
             text = f"{len(value)}: must have at most {limit} items"
-            faults.append(FieldError(Kind.TOO_MANY, path, detail=text))
+            errors.append(FieldError(Kind.TOO_MANY, path, detail=text))
 
     return check
 
 
 def _longest(limit: JSON, _schema: JSONObject) -> Check:
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if len(value) > limit:
-            faults.append(FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {limit} bytes"))
+            errors.append(FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {limit} bytes"))
 
     return check
 
@@ -185,9 +185,9 @@ def _combinations(schema: JSONObject, compiler: Compiler) -> Iterator[Check]:
 
 
 def _all_of(nodes: list[Checker]) -> Check:
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         for node in nodes:
-            node.check(value, path, faults)
+            node.check(value, path, errors)
 
     return check
 
@@ -195,23 +195,23 @@ def _all_of(nodes: list[Checker]) -> Check:
 def _some_of(nodes: list[Checker], keyword: str) -> Check:
     words = "one and only one schema" if keyword == "oneOf" else "at least one schema"
 
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         fitting = sum(_fits(node, value, path) for node in nodes)
         if fitting == 0 or (keyword == "oneOf" and fitting > 1):
-            faults.append(invalid(path, value, f"{render(path)} must validate {words} ({keyword})"))
+            errors.append(invalid(path, value, f"{render(path)} must validate {words} ({keyword})"))
 
     return check
 
 
 def _none_of(node: Checker) -> Check:
-    def check(value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if _fits(node, value, path):
-            faults.append(invalid(path, value, f"{render(path)} must not validate the schema (not)"))
+            errors.append(invalid(path, value, f"{render(path)} must not validate the schema (not)"))
 
     return check
 
 
 def _fits(node: Checker, value: JSON, path: str) -> bool:
-    faults: list[FieldError] = []
-    node.check(value, path, faults)
-    return not faults
+    errors: list[FieldError] = []
+    node.check(value, path, errors)
+    return not errors

@@ -2,7 +2,7 @@
 
 A `Structural` is one node of the OpenAPI schema, read when it is first reached, so that the pod templates inside a
 definition cost nothing until an object has one. `normalize` prunes and fills defaults in one pass over a value and
-returns a fresh one; `check` collects faults in the words of kube-apiserver. `x-kubernetes-validations` (CEL) are not
+returns a fresh one; `check` collects errors in the words of kube-apiserver. `x-kubernetes-validations` (CEL) are not
 evaluated; the definition's status says so.
 """
 
@@ -130,44 +130,44 @@ class Structural:
                 result[name] = default
         return result
 
-    def check(self, value: JSON, path: str, faults: list[FieldError]) -> None:
+    def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
         """Collect what is wrong with a value."""
         if value is None and self.nullable:
             return
         if self.type and not TYPES[self.type](value):
-            faults.append(keywords.type_fault(path, value, self.type))
+            errors.append(keywords.type_fault(path, value, self.type))
             return
         for check in self.checks:
-            check(value, path, faults)
+            check(value, path, errors)
         if isinstance(value, dict):
-            self._check_object(value, path, faults)
+            self._check_object(value, path, errors)
         elif isinstance(value, list):
-            self._check_list(value, path, faults)
+            self._check_list(value, path, errors)
 
-    def _check_object(self, value: JSONObject, path: str, faults: list[FieldError]) -> None:
+    def _check_object(self, value: JSONObject, path: str, errors: list[FieldError]) -> None:
         missing = (name for name in self.schema.get("required") or () if name not in value)
-        faults.extend(required(join(path, name)) for name in missing)
+        errors.extend(required(join(path, name)) for name in missing)
         for name, child in value.items():
             known = self.properties.get(name, self.values)
             if known is not None:
-                known.check(child, join(path, name), faults)
+                known.check(child, join(path, name), errors)
 
-    def _check_list(self, value: list[JSON], path: str, faults: list[FieldError]) -> None:
+    def _check_list(self, value: list[JSON], path: str, errors: list[FieldError]) -> None:
         if self.items is not None:
             for index, item in enumerate(value):
-                self.items.check(item, f"{path}[{index}]", faults)
+                self.items.check(item, f"{path}[{index}]", errors)
         if self.schema.get(LIST_TYPE, "atomic") != "atomic":
-            self._check_distinct(value, path, faults)
+            self._check_distinct(value, path, errors)
 
-    def _check_distinct(self, value: list[JSON], path: str, faults: list[FieldError]) -> None:
+    def _check_distinct(self, value: list[JSON], path: str, errors: list[FieldError]) -> None:
         seen: set[str] = set()
         for index, item in enumerate(value):
             try:
                 (element,) = keyed(self.shape, [item])
             except DuplicateKeysError:
-                continue  # a missing key is a fault of its own: keys are required
+                continue  # a missing key is an error of its own: keys are required
             if element in seen:
                 keys = self.schema.get(LIST_KEYS)
                 found = {key: item[key] for key in keys if key in item} if keys else item
-                faults.append(FieldError(Kind.DUPLICATE, f"{path}[{index}]", found))
+                errors.append(FieldError(Kind.DUPLICATE, f"{path}[{index}]", found))
             seen.add(element)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Guard:
     port: int
     token: str = field(repr=False)
 
-    def check(self, headers: Mapping[str, str]) -> Refusal | None:
+    def check(self, headers: Mapping[str, str]) -> RefusalError | None:
         """Return why a request with these headers is refused, None where it is not."""
         if headers.get("host", "").lower() not in self._hosts():
             return _forbidden("the Host header names another server than this one")
@@ -46,5 +46,5 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _forbidden(why: str) -> Refusal:
-    return Refusal(403, "Forbidden", f"forbidden: {why}")
+def _forbidden(why: str) -> RefusalError:
+    return RefusalError(403, "Forbidden", f"forbidden: {why}")

@@ -22,7 +22,7 @@ from kuberuntime.serving.listening import Acceptor, bounds, protocol_logger
 from localkube.apiserver.front import podstreams
 from localkube.apiserver.front.guard import Guard
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests import representation
 from localkube.apiserver.routing import routes
 from localkube.apiserver.server import ApiServer
@@ -101,7 +101,7 @@ class HttpServer:
             async with timeouts.within(BODY_SECONDS):
                 body = await request.read()
         except TimeoutError:
-            return _refuse(refusal.Refusal(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
+            return _refuse(refusal.RefusalError(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
         except web.HTTPRequestEntityTooLarge:
             return _refuse(refusal.too_large(BODY_LIMIT))
         asked = _request(request, body)
@@ -117,7 +117,7 @@ class HttpServer:
                 raise refusal.bad_request(f"{asked.path} cannot be spoken over a WebSocket")
             routes.require_served(call)
             return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
-        except Refusal as refused:
+        except RefusalError as refused:
             return _refuse(refused)
         except StoreError as error:
             return _plain(representation.respond_fault(error))
@@ -141,7 +141,7 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
     return Request(request.method, path, pairs, request.headers, body)
 
 
-def _refuse(refused: Refusal) -> web.Response:
+def _refuse(refused: RefusalError) -> web.Response:
     """Answer with a refusal and end the connection, whose body may not have been read."""
     response = _plain(representation.respond_refusal(refused))
     response.force_close()

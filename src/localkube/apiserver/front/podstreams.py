@@ -1,7 +1,7 @@
 """`/attach`, `/exec` and `/portforward`: a pod's output, commands and ports over WebSockets (not SPDY).
 
 In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status.
-Afterwards faults, also those of the node, travel on the error channels: kubectl would take a refusal for a server that
+Afterwards errors, also those of the node, travel on the error channels: kubectl would take a refusal for a server that
 does not know WebSockets, and try SPDY.
 """
 
@@ -112,7 +112,7 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
 
 
 async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
-    """Tell how it went, and end."""
+    """Return how it went, and end."""
     await sockets.send(socket, channels.frame(channels.ERROR, status))
     await socket.close()
 
@@ -135,9 +135,9 @@ async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest)
 
 async def _tunnel(socket: web.WebSocketResponse, dial: Dial) -> None:
     """Forward ports until the client leaves; one that breaks the protocol is told why."""
-    fault = await tunnel.Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))
-    code = aiohttp.WSCloseCode.PROTOCOL_ERROR if fault else aiohttp.WSCloseCode.OK
-    await socket.close(code=code, message=fault.encode()[:REASON_LIMIT])
+    failure = await tunnel.Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))
+    code = aiohttp.WSCloseCode.PROTOCOL_ERROR if failure else aiohttp.WSCloseCode.OK
+    await socket.close(code=code, message=failure.encode()[:REASON_LIMIT])
 
 
 def _port(text: str) -> int:

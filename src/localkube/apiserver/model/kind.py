@@ -91,7 +91,7 @@ class Kind:
     `prepare(operation, new, old)` drops unknown fields, fills defaults, puts back what the operation may not write
     (`status` on create and update, all but `status` and parts of the metadata on a status write) and sets the
     generation; `old` is None on create; it returns a fresh object and raises `UndecodableError`. `validate(operation,
-    new, old)` returns all faults. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
+    new, old)` returns all errors. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
     validation. `cells(object, now)` fills one table row. `blank` is what an object of the kind has before anyone sets
     anything: field ownership on create is counted against it. `lazily_owned` objects carry no managedFields until they
     are applied for the first time: they are written by programs all the time, and would be twice as large. `description`

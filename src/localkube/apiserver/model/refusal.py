@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """The request is refused with this Status."""
 
     def __init__(self, code: int, reason: str, message: str, details: JSONObject | None = None) -> None:
@@ -29,129 +29,129 @@ class Refusal(Exception):
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", **present, "code": self.code}
 
 
-def bad_request(message: str) -> Refusal:
+def bad_request(message: str) -> RefusalError:
     """Build the refusal of a request that cannot be understood."""
-    return Refusal(400, "BadRequest", message)
+    return RefusalError(400, "BadRequest", message)
 
 
-def undecodable(method: str, body: bytes, message: str) -> Refusal:
+def undecodable(method: str, body: bytes, message: str) -> RefusalError:
     """Build the refusal of an object that its kind cannot hold: of what was sent, or of what a patch makes."""
     if method != "PATCH":
         return bad_request(message)
-    fault = field.invalid("patch", body.decode(errors="replace"), message)
-    return Refusal(422, "Invalid", f' "" is invalid: {fault}', {"causes": [fault.cause()]})
+    failure = field.invalid("patch", body.decode(errors="replace"), message)
+    return RefusalError(422, "Invalid", f' "" is invalid: {failure}', {"causes": [failure.cause()]})
 
 
-def unauthorized() -> Refusal:
+def unauthorized() -> RefusalError:
     """Build the refusal of a request without valid credentials."""
-    return Refusal(401, "Unauthorized", "Unauthorized")
+    return RefusalError(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(resource: Resource, name: str, why: str, causes: Sequence[JSONObject] = ()) -> Refusal:
+def forbidden(resource: Resource, name: str, why: str, causes: Sequence[JSONObject] = ()) -> RefusalError:
     """Build the refusal of a request that the cluster's rules do not allow."""
     what = f'{resource.group_resource} "{name}"' if name else resource.group_resource
-    return Refusal(403, "Forbidden", f"{what} is forbidden: {why}", _details(resource, name, causes))
+    return RefusalError(403, "Forbidden", f"{what} is forbidden: {why}", _details(resource, name, causes))
 
 
-def not_found(resource: Resource, name: str) -> Refusal:
+def not_found(resource: Resource, name: str) -> RefusalError:
     """Build the refusal of a request for an object that is not there."""
-    return Refusal(404, "NotFound", f'{resource.group_resource} "{name}" not found', _details(resource, name))
+    return RefusalError(404, "NotFound", f'{resource.group_resource} "{name}" not found', _details(resource, name))
 
 
-def unknown_resource() -> Refusal:
+def unknown_resource() -> RefusalError:
     """Build the refusal of a resource, version or subresource that is not served."""
-    return Refusal(404, "NotFound", "the server could not find the requested resource", {})
+    return RefusalError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def unknown_path(path: str) -> Refusal:
+def unknown_path(path: str) -> RefusalError:
     """Build the refusal of a path outside the API."""
-    return Refusal(404, "NotFound", f"the embedded API server does not serve {path}")
+    return RefusalError(404, "NotFound", f"the embedded API server does not serve {path}")
 
 
-def method_not_allowed() -> Refusal:
+def method_not_allowed() -> RefusalError:
     """Build the refusal of a method that the resource does not have."""
-    return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    return RefusalError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
-def not_served(what: str) -> Refusal:
+def not_served(what: str) -> RefusalError:
     """Build the refusal of a part of Kubernetes that the embedded cluster leaves out on purpose."""
-    return Refusal(501, "NotImplemented", f"the embedded cluster does not serve {what}")
+    return RefusalError(501, "NotImplemented", f"the embedded cluster does not serve {what}")
 
 
-def not_acceptable(accepted: Iterable[str]) -> Refusal:
+def not_acceptable(accepted: Iterable[str]) -> RefusalError:
     """Build the refusal of a response format."""
     listed = ", ".join(accepted)
-    return Refusal(406, "NotAcceptable", f"only the following media types are accepted: {listed}")
+    return RefusalError(406, "NotAcceptable", f"only the following media types are accepted: {listed}")
 
 
-def unsupported_media_type(accepted: Iterable[str]) -> Refusal:
+def unsupported_media_type(accepted: Iterable[str]) -> RefusalError:
     """Build the refusal of a request format."""
     listed = ", ".join(accepted)
     text = f"the body of the request was in an unknown format - accepted media types include: {listed}"
-    return Refusal(415, "UnsupportedMediaType", text)
+    return RefusalError(415, "UnsupportedMediaType", text)
 
 
-def too_large(limit: int) -> Refusal:
+def too_large(limit: int) -> RefusalError:
     """Build the refusal of a body over the limit."""
-    return Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+    return RefusalError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
-def not_stored(why: str) -> Refusal:
+def not_stored(why: str) -> RefusalError:
     """Build the refusal of an object that the store does not take; the words are the store's, without a reason."""
-    return Refusal(500, "", why)
+    return RefusalError(500, "", why)
 
 
-def already_exists(resource: Resource, name: str, *, deleting: bool = False) -> Refusal:
+def already_exists(resource: Resource, name: str, *, deleting: bool = False) -> RefusalError:
     """Build the refusal to create what exists, if only until its deletion has come to its end."""
     text = f'{resource.group_resource} "{name}" already exists'
     if deleting:
         text = f"object is being deleted: {text}"
-    return Refusal(409, "AlreadyExists", text, _details(resource, name))
+    return RefusalError(409, "AlreadyExists", text, _details(resource, name))
 
 
-def conflict(resource: Resource, name: str, why: str) -> Refusal:
+def conflict(resource: Resource, name: str, why: str) -> RefusalError:
     """Build the refusal of a write whose precondition does not hold."""
     text = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}'
-    return Refusal(409, "Conflict", text, _details(resource, name))
+    return RefusalError(409, "Conflict", text, _details(resource, name))
 
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def stale(resource: Resource, name: str) -> Refusal:
+def stale(resource: Resource, name: str) -> RefusalError:
     """Build the refusal of a write against an older resourceVersion."""
     return conflict(resource, name, STALE)
 
 
-def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Refusal:
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> RefusalError:
     """Build the refusal of an object with faulty fields."""
     qualified = f"{kind}.{group}" if group else kind
     details: JSONObject = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
     causes = [error.cause() for error in errors]
     text = f'{qualified} "{name}" is invalid: {field.aggregate(errors)}'
-    return Refusal(422, "Invalid", text, details | {"causes": causes})
+    return RefusalError(422, "Invalid", text, details | {"causes": causes})
 
 
-def expired(message: str) -> Refusal:
+def expired(message: str) -> RefusalError:
     """Build the refusal of a resourceVersion or continue token that is too old."""
-    return Refusal(410, "Expired", message)
+    return RefusalError(410, "Expired", message)
 
 
-def too_old(asked: int, oldest: int) -> Refusal:
+def too_old(asked: int, oldest: int) -> RefusalError:
     """Build the refusal of a watch from before what is remembered."""
     return expired(f"too old resource version: {asked} ({oldest})")
 
 
-def internal_error(message: str) -> Refusal:
+def internal_error(message: str) -> RefusalError:
     """Build the answer when this server itself failed."""
     details = {"causes": [{"message": message}]}
-    return Refusal(500, "InternalError", f"Internal error occurred: {message}", details)
+    return RefusalError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
-def unavailable(message: str) -> Refusal:
+def unavailable(message: str) -> RefusalError:
     """Build the answer when this server cannot serve for now."""
-    return Refusal(503, "ServiceUnavailable", message)
+    return RefusalError(503, "ServiceUnavailable", message)
 
 
 def _details(resource: Resource, name: str, causes: Sequence[JSONObject] = ()) -> JSONObject:

@@ -59,7 +59,7 @@ class Registry:
         return next((served for served in matching if served.resource.api_version == api_version), None)
 
     def has_group(self, group: str, version: str) -> bool:
-        """Tell whether anything of a group and version is served."""
+        """Return whether anything of a group and version is served."""
         return any(address[:2] == (group, version) for address in self._served)
 
     def add(self, kind: Kind) -> None:

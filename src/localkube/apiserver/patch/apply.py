@@ -78,7 +78,7 @@ def _settle_conflicts(
     return [replace(other, fields=fieldset.difference(other.fields, lost)) for other in others]
 
 
-def conflict_refusal(conflicts: Sequence[Entry]) -> refusal.Refusal:
+def conflict_refusal(conflicts: Sequence[Entry]) -> refusal.RefusalError:
     """Build the 409 that names every field in conflict and its owner."""
     ordered = sorted(conflicts, key=lambda conflict: conflict.writer.manager)
     pairs = [(conflict.writer, path) for conflict in ordered for path in fieldset.paths(conflict.fields)]
@@ -94,7 +94,7 @@ def conflict_refusal(conflicts: Sequence[Entry]) -> refusal.Refusal:
             lines.append(f"conflicts with {_describe(conflict.writer)}:")
             lines += [f"- {path}" for path in fieldset.paths(conflict.fields)]
         text = f"Apply failed with {len(pairs)} conflicts: " + "\n".join(lines)
-    return refusal.Refusal(409, "Conflict", text, {"causes": causes})
+    return refusal.RefusalError(409, "Conflict", text, {"causes": causes})
 
 
 def _describe(writer: Writer) -> str:

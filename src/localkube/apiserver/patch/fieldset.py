@@ -74,7 +74,7 @@ class Difference:
 
 
 def is_member(node: FieldSet) -> bool:
-    """Tell whether the node itself belongs to the set."""
+    """Return whether the node itself belongs to the set."""
     return not node or MEMBER in node
 
 
@@ -176,14 +176,14 @@ OPEN = Schema("any")
 
 
 def is_granular(schema: Schema, value: JSON) -> bool:
-    """Tell whether the value is taken apart: a free or described object, a list with keys, a set."""
+    """Return whether the value is taken apart: a free or described object, a list with keys, a set."""
     if isinstance(value, dict):
         return not schema.atomic
     return isinstance(value, list) and schema.list_type != "atomic"
 
 
 def is_named(schema: Schema, name: str) -> bool:
-    """Tell whether the schema knows the field by name; other names are keys of a free map."""
+    """Return whether the schema knows the field by name; other names are keys of a free map."""
     return schema.fields is not None and name in schema.fields
 
 
@@ -250,7 +250,7 @@ def of_whole(schema: Schema, value: JSON) -> FieldSet:
 
 
 def compare(schema: Schema, old: JSONObject, new: JSONObject) -> Difference:
-    """Tell what became of the fields of `old`; an absent object and an empty one are alike."""
+    """Return what became of the fields of `old`; an absent object and an empty one are alike."""
     result = Difference()
     _compare_objects(schema, old, new, result)
     return result

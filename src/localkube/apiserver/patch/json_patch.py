@@ -33,7 +33,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
         raise refusal.bad_request("a JSON patch is a list of operations")
     if len(operations) > MAX_OPERATIONS:
         found = len(operations)
-        raise refusal.Refusal(
+        raise refusal.RefusalError(
             413,
             "RequestEntityTooLarge",
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {found}",

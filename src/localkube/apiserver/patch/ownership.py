@@ -44,7 +44,7 @@ class Entry:
     fields: FieldSet
 
     def same_owner(self, writer: Writer) -> bool:
-        """Tell whether a write of this writer belongs to the entry."""
+        """Return whether a write of this writer belongs to the entry."""
         own = self.writer
         return (
             (own.manager, own.operation, own.subresource) == (writer.manager, writer.operation, writer.subresource)
@@ -69,7 +69,7 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
 
 
 def is_reset(sent: JSONObject) -> bool:
-    """Tell whether a client gives up all entries, by `[]` or `[{}]`."""
+    """Return whether a client gives up all entries, by `[]` or `[{}]`."""
     entries = (sent.get("metadata") or {}).get("managedFields")
     return entries in ([], [{}])
 

@@ -46,7 +46,7 @@ class Call:
         return self.served.key(self.namespace, self.name)
 
     def flag(self, option: str) -> bool:
-        """Tell whether a boolean option is set, as Go's clients and kubectl spell it."""
+        """Return whether a boolean option is set, as Go's clients and kubectl spell it."""
         return self.query.get(option, "false").lower() not in {"false", "0", "f"}
 
     def values(self, option: str) -> tuple[str, ...]:

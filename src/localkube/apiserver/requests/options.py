@@ -30,16 +30,16 @@ class WriteOptions:
 
 def parse(call: Call, kind: OptionsKind) -> WriteOptions:
     """Read the options of a create, update or patch."""
-    faults: list[FieldError] = []
+    errors: list[FieldError] = []
     dry_run = call.query.get("dryRun", "")
     if dry_run not in {"", "All"}:
-        faults.append(not_supported("dryRun", [dry_run], ["All"]))
+        errors.append(not_supported("dryRun", [dry_run], ["All"]))
     validation = call.query.get("fieldValidation", "")
     if validation not in VALIDATIONS:
-        faults.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
-    faults += manager_faults(call.query.get("fieldManager", ""))
-    if faults:
-        raise refusal.invalid("meta.k8s.io", kind, "", faults)
+        errors.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
+    errors += manager_faults(call.query.get("fieldManager", ""))
+    if errors:
+        raise refusal.invalid("meta.k8s.io", kind, "", errors)
     return WriteOptions(dry_run == "All", manager(call), VALIDATIONS[validation])
 
 

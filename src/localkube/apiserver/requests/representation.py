@@ -14,7 +14,7 @@ import yaml
 from kuberuntime.client.transport import Response
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests.body import JSON_TYPE, YAML_TYPE
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.errors import StoreError
@@ -65,15 +65,15 @@ def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequen
     return respond_bytes(code, encode(obj), media, warnings)
 
 
-def respond_refusal(refused: Refusal) -> Response:
+def respond_refusal(refused: RefusalError) -> Response:
     """Build the answer that carries a refusal."""
     return respond(refused.code, refused.status())
 
 
-def respond_fault(fault: StoreError) -> Response:
+def respond_fault(error: StoreError) -> Response:
     """Build the answer when the store cannot be used."""
-    text = str(fault)
-    return respond_refusal(refusal.unavailable(text) if fault.transient else refusal.internal_error(text))
+    text = str(error)
+    return respond_refusal(refusal.unavailable(text) if error.transient else refusal.internal_error(text))
 
 
 def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:

@@ -44,11 +44,11 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Tell whether labels and fields select everything in the namespace."""
+        """Return whether labels and fields select everything in the namespace."""
         return not self.labels.requirements and not self.fields.terms
 
     def matches(self, obj: JSONObject) -> bool:
-        """Tell whether the object is selected."""
+        """Return whether the object is selected."""
         metadata = obj["metadata"]
         if self.namespace and metadata.get("namespace") != self.namespace:
             return False

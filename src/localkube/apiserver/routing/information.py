@@ -56,7 +56,7 @@ def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONOb
 
 
 def _is_information(parts: list[str]) -> bool:
-    """Tell whether a path is about the server, not about objects."""
+    """Return whether a path is about the server, not about objects."""
     match parts:
         case ["version"] | ["api"] | ["api", _] | ["apis"] | ["apis", _] | ["apis", _, _] | ["openapi", "v3", *_]:
             return True

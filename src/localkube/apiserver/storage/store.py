@@ -72,7 +72,7 @@ class Change:
     previous: JSONObject | None
 
 
-class Compacted(Exception):
+class CompactedError(Exception):
     """The revision asked for is no longer remembered; `oldest` is the first that is."""
 
     def __init__(self, oldest: int) -> None:
@@ -80,7 +80,7 @@ class Compacted(Exception):
         self.oldest = oldest
 
 
-class Exists(Exception):
+class ExistsError(Exception):
     """An object of this key exists."""
 
     def __init__(self, name: str) -> None:
@@ -88,7 +88,7 @@ class Exists(Exception):
         self.name = name
 
 
-class Stale(Exception):
+class StaleError(Exception):
     """The object is no longer at the revision the write was made for."""
 
 
@@ -197,7 +197,7 @@ class Store:
             try:
                 self._execute("INSERT INTO objects VALUES (?, ?, ?, ?)", *key, self.revision + 1)
             except sqlite3.IntegrityError as error:
-                raise Exists(key.name) from error
+                raise ExistsError(key.name) from error
             self._record(change)
         return change.object
 
@@ -296,11 +296,11 @@ class Store:
     def _require_current(self, key: StoreKey, previous: JSONObject) -> None:
         row = self._row("SELECT revision FROM objects WHERE resource = ? AND namespace = ? AND name = ?", *key)
         if row is None or row[0] != _revision(previous):
-            raise Stale(key.name)
+            raise StaleError(key.name)
 
     def _require(self, revision: int) -> None:
         if revision < self.compacted:
-            raise Compacted(self.compacted)
+            raise CompactedError(self.compacted)
 
     def _compact(self) -> None:
         until = self._window.expired(self.revision, self.compacted, COMPACT_EVERY)
@@ -333,7 +333,7 @@ class Store:
         self.revision, self.compacted = self._saved
         if committed is not None and not committed.done():
             committed.set_exception(error)
-            committed.exception()  # the writer that met the fault raises it itself; nobody else may be waiting
+            committed.exception()  # the writer that met the error raises it itself; nobody else may be waiting
 
     def _count(self, name: str, value: int) -> None:
         checksum = counter_checksum(name, value)

@@ -15,7 +15,7 @@ PIECE: Final = 65536
 
 
 def is_upgrade(request: web.BaseRequest) -> bool:
-    """Tell whether the request wants to speak over a WebSocket."""
+    """Return whether the request wants to speak over a WebSocket."""
     return request.headers.get("upgrade", "").lower() == "websocket"
 
 

@@ -25,8 +25,8 @@ def render(kind: Kind, objects: Sequence[JSONObject], now: datetime, include: st
     """Return the Table; `include` is `Metadata` (the default), `Object` or `None`."""
     include = include or "Metadata"
     if include not in INCLUDES:
-        fault = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
-        raise refusal.bad_request(f"Unable to convert to Table as requested: {fault}")
+        error = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+        raise refusal.bad_request(f"Unable to convert to Table as requested: {error}")
     version = meta.resource_version(objects[0]) if len(objects) == 1 else ""
     return {
         "kind": "Table",

@@ -79,7 +79,7 @@ def _annotation(field: GoField) -> Any:
 
 
 def _accepts_null(field: GoField) -> bool:
-    """Tell whether the absent value is null; everything else has a zero value of its own."""
+    """Return whether the absent value is null; everything else has a zero value of its own."""
     if field.pointer or field.omit_zero or field.type in TIMES:
         return True
     return field.shape in {"list", "map"} and not field.omit_empty
@@ -149,7 +149,7 @@ def _zero_of(go_type: str) -> JSON:
 
 
 def _describe(struct: str, obj: JSONObject, problem: str) -> str:
-    """Word a type fault as the API server does.
+    """Word a type error as the API server does.
 
     >>> _describe("Service", {"apiVersion": "v1", "kind": "Service"},
     ...           "Expected `int`, got `str` - at `$.spec.ports[0].port`")

@@ -32,12 +32,12 @@ class GoField:
 
     @property
     def shape(self) -> Shape:
-        """Tell what sort of value the field holds."""
+        """Return what sort of value the field holds."""
         return shape_of(self.type)
 
 
 def shape_of(go_type: str) -> Shape:
-    """Tell what sort of value a type has.
+    """Return what sort of value a type has.
 
     >>> shape_of("[]Container"), shape_of("map[string]string"), shape_of("int32"), shape_of("PodSpec")
     ('list', 'map', 'scalar', 'struct')

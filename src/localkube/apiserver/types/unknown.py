@@ -19,7 +19,7 @@ def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
 
 
 def _knows(schema: Schema, value: JSON) -> bool:
-    """Tell whether the schema knows all fields. Nearly always it does, so that paths are not worth building first."""
+    """Return whether the schema knows all fields. Nearly always it does, so that paths are not worth building first."""
     if isinstance(value, dict):
         fields, others = schema.fields, schema.values
         for name, child in value.items():

@@ -1,6 +1,6 @@
 """What is wrong with the containers of a pod, in the words of kube-apiserver.
 
-In: the pod's spec after defaulting. Out: faults. `Names` carries what containers may refer to.
+In: the pod's spec after defaulting. Out: errors. `Names` carries what containers may refer to.
 """
 
 from collections.abc import Collection, Iterator
@@ -28,14 +28,14 @@ container_name = lru_cache(maxsize=1024)(names.dns_1123_label)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the containers of a pod may refer to: its volumes without faults, and its resource claims."""
+    """What the containers of a pod may refer to: its volumes without errors, and its resource claims."""
 
     volumes: Collection[str]
     claims: Collection[str] = ()
 
 
 def validate(spec: JSONObject, known: Names, path: str) -> Iterator[FieldError]:
-    """Yield every fault of the containers and init containers."""
+    """Yield every error of the containers and init containers."""
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     seen: set[str] = set()
@@ -57,8 +57,8 @@ def _validate_name(name: str, seen: Collection[str], path: str) -> Iterator[Fiel
     elif name in seen:
         yield duplicate(path, name)
     else:
-        for fault in container_name(name):
-            yield invalid(path, name, fault)
+        for error in container_name(name):
+            yield invalid(path, name, error)
 
 
 def _validate_init(container: JSONObject, where: str) -> Iterator[FieldError]:
@@ -96,8 +96,8 @@ def _validate_ports(ports: list[JSONObject], where: str) -> Iterator[FieldError]
         path = f"{where}[{index}]"
         name = port.get("name", "")
         if name:
-            for fault in port_name_faults(name):
-                yield invalid(f"{path}.name", name, fault)
+            for error in port_name_faults(name):
+                yield invalid(f"{path}.name", name, error)
             if name in seen:
                 yield duplicate(f"{path}.name", name)
             seen.add(name)

@@ -25,7 +25,7 @@ ENV_NAME_TEXT = "a valid environment variable name must consist only of printabl
 
 
 def validate_env(variables: list[JSONObject], where: str) -> Iterator[FieldError]:
-    """Yield the faults of the variables of a container."""
+    """Yield the errors of the variables of a container."""
     for index, variable in enumerate(variables):
         name = variable["name"]
         if not name:
@@ -53,22 +53,22 @@ def _validate_source(variable: JSONObject, where: str) -> Iterator[FieldError]:
     for name in ("configMapKeyRef", "secretKeyRef"):
         if name not in source:
             continue
-        for fault in names.dns_1123_subdomain(source[name].get("name", "")):
-            yield invalid(f"{where}.{name}.name", source[name].get("name", ""), fault)
+        for error in names.dns_1123_subdomain(source[name].get("name", "")):
+            yield invalid(f"{where}.{name}.name", source[name].get("name", ""), error)
         if not source[name]["key"]:
             yield required(f"{where}.{name}.key")
 
 
 def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ...]) -> Iterator[FieldError]:
-    """Yield the faults of a reference to a field of the pod."""
+    """Yield the errors of a reference to a field of the pod."""
     path = reference["fieldPath"]
     if not path:
         yield required(f"{where}.fieldPath")
         return
     subscript = SUBSCRIPT.fullmatch(path)
     if subscript is not None:
-        for fault in names.qualified_name(subscript["key"].lower()):
-            yield invalid(where, subscript["key"], fault)
+        for error in names.qualified_name(subscript["key"].lower()):
+            yield invalid(where, subscript["key"], error)
     elif path not in REFERABLE:
         yield invalid(f"{where}.fieldPath", path, f"error converting fieldPath: field label not supported: {path}")
     elif path not in allowed:
@@ -76,7 +76,7 @@ def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ..
 
 
 def validate_env_from(sources: list[JSONObject], where: str) -> Iterator[FieldError]:
-    """Yield the faults of the sources that a container takes whole maps of variables from."""
+    """Yield the errors of the sources that a container takes whole maps of variables from."""
     for index, source in enumerate(sources):
         path = f"{where}[{index}]"
         found = [name for name in ("configMapRef", "secretRef") if name in source]

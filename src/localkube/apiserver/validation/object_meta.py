@@ -23,15 +23,15 @@ label_value = lru_cache(maxsize=4096)(names.label_value)
 
 
 def validate(metadata: JSONObject, *, name_rule: NameRule, namespaced: bool) -> Iterator[FieldError]:
-    """Yield every fault."""
+    """Yield every error."""
     name, prefix = metadata.get("name", ""), metadata.get("generateName", "")
-    for fault in name_rule(prefix.rstrip("-") + "a" * prefix.endswith("-")) if prefix else ():
-        yield invalid("metadata.generateName", prefix, fault)
+    for error in name_rule(prefix.rstrip("-") + "a" * prefix.endswith("-")) if prefix else ():
+        yield invalid("metadata.generateName", prefix, error)
     if not name:
         yield required("metadata.name", "name or generateName is required")
     else:
-        for fault in name_rule(name):
-            yield invalid("metadata.name", name, fault)
+        for error in name_rule(name):
+            yield invalid("metadata.name", name, error)
     if namespaced and not metadata.get("namespace"):
         yield required("metadata.namespace")
     yield from validate_labels(metadata.get("labels") or {}, "metadata.labels")
@@ -44,20 +44,20 @@ def validate(metadata: JSONObject, *, name_rule: NameRule, namespaced: bool) -> 
 
 
 def validate_labels(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """Yield the faults of a map of labels."""
+    """Yield the errors of a map of labels."""
     for key, value in labels.items():
-        for fault in label_key(key):
-            yield invalid(path, key, fault)
-        for fault in label_value(value):
-            yield invalid(path, value, fault)
+        for error in label_key(key):
+            yield invalid(path, key, error)
+        for error in label_value(value):
+            yield invalid(path, value, error)
 
 
 def validate_annotations(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """Yield the faults of a map of annotations."""
+    """Yield the errors of a map of annotations."""
     size = 0
     for key, value in annotations.items():
-        for fault in annotation_key(key.lower()):
-            yield invalid(path, key, fault)
+        for error in annotation_key(key.lower()):
+            yield invalid(path, key, error)
         size += len(key) + len(value)
     if size > ANNOTATIONS_MAX:
         yield FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {ANNOTATIONS_MAX} bytes")
@@ -73,8 +73,8 @@ def validate_finalizer_names(finalizers: Sequence[str]) -> Iterator[FieldError]:
 
 def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[FieldError]:
     for finalizer in finalizers:
-        for fault in annotation_key(finalizer):
-            yield invalid("metadata.finalizers", finalizer, fault)
+        for error in annotation_key(finalizer):
+            yield invalid("metadata.finalizers", finalizer, error)
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid("metadata.finalizers", list(finalizers), text)

@@ -1,6 +1,6 @@
 """What is wrong with a pod's spec, alone or in a template; and with a change of a running pod.
 
-In: the spec after defaulting and the path it stands at. Out: faults in the words of kube-apiserver.
+In: the spec after defaulting and the path it stands at. Out: errors in the words of kube-apiserver.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ CHANGEABLE = (
 
 
 def validate_template(template: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every fault of a pod template."""
+    """Yield every error of a pod template."""
     metadata = template["metadata"]
     yield from object_meta.validate_labels(metadata.get("labels") or {}, f"{path}.labels")
     yield from object_meta.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
@@ -47,12 +47,12 @@ def validate_template(template: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every fault of a pod's spec."""
+    """Yield every error of a pod's spec."""
     volumes: set[str] = set()
     for index, volume in enumerate(spec.get("volumes") or ()):
-        faults = list(volume_rules.validate(volume, volumes, f"{path}.volumes[{index}]"))
-        yield from faults
-        volumes |= set() if faults else {volume["name"]}
+        errors = list(volume_rules.validate(volume, volumes, f"{path}.volumes[{index}]"))
+        yield from errors
+        volumes |= set() if errors else {volume["name"]}
     known = Names(volumes=volumes, claims={claim["name"] for claim in spec.get("resourceClaims") or ()})
     yield from container_rules.validate(spec, known, path)
     yield from must_be(spec["restartPolicy"], RESTART_POLICIES, f"{path}.restartPolicy")
@@ -66,8 +66,8 @@ def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     if spec.get("hostNetwork"):
         yield from _validate_host_ports(spec, path)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
-        for fault in object_meta.annotation_key(gate["conditionType"]):
-            yield invalid(f"{path}.readinessGates[{index}].conditionType", gate["conditionType"], fault)
+        for error in object_meta.annotation_key(gate["conditionType"]):
+            yield invalid(f"{path}.readinessGates[{index}].conditionType", gate["conditionType"], error)
     if "os" in spec:
         yield from must_be(spec["os"].get("name", ""), OPERATING_SYSTEMS, f"{path}.os")
     if "preemptionPolicy" in spec:
@@ -84,8 +84,8 @@ def _validate_numbers(spec: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_names(spec: JSONObject, path: str) -> Iterator[FieldError]:
     for field, rule in NAME_RULES.items():
         if spec.get(field):
-            for fault in rule(spec[field]):
-                yield invalid(f"{path}.{field}", spec[field], fault)
+            for error in rule(spec[field]):
+                yield invalid(f"{path}.{field}", spec[field], error)
     if "schedulingGates" in spec:
         yield from _validate_gate_names(spec["schedulingGates"], f"{path}.schedulingGates")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
@@ -99,15 +99,15 @@ def _validate_alias(alias: JSONObject, path: str) -> Iterator[FieldError]:
     except ValueError:
         yield invalid(f"{path}.ip", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
     for index, name in enumerate(alias.get("hostnames") or ()):
-        for fault in subdomain(name):
-            yield invalid(f"{path}.hostnames[{index}]", name, fault)
+        for error in subdomain(name):
+            yield invalid(f"{path}.hostnames[{index}]", name, error)
 
 
 def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, gate in enumerate(gates):
-        for fault in object_meta.label_key(gate["name"]):
-            yield invalid(f"{path}[{index}]", gate["name"], fault)
+        for error in object_meta.label_key(gate["name"]):
+            yield invalid(f"{path}[{index}]", gate["name"], error)
         if gate["name"] in seen:
             yield duplicate(f"{path}[{index}]", gate["name"])
         seen.add(gate["name"])

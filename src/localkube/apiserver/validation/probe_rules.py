@@ -28,7 +28,7 @@ def port_name_faults(name: str) -> list[str]:
 
 
 def validate_probes(container: JSONObject, where: str) -> Iterator[FieldError]:
-    """Yield the faults of all probes and hooks of a container."""
+    """Yield the errors of all probes and hooks of a container."""
     for name in PROBES:
         if name in container:
             yield from _validate_probe(container[name], f"{where}.{name}", name)
@@ -78,6 +78,6 @@ def _validate_action(name: str, action: JSONObject, where: str) -> Iterator[Fiel
 
 
 def _validate_target_port(port: int | str, where: str) -> Iterator[FieldError]:
-    faults = port_faults(port) if isinstance(port, int) else port_name_faults(port)
-    for fault in faults:
-        yield invalid(where, port, fault)
+    errors = port_faults(port) if isinstance(port, int) else port_name_faults(port)
+    for error in errors:
+        yield invalid(where, port, error)

@@ -14,7 +14,7 @@ resource_name = lru_cache(maxsize=256)(names.qualified_name)
 
 
 def validate_resources(resources: JSONObject, claims: Collection[str], where: str) -> Iterator[FieldError]:
-    """Yield every fault; `claims` are the resource claims of the pod."""
+    """Yield every error; `claims` are the resource claims of the pod."""
     for field in ("limits", "requests"):
         for name, amount in resources.get(field, {}).items():
             yield from _validate_name(name, f"{where}.{field}[{name}]")
@@ -26,8 +26,8 @@ def validate_resources(resources: JSONObject, claims: Collection[str], where: st
 
 
 def _validate_name(name: str, where: str) -> Iterator[FieldError]:
-    for fault in resource_name(name):
-        yield invalid(where, name, fault)
+    for error in resource_name(name):
+        yield invalid(where, name, error)
     if "/" not in name and name not in STANDARD_RESOURCES and not name.startswith("hugepages-"):
         yield invalid(where, name, "must be a standard resource type or fully qualified")
         yield invalid(where, name, "must be a standard resource for containers")
@@ -55,7 +55,7 @@ def _validate_relation(limits: JSONObject, requests: JSONObject, where: str) -> 
 
 
 def is_whole_only(name: str) -> bool:
-    """Tell whether the resource comes in whole units that are never overcommitted: devices and huge pages.
+    """Return whether the resource comes in whole units that are never overcommitted: devices and huge pages.
 
     >>> is_whole_only("nvidia.com/gpu"), is_whole_only("cpu")
     (True, False)

@@ -17,7 +17,7 @@ MAX_WEIGHT = 100
 
 
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every fault of the fields that steer scheduling."""
+    """Yield every error of the fields that steer scheduling."""
     if "nodeSelector" in spec:
         yield from object_meta.validate_labels(spec["nodeSelector"], f"{path}.nodeSelector")
     if "affinity" in spec:
@@ -31,8 +31,8 @@ def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldError]:
     key, operator = toleration.get("key", ""), toleration.get("operator", "Equal")
     if key:
-        for fault in object_meta.label_key(key):
-            yield invalid(f"{path}.key", key, fault)
+        for error in object_meta.label_key(key):
+            yield invalid(f"{path}.key", key, error)
     elif operator != "Exists":
         yield invalid(
             f"{path}.operator",
@@ -45,8 +45,8 @@ def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldErr
         )
     match operator:
         case "Equal" | "":
-            for fault in object_meta.label_value(toleration.get("value", "")):
-                yield invalid(f"{path}.operator", toleration.get("value", ""), fault)
+            for error in object_meta.label_value(toleration.get("value", "")):
+                yield invalid(f"{path}.operator", toleration.get("value", ""), error)
         case "Exists":
             if toleration.get("value"):
                 yield invalid(
@@ -113,8 +113,8 @@ def _validate_requirement(requirement: JSONObject, path: str) -> Iterator[FieldE
             yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
         case other if other not in NODE_OPERATORS:
             yield invalid(f"{path}.operator", other, "not a valid selector operator")
-    for fault in object_meta.label_key(requirement["key"]):
-        yield invalid(f"{path}.key", requirement["key"], fault)
+    for error in object_meta.label_key(requirement["key"]):
+        yield invalid(f"{path}.key", requirement["key"], error)
 
 
 def _validate_pod_affinity(affinity: JSONObject, path: str) -> Iterator[FieldError]:
@@ -130,12 +130,12 @@ def _validate_pod_term(term: JSONObject, path: str) -> Iterator[FieldError]:
     for name in ("labelSelector", "namespaceSelector"):
         yield from validate_selector(term.get(name), f"{path}.{name}")
     for namespace in term.get("namespaces") or ():
-        for fault in names.dns_1123_label(namespace):
-            yield invalid(f"{path}.namespace", namespace, fault)
+        for error in names.dns_1123_label(namespace):
+            yield invalid(f"{path}.namespace", namespace, error)
     if not term["topologyKey"]:
         yield required(f"{path}.topologyKey", "can not be empty")
-    for fault in object_meta.label_key(term["topologyKey"]):
-        yield invalid(f"{path}.topologyKey", term["topologyKey"], fault)
+    for error in object_meta.label_key(term["topologyKey"]):
+        yield invalid(f"{path}.topologyKey", term["topologyKey"], error)
 
 
 def _validate_weight(weight: int, path: str) -> Iterator[FieldError]:

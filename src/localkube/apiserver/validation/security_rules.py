@@ -16,7 +16,7 @@ CONTAINER_LISTS = ("initContainers", "containers")
 
 
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every fault."""
+    """Yield every error."""
     context = spec.get("securityContext") or {}
     where = f"{path}.securityContext"
     yield from _validate_ids(context, ("fsGroup", "runAsUser", "runAsGroup"), where)

@@ -51,12 +51,12 @@ def port_faults(port: int) -> list[str]:
 
 def validate_port(port: int, path: str) -> Iterator[FieldError]:
     """Yield the error of a number that is no port."""
-    for fault in port_faults(port):
-        yield invalid(path, port, fault)
+    for error in port_faults(port):
+        yield invalid(path, port, error)
 
 
 def validate_selector(selector: JSONObject | None, path: str) -> Iterator[FieldError]:
-    """Yield the faults of a label selector in its object form."""
+    """Yield the errors of a label selector in its object form."""
     if selector is None:
         return
     yield from object_meta.validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
@@ -75,8 +75,8 @@ def _validate_expression(expression: JSONObject, path: str) -> Iterator[FieldErr
                 yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
         case other:
             yield invalid(f"{path}.operator", other, "not a valid selector operator")
-    for fault in object_meta.label_key(expression["key"]):
-        yield invalid(f"{path}.key", expression["key"], fault)
+    for error in object_meta.label_key(expression["key"]):
+        yield invalid(f"{path}.key", expression["key"], error)
     for index, value in enumerate(values):
-        for fault in names.label_value(value):
-            yield invalid(f"{path}.values[{index}]", value, fault)
+        for error in names.label_value(value):
+            yield invalid(f"{path}.values[{index}]", value, error)

@@ -30,15 +30,15 @@ PROJECTIONS = (
 
 
 def validate(volume: JSONObject, others: Collection[str], path: str) -> Iterator[FieldError]:
-    """Yield every fault of a volume; `others` are the names of those before it."""
+    """Yield every error of a volume; `others` are the names of those before it."""
     name = volume["name"]
     if not name:
         yield required(f"{path}.name")
     elif name in others:
         yield duplicate(f"{path}.name", name)
     else:
-        for fault in names.dns_1123_label(name):
-            yield invalid(f"{path}.name", name, fault)
+        for error in names.dns_1123_label(name):
+            yield invalid(f"{path}.name", name, error)
     yield from _validate_source(volume, path)
 
 
@@ -94,7 +94,7 @@ def _validate_item_path(item: JSONObject, where: str) -> Iterator[FieldError]:
 
 
 def _validate_downward(source: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the faults of fields as files; kube-apiserver does not say which item they are of."""
+    """Yield the errors of fields as files; kube-apiserver does not say which item they are of."""
     for item in source.get("items") or ():
         yield from _validate_item_path(item, path)
         if "fieldRef" in item and "resourceFieldRef" in item:

@@ -16,7 +16,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.controller.workers import Workers
 from kuberuntime.controller.workqueue import WorkQueue
-from kuberuntime.errors import Conflict, KubeError, NotFound
+from kuberuntime.errors import ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
@@ -113,7 +113,7 @@ class GarbageCollector:
             case Collect(propagation, unblock):
                 if unblock:
                     await self._write_owners(node.resource, live, unblocked(live))
-                with suppress(NotFound, Conflict):
+                with suppress(NotFoundError, ConflictError):
                     await self._client.delete(node.resource, node.key, propagation=propagation, uid=node.uid)
 
     async def _decide(self, node: Node) -> Verdict:
@@ -137,7 +137,7 @@ class GarbageCollector:
         key = ObjectKey(node.key.namespace if resource.namespaced else "", owner.name)
         try:
             found = read_node(resource, await self._client.get(resource, key))
-        except NotFound:
+        except NotFoundError:
             self._graph.note_absent(owner.uid)
             return OwnerState.ABSENT
         if found.uid != owner.uid:
@@ -172,7 +172,7 @@ class GarbageCollector:
         """Read the object as it is now; None if it, or the one that was meant, is gone."""
         try:
             live = await self._client.get(node.resource, node.key)
-        except NotFound:
+        except NotFoundError:
             return None
         return live if meta.uid(live) == node.uid else None
 
@@ -181,7 +181,7 @@ class GarbageCollector:
 
     async def _patch(self, resource: Resource, live: JSONObject, change: JSONObject) -> None:
         step = guarded_patch(resource, live, {"metadata": change})
-        with suppress(NotFound):
+        with suppress(NotFoundError):
             await self._client.patch(resource, step.key, step.patch, kind="merge")
 
 

@@ -45,16 +45,16 @@ class Node:
 
     @property
     def waits_for_dependents(self) -> bool:
-        """Tell whether the object is being deleted in the foreground."""
+        """Return whether the object is being deleted in the foreground."""
         return self.deleting and FOREGROUND in self.finalizers
 
     @property
     def orphans_dependents(self) -> bool:
-        """Tell whether the object is being deleted and leaves its dependents behind."""
+        """Return whether the object is being deleted and leaves its dependents behind."""
         return self.deleting and ORPHAN in self.finalizers
 
     def is_meant_by(self, owner: Owner) -> bool:
-        """Tell whether a reference names this object in all its parts."""
+        """Return whether a reference names this object in all its parts."""
         named = (self.uid, self.resource.group, self.resource.kind, self.key.name)
         return named == (owner.uid, owner.group, owner.kind, owner.name)
 
@@ -101,7 +101,7 @@ class Graph:
         self._gone[uid] = None
 
     def is_known_gone(self, uid: UID) -> bool:
-        """Tell whether the object with this UID is known to be deleted; a UID never comes back."""
+        """Return whether the object with this UID is known to be deleted; a UID never comes back."""
         return uid in self._gone and uid not in self.nodes
 
     def dependents(self, uid: UID) -> list[Node]:

@@ -39,20 +39,20 @@ class LabelTemplate:
         """
         word = f"{self.key}={self.text}"
         value = PIECES.sub(lambda piece: str(_evaluate(_parse(piece[1], word), index, word)), self.text)
-        for fault in names.label_value(value):
-            raise ValueError(f"Invalid value: {self.key}={value!r} for node {index}: {fault}")
+        for failure in names.label_value(value):
+            raise ValueError(f"Invalid value: {self.key}={value!r} for node {index}: {failure}")
         return value
 
 
 def parse_label(text: str) -> LabelTemplate:
-    """Read `key=template`; faults in the template show here, not when nodes are made."""
+    """Read `key=template`; errors in the template show here, not when nodes are made."""
     key, separator, template = text.partition("=")
-    faults = names.qualified_name(key) if separator else ["must have the form KEY=VALUE"]
+    errors = names.qualified_name(key) if separator else ["must have the form KEY=VALUE"]
     rest = PIECES.sub("", template)
     if "{" in rest or "}" in rest:
-        faults.append(f"a brace is not closed, or closes nothing; {FORM}")
-    if faults:
-        raise ValueError(f"Invalid value: {text!r}: {faults[0]}")
+        errors.append(f"a brace is not closed, or closes nothing; {FORM}")
+    if errors:
+        raise ValueError(f"Invalid value: {text!r}: {errors[0]}")
     parsed = LabelTemplate(key, template)
     parsed.value(0)
     return parsed

@@ -13,7 +13,7 @@ from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.errors import AlreadyExists, NotFound
+from kuberuntime.errors import AlreadyExistsError, NotFoundError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
@@ -101,7 +101,7 @@ async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> 
 async def _ensure_node(client: Client, wanted: JSONObject) -> None:
     try:
         live = await client.create(NODES, wanted)
-    except AlreadyExists:
+    except AlreadyExistsError:
         live = await client.get(NODES, ObjectKey("", meta.name(wanted)))
     labels, taints = meta.labels(wanted), meta.spec(wanted).get("taints") or []
     removed: dict[str, str | None] = dict.fromkeys(meta.labels(live).keys() - labels.keys())
@@ -116,7 +116,7 @@ async def _ensure_node(client: Client, wanted: JSONObject) -> None:
 async def _remove_node(client: Client, node: JSONObject) -> None:
     try:
         await client.delete(NODES, meta.key(node), uid=meta.uid(node))
-    except NotFound:
+    except NotFoundError:
         return
 
 
@@ -125,7 +125,7 @@ def _node_name(index: int) -> str:
 
 
 def _status_differs(live: JSONObject, wanted: JSONObject) -> bool:
-    """Tell whether a status must be written; the times in conditions do not count."""
+    """Return whether a status must be written; the times in conditions do not count."""
     fields = ("capacity", "allocatable", "addresses", "nodeInfo")
     ready = meta.is_condition_true({"status": live}, "Ready")
     return not ready or any(live.get(name) != wanted[name] for name in fields)

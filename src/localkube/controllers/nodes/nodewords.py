@@ -54,17 +54,17 @@ def parse_capacity(words: Iterable[str]) -> dict[str, str]:
     for text in words:
         for part in text.split(","):
             name, separator, amount = part.partition("=")
-            fault = _fault(name, amount) if separator else "must have the form RESOURCE=AMOUNT[,RESOURCE=AMOUNT…]"
-            if fault or name in capacity:
-                raise ValueError(f"Invalid value: {text!r}: {fault or f'{name} is given twice; leave one out'}")
+            failure = _fault(name, amount) if separator else "must have the form RESOURCE=AMOUNT[,RESOURCE=AMOUNT…]"
+            if failure or name in capacity:
+                raise ValueError(f"Invalid value: {text!r}: {failure or f'{name} is given twice; leave one out'}")
             capacity[name] = amount
     return capacity
 
 
 def _fault(name: str, amount: str) -> str:
     """Say what is wrong with the capacity of one resource."""
-    for fault in names.qualified_name(name):
-        return f"{name!r} names no resource: {fault}"
+    for failure in names.qualified_name(name):
+        return f"{name!r} names no resource: {failure}"
     if not ("/" in name or name in CAPACITY or name.startswith("hugepages-")):
         return f"there is no resource {name!r}: want {', '.join(CAPACITY)}, hugepages-…, or a name with a domain"
     try:

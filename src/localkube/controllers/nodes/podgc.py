@@ -13,7 +13,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.controller.executor import Removed, Write
 from kuberuntime.controller.loop import Watch
-from kuberuntime.errors import Conflict, NotFound
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
@@ -45,7 +45,7 @@ class PodGarbageCollector:
         if not stranded or not await self._is_gone(key):
             return
         for pod in stranded:
-            with suppress(NotFound, Conflict):
+            with suppress(NotFoundError, ConflictError):
                 await self.client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0)
             writes.append(Removed(PODS, meta.key(pod), meta.uid(pod)))
 
@@ -58,7 +58,7 @@ class PodGarbageCollector:
     async def _is_gone(self, key: ObjectKey) -> bool:
         try:
             await self.client.get(NODES, key)
-        except NotFound:
+        except NotFoundError:
             return True
         return False
 

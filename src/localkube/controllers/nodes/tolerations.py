@@ -17,7 +17,7 @@ class Toleration:
     seconds: float | None = None
 
     def tolerates(self, taint: JSONObject) -> bool:
-        """Tell whether the taint does not keep the pod away."""
+        """Return whether the taint does not keep the pod away."""
         if self.effect and self.effect != taint.get("effect"):
             return False
         if self.key and self.key != taint.get("key"):

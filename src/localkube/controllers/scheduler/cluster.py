@@ -116,7 +116,7 @@ class Cluster:
         }
 
     def matches(self, scopes: Iterable[Scope], pod: PodInfo) -> bool:
-        """Tell whether a pod matches all scopes."""
+        """Return whether a pod matches all scopes."""
         labels = self.namespaces.get(pod.key.namespace, {})
         return all(
             scope.matches(pod.key.namespace, pod.labels, labels) and not (scope.living and pod.deleting)

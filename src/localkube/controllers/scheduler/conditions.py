@@ -41,5 +41,5 @@ def scheduled(pod: JSONObject, node: str) -> Event:
 
 
 def failed(pod: JSONObject, message: str) -> Event:
-    """Tell why a pod got no node."""
+    """Return why a pod got no node."""
     return events.warning(pod, "FailedScheduling", "Scheduling", message)

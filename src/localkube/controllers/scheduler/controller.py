@@ -17,7 +17,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Recorder
-from kuberuntime.errors import Conflict, KubeError, NotFound
+from kuberuntime.errors import ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
@@ -113,7 +113,7 @@ class Scheduler:
                 case Refusal(message):
                     await self._report(obj, message)
         except KubeError as error:
-            stale = isinstance(error, NotFound | Conflict)
+            stale = isinstance(error, NotFoundError | ConflictError)
             delay = CATCH_UP if stale else RETRY
             report = log.debug if stale else log.warning
             report("scheduling failed", pod=str(pod.key), error=str(error), retry_in=delay)
@@ -162,7 +162,7 @@ class Scheduler:
         self._wake.set()
 
     def _is_about(self, waiting: PodInfo, placed: PodInfo) -> bool:
-        """Tell whether a pod waits for pods of the sort that was placed."""
+        """Return whether a pod waits for pods of the sort that was placed."""
         scopes = [term.scope for term in waiting.affinity] + [one.scope for one in waiting.constraints]
         return any(self._cluster.matches((scope,), placed) for scope in scopes)
 
@@ -218,7 +218,7 @@ class Scheduler:
 
 
 def _is_same(old: JSONObject | None, new: JSONObject) -> bool:
-    """Tell whether nothing changed that scheduling depends on (most changes are of the status)."""
+    """Return whether nothing changed that scheduling depends on (most changes are of the status)."""
     if old is None:
         return False
     return (

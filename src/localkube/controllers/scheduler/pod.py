@@ -29,7 +29,7 @@ class NodeTerm:
     fields: tuple[Requirement, ...]
 
     def matches(self, name: str, labels: dict[str, str]) -> bool:
-        """Tell whether a node fulfils the term."""
+        """Return whether a node fulfils the term."""
         if not self.labels and not self.fields:
             return False
         named = {"metadata.name": name}

@@ -50,7 +50,7 @@ def node_affinity(pod: PodInfo, node: NodeState) -> list[str]:
 
 
 def matches_affinity(pod: PodInfo, node: NodeState) -> bool:
-    """Tell whether the node fulfils nodeSelector and one of the required terms."""
+    """Return whether the node fulfils nodeSelector and one of the required terms."""
     if not all(requirement.matches(node.labels) for requirement in pod.node_selector):
         return False
     return pod.node_terms is None or any(term.matches(node.name, node.labels) for term in pod.node_terms)

@@ -63,7 +63,7 @@ def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject
 
 
 def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> bool:
-    """Tell whether a claim still belongs to a former pod of this name: it is about to be deleted with it."""
+    """Return whether a claim still belongs to a former pod of this name: it is about to be deleted with it."""
     if _policy(statefulset, "whenScaled") != DELETE:
         return False
     return any(

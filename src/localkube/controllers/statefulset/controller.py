@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import ActionFailed, Executor, Write
+from kuberuntime.controller.executor import ActionError, Executor, Write
 from kuberuntime.controller.loop import Watch
-from kuberuntime.errors import AlreadyExists, NotFound
+from kuberuntime.errors import AlreadyExistsError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
@@ -138,8 +138,8 @@ class StatefulSets:
         changed = statefulset | {"status": wanted}
         try:
             await session.perform(PutStatus(resource=STATEFULSETS, object=changed, resource_version=version))
-        except ActionFailed as failure:
-            if not isinstance(failure.__cause__, NotFound):
+        except ActionError as failure:
+            if not isinstance(failure.__cause__, NotFoundError):
                 raise
 
     async def _truncate_history(self, observed: plan.Observed, history: list[JSONObject], session: Session) -> None:
@@ -182,7 +182,7 @@ async def _is_alive(statefulset: JSONObject, session: Session) -> bool:
     """Read the live set: it may adopt only while it is still there, the same, and not on its way out."""
     try:
         live = await session.client.get(STATEFULSETS, meta.key(statefulset))
-    except NotFound:
+    except NotFoundError:
         return False
     return meta.uid(live) == meta.uid(statefulset) and not meta.is_deleting(live)
 
@@ -214,7 +214,7 @@ async def _create_revision(
         revision = revisions.build(statefulset, number, collisions)
         try:
             return await session.create(CONTROLLER_REVISIONS, revision), collisions
-        except AlreadyExists:
+        except AlreadyExistsError:
             existing = await session.client.get(CONTROLLER_REVISIONS, meta.key(revision))
             if existing.get("data") == revision["data"]:
                 return existing, collisions

@@ -59,7 +59,7 @@ def ordinal_of(pod: JSONObject) -> int:
 
 
 def is_member(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether the pod's name makes it a pod of this set."""
+    """Return whether the pod's name makes it a pod of this set."""
     parsed = parse_pod_name(meta.name(pod))
     return parsed is not None and parsed[0] == meta.name(statefulset)
 
@@ -75,7 +75,7 @@ def identity_labels(statefulset: JSONObject, ordinal: int) -> dict[str, str]:
 
 
 def has_identity(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether the pod still says who it is (its labels may be edited)."""
+    """Return whether the pod still says who it is (its labels may be edited)."""
     return meta.labels(pod).get(POD_NAME_LABEL) == pod_name(statefulset, ordinal_of(pod))
 
 

@@ -204,7 +204,7 @@ def _condemned_verdicts(
 
 
 def _waits_its_turn(observed: Observed, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
-    """Tell whether OrderedReady keeps an unavailable condemned pod, because a lower one is unhealthy too."""
+    """Return whether OrderedReady keeps an unavailable condemned pod, because a lower one is unhealthy too."""
     held = pod is not first_unhealthy and not _is_available(observed, pod)
     return held and _is_ordered(observed.statefulset)
 

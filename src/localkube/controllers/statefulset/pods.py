@@ -12,17 +12,17 @@ def phase(pod: JSONObject) -> str:
 
 
 def is_created(pod: JSONObject) -> bool:
-    """Tell whether the API server has the pod."""
+    """Return whether the API server has the pod."""
     return phase(pod) != ""
 
 
 def is_finished(pod: JSONObject) -> bool:
-    """Tell whether the pod ended, well or badly; a StatefulSet replaces it either way."""
+    """Return whether the pod ended, well or badly; a StatefulSet replaces it either way."""
     return phase(pod) in ("Failed", "Succeeded")
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Tell whether the pod is running and ready."""
+    """Return whether the pod is running and ready."""
     return phase(pod) == "Running" and meta.is_condition_true(pod, "Ready")
 
 
@@ -39,7 +39,7 @@ def available_at(pod: JSONObject, min_ready_seconds: int) -> datetime | None:
 
 
 def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool:
-    """Tell whether the pod has been ready for long enough."""
+    """Return whether the pod has been ready for long enough."""
     if min_ready_seconds == 0:
         return is_ready(pod)
     at = available_at(pod, min_ready_seconds)

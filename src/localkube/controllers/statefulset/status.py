@@ -66,7 +66,7 @@ def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObjec
 
 
 def is_changed(statefulset: JSONObject, status: JSONObject) -> bool:
-    """Tell whether the status must be written."""
+    """Return whether the status must be written."""
     return {field: value for field, value in meta.status(statefulset).items() if value is not None} != status
 
 

@@ -64,7 +64,7 @@ def plan(observed: Observed) -> Steps:
 
 
 def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
-    """Tell whether a made volume lost its claim."""
+    """Return whether a made volume lost its claim."""
     reference = meta.spec(volume).get("claimRef") or {}
     made = meta.annotations(volume).get(PROVISIONED_BY) == PROVISIONER
     return made and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))

@@ -14,7 +14,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.controller.executor import Executor, Write
 from kuberuntime.controller.loop import Watch
-from kuberuntime.errors import AlreadyExists, NotFound
+from kuberuntime.errors import AlreadyExistsError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
@@ -78,7 +78,7 @@ class VolumeBinder:
     async def _reclaim(self, volume: JSONObject, key: ObjectKey, session: Session) -> None:
         """Release or delete a volume whose claim is certain to be gone."""
         wanted = (meta.spec(volume).get("claimRef") or {}).get("uid")
-        with suppress(NotFound):
+        with suppress(NotFoundError):
             if meta.uid(await self.client.get(PERSISTENT_VOLUME_CLAIMS, key)) == wanted:
                 return
         if meta.spec(volume).get("persistentVolumeReclaimPolicy") != "Delete":
@@ -125,7 +125,7 @@ class VolumeBinder:
 
 async def ensure_default_class(client: Client) -> None:
     """Create the default storage class, unless there is one of that name."""
-    with suppress(AlreadyExists):
+    with suppress(AlreadyExistsError):
         await client.create(STORAGE_CLASSES, DEFAULT_CLASS)
 
 

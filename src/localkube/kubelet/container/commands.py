@@ -37,7 +37,7 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
 
 
 def _settle(exited: asyncio.Future[Exit], ending: Exit) -> None:
-    """Tell the end to whoever still waits for it."""
+    """Return the end to whoever still waits for it."""
     if not exited.done():
         exited.set_result(ending)
 

@@ -20,7 +20,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import health, hooks, launch
 from localkube.kubelet.container.containerrun import ContainerRun, fresh_termination_file
 from localkube.kubelet.container.hooks import HookError
-from localkube.kubelet.container.images import Unrunnable
+from localkube.kubelet.container.images import UnrunnableError
 from localkube.kubelet.container.launch import Launch, Surroundings
 from localkube.kubelet.logfiles.logs import LogWriter
 from localkube.kubelet.pod import state
@@ -28,7 +28,7 @@ from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.runner import ExhaustedError, Exit, StartError
 from localkube.kubelet.sandbox.launcher.kernel.descriptors import require_spare
-from localkube.kubelet.sandbox.launcher.kernel.refusal import Refused, explain
+from localkube.kubelet.sandbox.launcher.kernel.refusal import RefusedError, explain
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.spec.probes import Kind
@@ -142,9 +142,9 @@ class Containers:
             await self._launch(plan)
         except (SpecError, ValueError) as error:  # ValueError: NUL in a path
             self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
-        except Unrunnable as why:
+        except UnrunnableError as why:
             self._refuse(name, Waiting(why.reason, str(why)))
-        except (OSError, Refused, ExhaustedError) as error:  # no space left, too many open files or processes
+        except (OSError, RefusedError, ExhaustedError) as error:  # no space left, too many open files or processes
             self._refuse(name, Waiting(CREATE_ERROR, explain(error)))
 
     async def _plan(self, container: JSONObject) -> Launch:
@@ -242,7 +242,7 @@ class Containers:
     async def _check_ports(self, container: JSONObject) -> None:
         conflict = await self._port_conflict(container)
         if conflict:
-            raise Unrunnable("PortConflict", conflict)
+            raise UnrunnableError("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
         """Say which declared port is taken at the pod's address, where pods share a network; empty where none is."""

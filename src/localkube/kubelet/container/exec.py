@@ -63,7 +63,7 @@ class Session:
             self._input.close()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Tell the terminal its size."""
+        """Return the terminal its size."""
         if self._terminal is not None:
             fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 

@@ -75,7 +75,7 @@ async def _once(target: Target, kind: Kind, probe: JSONObject, timeout: float) -
 
 
 async def attempt(target: Target, probe: JSONObject) -> str:
-    """Make the probe's one request; return what is wrong with the answer. Connection faults raise OSError."""
+    """Make the probe's one request; return what is wrong with the answer. Connection errors raise OSError."""
     if probe.get("exec"):
         code, output = await commands.run(target.runner, target.container_id, tuple(probe["exec"]["command"]))
         return "" if code == 0 else output.decode(errors="replace").strip() or f"exit code {code}"

@@ -27,7 +27,7 @@ from localkube.kubelet.spec import podspec, scripts
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
 
-class Unrunnable(Exception):
+class UnrunnableError(Exception):
     """The container cannot run here; `reason` is one word for the status, the text says what to do."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -69,7 +69,7 @@ def find_place(image: str, images: Mapping[str, Path]) -> Place:
     if _is_root(directory):
         return Place(f"root://{directory}", root=directory)
     if not directory.is_dir():
-        raise Unrunnable(
+        raise UnrunnableError(
             "InvalidImageMapping", f"image {image} is mapped to {directory}, which is not a directory (any more)"
         )
     beside = directory / ".venv"
@@ -99,12 +99,12 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
     if has_command and argv:
         return
     if place.directory:
-        raise Unrunnable(
+        raise UnrunnableError(
             "CommandMissing",
             f"image {image} is mapped to {place.directory}, and a directory does not say what to run: "
             "give the container a command",
         )
-    raise Unrunnable(
+    raise UnrunnableError(
         "ImageNotMapped",
         f"images are not pulled here, and the container has no command: give it one, map the image with "
         f"--image {untagged(image)}=DIR and give it a command, or rehearse with --stub",
@@ -116,7 +116,7 @@ def check_program(image: str, program: str, path: str, place: Place, mounted: Se
     if _exists(program, path, place.root or Path("/"), mounted):
         return
     where = f"in {place.root}" if place.root else "on this machine"
-    raise Unrunnable(
+    raise UnrunnableError(
         "ProgramNotFound",
         f'program "{program}" is not installed {where}: install it, map the image with --image {untagged(image)}=DIR '
         "to a root file system or virtual environment that has it, or rehearse with --stub",
@@ -129,7 +129,7 @@ def check_script(image: str, argv: Sequence[str], path: str, place: Place, mount
         if not started.is_file:
             check_program(image, started.name, path, place, mounted)
         elif not _is_under(started.name, mounted) and not os.path.lexists(_in(place.root, started.name)):
-            raise Unrunnable("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
+            raise UnrunnableError("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
 
 
 def _in(root: Path | None, path: str) -> Path:
@@ -150,7 +150,7 @@ def _is_under(program: str, mounted: Sequence[str]) -> bool:
 
 
 def _is_executable(root: Path, path: str) -> bool:
-    """Tell whether the file is there; under another root a link is enough, since links lead on from that root."""
+    """Return whether the file is there; under another root a link is enough, since links lead on from that root."""
     file = _in(root, path)
     return os.access(file, os.X_OK) and file.is_file() if root == Path("/") else os.path.lexists(file)
 

@@ -16,7 +16,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import Place, Unrunnable
+from localkube.kubelet.container.images import Place, UnrunnableError
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec import environment, podspec, probes
@@ -95,7 +95,7 @@ def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) 
         images.check_script(
             container.get("image") or "", command.argv, command.env.get("PATH", ""), command.place, _mounted(container)
         )
-    except Unrunnable as why:
+    except UnrunnableError as why:
         return str(why)
     return ""
 

@@ -53,19 +53,19 @@ NOTHING: Final = Lines("", "")
 
 
 def is_headless(service: JSONObject) -> bool:
-    """Tell whether the Service has no address of its own."""
+    """Return whether the Service has no address of its own."""
     return meta.spec(service).get("clusterIP") == "None"
 
 
 def selects(service: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether the Service's selector names the pod; one without a selector names none."""
+    """Return whether the Service's selector names the pod; one without a selector names none."""
     selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
     labels = meta.labels(pod)
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
 def is_published(service: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether the Service's name leads to the pod."""
+    """Return whether the Service's name leads to the pod."""
     if not is_headless(service) or not selects(service, pod):
         return False
     ready = meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, Resource
@@ -58,7 +58,7 @@ class Objects:
     async def _get(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
         try:
             return await self._client.get(resource, key)
-        except NotFound:
+        except NotFoundError:
             return None
 
 

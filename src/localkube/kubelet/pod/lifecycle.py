@@ -134,7 +134,7 @@ def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
 
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
-    """Tell whether the pod's work is over: all regular containers ended for good, or an init container did, badly."""
+    """Return whether the pod's work is over: all regular containers ended for good, or an init container did, badly."""
     if any(_failed_for_good(pod, container, state) for container in podspec.init_containers(pod)):
         return True
     return all(

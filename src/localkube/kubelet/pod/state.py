@@ -89,12 +89,12 @@ class ContainerState:
 
     @property
     def is_live(self) -> bool:
-        """Tell whether a process is there, or about to be."""
+        """Return whether a process is there, or about to be."""
         return self.phase in LIVE
 
     @property
     def is_refused(self) -> bool:
-        """Tell whether the container waits because it could not even be tried."""
+        """Return whether the container waits because it could not even be tried."""
         return self.phase is Phase.WAITING and self.waiting is not None and self.waiting.reason != CRASH_LOOP
 
 

@@ -74,7 +74,7 @@ def _container_statuses(pod: JSONObject, containers: list[JSONObject], state: Po
 
 
 def is_initialized(pod: JSONObject, state: PodState) -> bool:
-    """Tell whether all init containers have done their part."""
+    """Return whether all init containers have done their part."""
     return all(container.passed for container in state.of(podspec.init_containers(pod)))
 
 
@@ -126,7 +126,7 @@ def _terminated(ended: Termination) -> JSONObject:
 
 
 def is_ready(pod: JSONObject, container: JSONObject, current: ContainerState, *, is_init: bool) -> bool:
-    """Tell whether the container counts as ready: an init container when it is done, others when their probe says so."""
+    """Return whether the container counts as ready: an init container when it is done, others when their probe says so."""
     if is_init and not podspec.is_sidecar(container, pod):
         return current.passed
     return _runs(current) and current.started and current.ready

@@ -191,7 +191,7 @@ class ModelRunner:
         return None
 
     def is_taken(self, port: int) -> bool:
-        """Tell whether any process listens on the port, as on a network that all share."""
+        """Return whether any process listens on the port, as on a network that all share."""
         now = asyncio.get_running_loop().time()
         opens = [(process.started, process.program.listens.get(port)) for process in self.processes.values()]
         return any(delay is not None and now >= started + delay for started, delay in opens)

@@ -86,7 +86,7 @@ async def _read_all(reader: asyncio.StreamReader) -> bytes:
 
 
 def _is_whole(answer: bytes) -> bool:
-    """Tell whether the announced length has been read, so that a server that keeps the connection open ends too."""
+    """Return whether the announced length has been read, so that a server that keeps the connection open ends too."""
     head, found, body = answer.partition(b"\r\n\r\n")
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")

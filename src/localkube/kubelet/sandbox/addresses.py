@@ -19,7 +19,7 @@ _CLAIM_HOST = 1
 _BLOCKS = range(88, 248)
 
 
-class AddressesExhausted(Exception):
+class AddressesExhaustedError(Exception):
     """Every address of the block is in use."""
 
 
@@ -44,7 +44,7 @@ class AddressPool:
             if address not in self._used:
                 self._used.add(address)
                 return address
-        raise AddressesExhausted(f"all {last - _RESERVED} addresses of {self._block} are in use; delete some pods")
+        raise AddressesExhaustedError(f"all {last - _RESERVED} addresses of {self._block} are in use; delete some pods")
 
     def release(self, address: str) -> None:
         """Take an address back."""
@@ -66,7 +66,7 @@ class LoopbackBlock:
                     raise
             else:
                 return
-        raise AddressesExhausted(f"{len(_BLOCKS)} clusters run on this machine's network already; stop one")
+        raise AddressesExhaustedError(f"{len(_BLOCKS)} clusters run on this machine's network already; stop one")
 
     def release(self) -> None:
         """Let another cluster have the block."""

@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable
 
 from localkube.kubelet.processes.runner import ExhaustedError, StartError
-from localkube.kubelet.sandbox.launcher.link import Link, LinkClosed, Message, Received, encode
+from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message, Received, encode
 
 
-class LauncherEnded(StartError):
+class LauncherEndedError(StartError):
     """The launcher is gone, and with it every process of every pod."""
 
 
@@ -37,7 +37,7 @@ class Channel:
     async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> Received:
         """Send a request; return its answer, whose descriptors the caller owns; raise `StartError` when refused."""
         if self.closed:
-            raise LauncherEnded("the launcher of the pods has ended")
+            raise LauncherEndedError("the launcher of the pods has ended")
         number = next(self._numbers)
         copies = _duplicate(fds)
         future: asyncio.Future[Received] = self._loop.create_future()
@@ -61,7 +61,9 @@ class Channel:
             _close_all(fds)
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(LauncherEnded("the launcher of the pods ended while it was asked for something"))
+                future.set_exception(
+                    LauncherEndedError("the launcher of the pods ended while it was asked for something")
+                )
         self._waiting.clear()
         self._on_closed()
 
@@ -99,7 +101,7 @@ class Channel:
                 self._dispatch(received)
         except BlockingIOError:
             return
-        except LinkClosed:
+        except LinkClosedError:
             self.close()
 
     def _dispatch(self, received: Received) -> None:

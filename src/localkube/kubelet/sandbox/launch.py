@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from localkube.kubelet.sandbox.channel import Channel
-from localkube.kubelet.sandbox.launcher.link import Link, LinkClosed, Message
+from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message
 from localkube.statedirectory import append
 
 Isolation: TypeAlias = Literal["namespaces", "plain"]
@@ -21,7 +21,7 @@ _LOADER = "import sys; sys.path.append(sys.argv[2]); from launcher.main import m
 DIRECTORY = Path(__file__).parent
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The machine refuses what this kind of launcher needs; the text says what."""
 
 
@@ -85,10 +85,10 @@ async def launch(
     link = Link(ours)
     try:
         pid = await _wait_until_ready(link)
-    except (Refused, LinkClosed) as error:
+    except (RefusedError, LinkClosedError) as error:
         link.close()
         await asyncio.to_thread(process.wait)
-        raise Refused(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
+        raise RefusedError(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
     except BaseException:
         link.close()  # which ends the process
         raise
@@ -107,7 +107,7 @@ async def _wait_until_ready(link: Link) -> int:
             loop.remove_reader(link.fileno())
         for message in [received.message for received in link.receive()]:
             if "refused" in message:
-                raise Refused(message["refused"])
+                raise RefusedError(message["refused"])
             return int(message["ready"])
 
 

@@ -24,13 +24,13 @@ from localkube.kubelet.sandbox.addresses import (
     GATEWAY,
     LOOPBACK,
     POD_NETWORK,
-    AddressesExhausted,
+    AddressesExhaustedError,
     AddressPool,
     LoopbackBlock,
 )
-from localkube.kubelet.sandbox.channel import LauncherEnded
+from localkube.kubelet.sandbox.channel import LauncherEndedError
 from localkube.kubelet.sandbox.deaths import Deaths
-from localkube.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, Refused, launch, log_of
+from localkube.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, RefusedError, launch, log_of
 from localkube.kubelet.sandbox.launcher.kernel.descriptors import raise_limit, restore_limit
 from localkube.kubelet.sandbox.launcher.link import Message
 from localkube.kubelet.sandbox.way_out import WayOut
@@ -183,7 +183,7 @@ class SandboxRunner:
                 return
             not_before = self._deaths.not_before
             if datetime.now(UTC) < not_before:
-                raise LauncherEnded(
+                raise LauncherEndedError(
                     f"the launcher of the pods ended again; a new one is started after {not_before:%H:%M:%S} UTC, "
                     f"see {log_of(self._state_directory)}"
                 )
@@ -205,7 +205,7 @@ class SandboxRunner:
             )
             try:
                 self._launcher = await launch(options, self._on_event, self._on_closed)
-            except Refused as error:
+            except RefusedError as error:
                 if not without:
                     raise StartError(f"cannot start the launcher of the pods: {error}") from error
                 lost.append(f"{without} ({error})")
@@ -228,14 +228,14 @@ class SandboxRunner:
 
     def _require(self) -> Launcher:
         if self._launcher is None or self._launcher.channel.closed:
-            raise LauncherEnded("the launcher of the pods does not run")
+            raise LauncherEndedError("the launcher of the pods does not run")
         return self._launcher
 
     async def _tell(self, op: str, fields: Message) -> None:
         """Ask for something that is true already where the launcher is gone."""
         try:
             await self._require().channel.request(op, fields)
-        except LauncherEnded:
+        except LauncherEndedError:
             return
 
     async def _begin(self, op: str, fields: Message, fds: tuple[int, ...], on_exit: Callable[[Exit], None]) -> int:
@@ -255,7 +255,7 @@ class SandboxRunner:
             return GATEWAY
         try:
             return self._pool.take()
-        except AddressesExhausted as error:
+        except AddressesExhaustedError as error:
             raise StartError(f"pod {spec.hostname}: {error}") from error
 
     def _release_address(self, address: str) -> None:

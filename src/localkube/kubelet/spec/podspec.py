@@ -37,7 +37,7 @@ def find_container(pod: JSONObject, name: str) -> JSONObject | None:
 
 
 def is_sidecar(container: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether an init container keeps running beside the regular ones."""
+    """Return whether an init container keeps running beside the regular ones."""
     return container.get("restartPolicy") == "Always" and any(
         other["name"] == container["name"] for other in init_containers(pod)
     )
@@ -73,12 +73,12 @@ def hostname(pod: JSONObject) -> str:
 
 
 def uses_host_network(pod: JSONObject) -> bool:
-    """Tell whether the pod shares the host's network by its own wish."""
+    """Return whether the pod shares the host's network by its own wish."""
     return bool(meta.spec(pod).get("hostNetwork"))
 
 
 def is_terminal(pod: JSONObject) -> bool:
-    """Tell whether the pod has ended for good."""
+    """Return whether the pod has ended for good."""
     return meta.status(pod).get("phase") in ("Succeeded", "Failed")
 
 

@@ -22,7 +22,7 @@ def policy(pod: JSONObject, container: JSONObject) -> str:
 
 
 def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool:
-    """Tell whether the container starts again after this exit code."""
+    """Return whether the container starts again after this exit code."""
     if any(_matches(rule, exit_code) for rule in container.get("restartPolicyRules") or []):
         return True
     match policy(pod, container):
@@ -35,7 +35,7 @@ def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool
 
 
 def holds_completed(pod: JSONObject) -> bool:
-    """Tell whether containers of the pod that completed are left as they are."""
+    """Return whether containers of the pod that completed are left as they are."""
     return meta.annotations(pod).get(HOLD_COMPLETED) == "true"
 
 

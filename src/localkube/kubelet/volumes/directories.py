@@ -47,7 +47,7 @@ def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dic
 
 
 def has_written(pod: JSONObject) -> bool:
-    """Tell whether any volume of the pod consists of files made here."""
+    """Return whether any volume of the pod consists of files made here."""
     return any(_is_written(volume) for volume in by_name(pod).values())
 
 

@@ -163,7 +163,7 @@ def test_a_plugin_gets_its_arguments_environment_and_the_cluster(tmp_path: Path)
     }
 
 
-FAULTS = {
+ERRORS = {
     "exit code": ("exit 3", {}, "./plugin failed with exit code 3"),
     "no JSON": ("echo hello", {}, "./plugin printed no ExecCredential: "),
     "another kind": ("echo '{}'", {}, "./plugin printed no ExecCredential: Object missing required field"),
@@ -182,7 +182,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("script", "config", "message"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("script", "config", "message"), ERRORS.values(), ids=ERRORS)
 def test_a_plugin_that_fails_is_one_clear_sentence(
     tmp_path: Path, script: str, config: dict[str, Any], message: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Kubeconfigs are found, merged and followed as kubectl does, and every fault is one clear sentence."""
+"""Kubeconfigs are found, merged and followed as kubectl does, and every error is one clear sentence."""
 
 import base64
 from pathlib import Path
@@ -141,7 +141,7 @@ def test_insecure_skips_verification(tmp_path: Path) -> None:
     assert load(path).tls.insecure
 
 
-FAULTS: dict[str, tuple[Any, str]] = {
+ERRORS: dict[str, tuple[Any, str]] = {
     "not YAML": ("a: [", "{file}: not YAML: line 2: did not find expected node content"),
     "not a mapping": ("- a", "{file}: not a kubeconfig: Expected `object`, got `array`"),
     "wrong type": (
@@ -264,7 +264,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("content", "message"), ERRORS.values(), ids=ERRORS)
 def test_a_fault_is_one_clear_sentence(tmp_path: Path, content: Any, message: str) -> None:
     path = write(tmp_path / "config", content)
 

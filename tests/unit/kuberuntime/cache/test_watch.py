@@ -26,7 +26,7 @@ from kuberuntime.cache.watch import (
     State,
     step,
 )
-from kuberuntime.errors import APIError, ConnectionFault, KubeError, from_status
+from kuberuntime.errors import APIError, ConnectionFailedError, KubeError, from_status
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
 
@@ -49,7 +49,7 @@ def refusal(code: int, reason: str = "") -> APIError:
 END: JSONObject = {"metadata": {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}
 GONE: JSONObject = {"kind": "Status", "code": 410, "reason": "Expired"}
 LEADER_CHANGED: JSONObject = {"kind": "Status", "code": 500, "reason": "InternalError"}
-FAULT: KubeError = ConnectionFault("refused")
+ERROR: KubeError = ConnectionFailedError("refused")
 SEVEN = ResourceVersion("7")
 EMPTY, PAGING, INITIAL, LISTED, WATCHING = Phase
 PAGED = at(EMPTY, streaming=False)
@@ -87,11 +87,11 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     ),
     "a page that fails is asked for again": (
         at(PAGING, token="t"),
-        Refused(FAULT),
+        Refused(ERROR),
         at(PAGING, token="t", failures=1),
         (),
     ),
-    "a list that fails is asked for again": (PAGED, Refused(FAULT), at(EMPTY, streaming=False, failures=1), ()),
+    "a list that fails is asked for again": (PAGED, Refused(ERROR), at(EMPTY, streaming=False, failures=1), ()),
     "failures add up": (
         at(EMPTY, failures=3, streaming=False),
         Refused(refusal(500)),
@@ -122,7 +122,7 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         at(EMPTY, streaming=False, failures=1),
         (),
     ),
-    "a server that is away may still stream lists later": (at(EMPTY), Refused(FAULT), at(EMPTY, failures=1), ()),
+    "a server that is away may still stream lists later": (at(EMPTY), Refused(ERROR), at(EMPTY, failures=1), ()),
     "a streaming list begins": (at(EMPTY), Opened(), at(INITIAL), (Started(),)),
     "a streaming list brings objects": (
         at(INITIAL),
@@ -143,7 +143,7 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         (Completed(SEVEN),),
     ),
     "another bookmark does not": (at(INITIAL), Event("BOOKMARK", pod("6")), at(INITIAL), ()),
-    "a streaming list that breaks off starts over": (at(INITIAL), Refused(FAULT), at(EMPTY, failures=1), ()),
+    "a streaming list that breaks off starts over": (at(INITIAL), Refused(ERROR), at(EMPTY, failures=1), ()),
     "a streaming list that ends early starts over": (at(INITIAL), Ended(0.1), at(EMPTY, failures=1), ()),
     "a streaming list that fails starts over": (
         at(INITIAL),
@@ -152,7 +152,7 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         (),
     ),
     "a watch opens": (at(LISTED, "7"), Opened(), at(WATCHING, "7"), ()),
-    "a watch that cannot be opened is tried again": (at(LISTED, "7"), Refused(FAULT), at(LISTED, "7", failures=1), ()),
+    "a watch that cannot be opened is tried again": (at(LISTED, "7"), Refused(ERROR), at(LISTED, "7", failures=1), ()),
     "a watch from an expired version lists again": (
         at(LISTED, "7"),
         Refused(refusal(410, "Gone")),
@@ -198,7 +198,7 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     ),
     "a watch that breaks off goes on from its version": (
         at(WATCHING, "7"),
-        Refused(FAULT),
+        Refused(ERROR),
         at(LISTED, "7", failures=1),
         (),
     ),
@@ -224,10 +224,10 @@ STREAMED: st.SearchStrategy[Input] = st.one_of(
     st.builds(Event, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod("8"))),
     st.sampled_from([Event("BOOKMARK", END), Event("ERROR", GONE), Event("ERROR", LEADER_CHANGED)]),
     st.builds(Ended, st.floats(0, 300)),
-    st.sampled_from([Refused(FAULT), Relist()]),
+    st.sampled_from([Refused(ERROR), Relist()]),
 )
 ASKED: st.SearchStrategy[Input] = st.one_of(
-    st.sampled_from([Refused(FAULT), Refused(refusal(410)), Refused(refusal(422)), Relist(), Ended(290.0)]),
+    st.sampled_from([Refused(ERROR), Refused(refusal(410)), Refused(refusal(422)), Relist(), Ended(290.0)]),
 )
 PAGES: st.SearchStrategy[Input] = st.sampled_from([page("7"), page("7", token="t")])
 

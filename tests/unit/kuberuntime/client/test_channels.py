@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from kuberuntime.client.channels import exit_code
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 
 
 def test_an_exit_code_is_a_cause_of_the_failure() -> None:
@@ -18,5 +18,5 @@ def test_an_exit_code_is_a_cause_of_the_failure() -> None:
 
 
 def test_a_failure_without_exit_code_is_a_fault() -> None:
-    with pytest.raises(ConnectionFault, match="container not running"):
+    with pytest.raises(ConnectionFailedError, match="container not running"):
         exit_code(b'{"status":"Failure","message":"container not running"}')

@@ -8,7 +8,7 @@ from tests.virtualtime import run
 
 from kuberuntime.client.client import RETRIES, Client, Listing
 from kuberuntime.client.transport import Response
-from kuberuntime.errors import APIError, NotFound, ServiceUnavailable, TooManyRequests
+from kuberuntime.errors import APIError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS
 
@@ -29,7 +29,7 @@ def test_get_returns_the_object() -> None:
 def test_a_refusal_is_raised_by_its_type() -> None:
     client = Client(ScriptedTransport(failure(404, "NotFound", 'pods "web" not found')))
 
-    with pytest.raises(NotFound, match='pods "web" not found'):
+    with pytest.raises(NotFoundError, match='pods "web" not found'):
         run(client.get(PODS, KEY))
 
 
@@ -76,7 +76,7 @@ def test_patience_with_a_busy_server_ends() -> None:
     transport = ScriptedTransport(*[busy("3600")] * (RETRIES + 1))
 
     async def scenario() -> float:
-        with pytest.raises(TooManyRequests):
+        with pytest.raises(TooManyRequestsError):
             await Client(transport).get(PODS, KEY)
         return asyncio.get_running_loop().time()
 
@@ -86,7 +86,7 @@ def test_patience_with_a_busy_server_ends() -> None:
 def test_a_server_that_names_no_time_is_not_asked_again() -> None:
     transport = ScriptedTransport(failure(503, "ServiceUnavailable"))
 
-    with pytest.raises(ServiceUnavailable):
+    with pytest.raises(ServiceUnavailableError):
         run(Client(transport).get(PODS, KEY))
     assert len(transport.requests) == 1
 
@@ -124,7 +124,7 @@ def test_a_stream_that_is_refused_raises_what_its_body_says() -> None:
         async with client.stream("GET", "/api/v1/namespaces/default/pods/web/log", (("follow", "true"),)):
             pass
 
-    with pytest.raises(NotFound, match="no such pod"):
+    with pytest.raises(NotFoundError, match="no such pod"):
         run(scenario())
 
 

@@ -20,7 +20,7 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Request, Response, Transport
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 
 OPEN = 3600.0
 NOTHING = Material("")
@@ -192,11 +192,11 @@ def test_a_write_is_given_up_when_the_lease_allows_no_more() -> None:
 
 def test_a_write_without_an_answer_is_a_connection_fault_while_the_process_leads() -> None:
     async def scenario() -> None:
-        with pytest.raises(ConnectionFault, match="POST /pods was not answered within 2"):
+        with pytest.raises(ConnectionFailedError, match="POST /pods was not answered within 2"):
             await FencedTransport(SilentTransport(), Gate(2.0)).request(POST)
-        transport = ScriptedTransport(ConnectionFault("refused"), answer(201, {}))
+        transport = ScriptedTransport(ConnectionFailedError("refused"), answer(201, {}))
         fenced = FencedTransport(transport, Gate())
-        with pytest.raises(ConnectionFault, match="refused"):
+        with pytest.raises(ConnectionFailedError, match="refused"):
             await fenced.request(POST)
         assert (await fenced.request(POST)).status == 201
 
@@ -215,5 +215,5 @@ class SilentTransport(ScriptedTransport):
 async def outcome(transport: Transport, request: Request) -> Response | Exception:
     try:
         return await transport.request(request)
-    except (NotLeadingError, ConnectionFault) as error:
+    except (NotLeadingError, ConnectionFailedError) as error:
         return error

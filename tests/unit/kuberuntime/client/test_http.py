@@ -15,7 +15,7 @@ from kuberuntime.access.credentials import Credentials, Material, StoredCredenti
 from kuberuntime.client import channels
 from kuberuntime.client.http import CONNECTIONS, HTTPTransport
 from kuberuntime.client.transport import Request, Response
-from kuberuntime.errors import ConfigError, ConnectionFault, NotFound
+from kuberuntime.errors import ConfigError, ConnectionFailedError, NotFoundError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Connection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -168,7 +168,7 @@ def test_a_create_over_a_connection_that_went_stale_is_not() -> None:
     async def scenario() -> None:
         async with listening(answer_once) as access, transport(access) as made:
             await made.request(GET)
-            with pytest.raises(ConnectionFault, match="it closed the connection without an answer"):
+            with pytest.raises(ConnectionFailedError, match="it closed the connection without an answer"):
                 await made.request(POST)
 
     asyncio.run(scenario())
@@ -206,7 +206,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
     async def scenario() -> None:
         async with serving(hello) as access:
             pass
-        with pytest.raises(ConnectionFault, match=f"cannot reach {access.server}: Connection refused"):
+        with pytest.raises(ConnectionFailedError, match=f"cannot reach {access.server}: Connection refused"):
             await ask(access)
 
     asyncio.run(scenario())
@@ -218,9 +218,9 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
 
     async def scenario() -> None:
         async with listening(silent) as access:
-            with pytest.raises(ConnectionFault, match="did not answer in time"):
+            with pytest.raises(ConnectionFailedError, match="did not answer in time"):
                 await ask(access, seconds=0.05)
-            with pytest.raises(ConnectionFault, match="did not answer in time"):
+            with pytest.raises(ConnectionFailedError, match="did not answer in time"):
                 async with transport(access, 0.05) as made, made.stream(GET):
                     pass
 
@@ -234,7 +234,7 @@ def test_an_answer_that_breaks_off_is_a_fault() -> None:
 
     async def scenario() -> None:
         async with listening(half) as access:
-            with pytest.raises(ConnectionFault, match="cannot reach"):
+            with pytest.raises(ConnectionFailedError, match="cannot reach"):
                 await ask(access)
 
     asyncio.run(scenario())
@@ -247,7 +247,7 @@ def test_a_server_that_does_not_speak_http_is_a_fault() -> None:
 
     async def scenario() -> None:
         async with listening(noise) as access:
-            with pytest.raises(ConnectionFault, match="cannot reach"):
+            with pytest.raises(ConnectionFailedError, match="cannot reach"):
                 await ask(access)
 
     asyncio.run(scenario())
@@ -286,7 +286,7 @@ def test_a_stream_that_breaks_off_is_a_fault() -> None:
         async with listening(broken) as access, transport(access) as made, made.stream(GET) as stream:
             chunks = aiter(stream.chunks)
             assert await anext(chunks) == b"tick\n"
-            with pytest.raises(ConnectionFault, match="cannot reach"):
+            with pytest.raises(ConnectionFailedError, match="cannot reach"):
                 await anext(chunks)
 
     asyncio.run(scenario())
@@ -337,14 +337,14 @@ def test_a_server_is_trusted_by_its_authority(authority: trustme.CA) -> None:
 
 
 def test_a_server_of_another_authority_is_not(authority: trustme.CA) -> None:
-    with pytest.raises(ConnectionFault, match=r"its certificate is not trusted: .*unable to get local issuer"):
+    with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*unable to get local issuer"):
         asyncio.run(ask_tls(server_context(authority), TLS(pem(trustme.CA()))))
 
 
 def test_a_server_of_another_name_is_not_unless_that_name_is_given(authority: trustme.CA) -> None:
     context = server_context(authority, "kubernetes.default")
 
-    with pytest.raises(ConnectionFault, match=r"its certificate is not trusted: .*IP address mismatch"):
+    with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*IP address mismatch"):
         asyncio.run(ask_tls(context, TLS(pem(authority))))
     assert asyncio.run(ask_tls(context, TLS(pem(authority), server_name="kubernetes.default"))) == 200
 
@@ -418,7 +418,7 @@ def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
     async def scenario() -> None:
         async with listening(refusing) as access:
             through = access.server.replace("http://", "http://me:s3cret@")
-            with pytest.raises(ConnectionFault) as caught:
+            with pytest.raises(ConnectionFailedError) as caught:
                 await ask(Access("https://api.example:6443", token("t"), proxy=through))
         said = "cannot reach https://api.example:6443: its proxy answered 407 Proxy Authentication Required"
         assert str(caught.value) == said
@@ -471,5 +471,5 @@ def test_channels_that_are_refused_say_why() -> None:
         ):
             pass
 
-    with pytest.raises(NotFound, match='pods "web" not found'):
+    with pytest.raises(NotFoundError, match='pods "web" not found'):
         asyncio.run(scenario())

@@ -6,7 +6,7 @@ import pytest
 from kuberuntime.client import requests
 from kuberuntime.client.requests import Selection
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import UnusableName
+from kuberuntime.errors import UnusableNameError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 
@@ -103,15 +103,15 @@ def test_delete_carries_its_options() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])
 def test_a_name_that_would_address_something_else_is_refused(name: str) -> None:
-    with pytest.raises(UnusableName, match=r"Pod: name: (Required|Invalid) value"):
+    with pytest.raises(UnusableNameError, match=r"Pod: name: (Required|Invalid) value"):
         requests.get(PODS, ObjectKey("default", name))
 
 
 def test_a_namespaced_object_needs_its_namespace() -> None:
-    with pytest.raises(UnusableName, match="Pod: namespace: Required value: give the namespace of the object"):
+    with pytest.raises(UnusableNameError, match="Pod: namespace: Required value: give the namespace of the object"):
         requests.create(PODS, {"metadata": {"name": "web"}})
 
 
 def test_a_namespace_cannot_leave_its_place_in_the_path() -> None:
-    with pytest.raises(UnusableName, match=r"Pod: namespace: Invalid value: '\.\./nodes'"):
+    with pytest.raises(UnusableNameError, match=r"Pod: namespace: Invalid value: '\.\./nodes'"):
         requests.list_page(Selection(PODS, "../nodes"))

@@ -44,7 +44,7 @@ class Doubler:
 
     informer: Informer
     looks: Counter[str] = field(default_factory=Counter)
-    faults: list[Exception] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
     active: set[ObjectKey] = field(default_factory=set)
     requeue_after: float | None = None
     seconds: float = 0.0
@@ -58,8 +58,8 @@ class Doubler:
         try:
             self.looks[key.name] += 1
             await asyncio.sleep(self.seconds)
-            if self.faults and key.name == "a":
-                raise self.faults.pop(0)
+            if self.failures and key.name == "a":
+                raise self.failures.pop(0)
             return self.decide(key)
         finally:
             self.active.discard(key)
@@ -151,7 +151,7 @@ def test_one_key_is_never_looked_at_twice_at_a_time() -> None:
 def test_a_fault_in_one_key_neither_stops_it_nor_others() -> None:
     async def scenario() -> None:
         async with rig(workers=1) as r:
-            r.doubler.faults = [RuntimeError("a bug"), KubeError("no connection"), ZeroDivisionError("another bug")]
+            r.doubler.failures = [RuntimeError("a bug"), KubeError("no connection"), ZeroDivisionError("another bug")]
             r.server.put("a")
             r.server.put("b")
             await asyncio.sleep(1)
@@ -163,7 +163,7 @@ def test_a_fault_in_one_key_neither_stops_it_nor_others() -> None:
 def test_a_key_that_keeps_failing_backs_off() -> None:
     async def scenario() -> None:
         async with rig() as r:
-            r.doubler.faults = [KubeError("no")] * 1000
+            r.doubler.failures = [KubeError("no")] * 1000
             r.server.put("a")
             await asyncio.sleep(0.005 * 2**10)
             assert 8 <= r.doubler.looks["a"] <= 12
@@ -175,7 +175,7 @@ def test_a_key_that_succeeded_starts_its_back_off_anew() -> None:
     async def scenario() -> None:
         async with rig() as r:
             for _ in range(3):
-                r.doubler.faults = [KubeError("no")] * 5
+                r.doubler.failures = [KubeError("no")] * 5
                 r.server.put("a")
                 started, looks = now(), r.doubler.looks["a"]
                 await asyncio.sleep(0.3)

@@ -14,7 +14,7 @@ from tests.virtualtime import VirtualClock, run
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.controller.events import FOLD, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event
 
@@ -30,21 +30,21 @@ CREATED = Event("Normal", "GroupsProgressing", "Create", "Created leader statefu
 
 
 class EventsServer:
-    """Keeps event objects; `faults` are raised or answered first."""
+    """Keeps event objects; `errors` are raised or answered first."""
 
     def __init__(self) -> None:
         self.objects: dict[str, JSONObject] = {}
         self.requests: list[Request] = []
-        self.faults: list[Response | Exception] = []
+        self.failures: list[Response | Exception] = []
 
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
         await asyncio.sleep(0.001)
-        if self.faults:
-            fault = self.faults.pop(0)
-            if isinstance(fault, Exception):
-                raise fault
-            return fault
+        if self.failures:
+            error = self.failures.pop(0)
+            if isinstance(error, Exception):
+                raise error
+            return error
         content = msgspec.json.decode(request.body)
         if request.method == "POST":
             self.objects[content["metadata"]["name"]] = content
@@ -190,7 +190,7 @@ def test_a_series_whose_event_expired_is_created_again() -> None:
 def test_an_event_waits_for_a_server_that_restarts_or_has_no_time(code: int, reason: str) -> None:
     async def scenario() -> None:
         async with rig() as r:
-            r.server.faults = [ConnectionFault("down"), failure(code, reason), ConnectionFault("down")]
+            r.server.failures = [ConnectionFailedError("down"), failure(code, reason), ConnectionFailedError("down")]
             r.recorder.record(CREATED)
             await r.recorder.flush()
             assert len(r.all()) == 1
@@ -200,11 +200,11 @@ def test_an_event_waits_for_a_server_that_restarts_or_has_no_time(code: int, rea
 
 @pytest.mark.parametrize("count", [1, 6])
 def test_an_event_that_cannot_be_written_is_dropped_and_the_next_is_not(count: int) -> None:
-    faults: list[Response | Exception] = [failure(403, "Forbidden", "the namespace is terminating")]
+    failures: list[Response | Exception] = [failure(403, "Forbidden", "the namespace is terminating")]
 
     async def scenario() -> None:
         async with rig() as r:
-            r.server.faults = faults if count == 1 else [ConnectionFault("down")] * count
+            r.server.failures = failures if count == 1 else [ConnectionFailedError("down")] * count
             r.recorder.record(CREATED)
             r.recorder.record(replace(CREATED, note="another"))
             await r.recorder.flush()

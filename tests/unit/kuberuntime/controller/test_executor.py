@@ -10,16 +10,16 @@ from tests.virtualtime import VirtualClock, run
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.controller.executor import (
-    ActionFailed,
+    ActionError,
     ExecutionError,
     Executor,
-    LookAgain,
     PlanError,
     Removed,
+    RequeueError,
     Write,
     Written,
 )
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
@@ -123,22 +123,22 @@ def test_an_action_that_is_refused_tells_so_by_its_event(action: Action, script:
     outcome = execute(Plan((action,)), script)
 
     reason = message.rsplit(": ", 1)[1]
-    assert isinstance(outcome.error, ActionFailed)
+    assert isinstance(outcome.error, ActionError)
     assert str(outcome.error) == message
     assert outcome.events == [replace(FAILED, note=f"Failed to create pod web: {reason}")]
 
 
 def test_an_action_without_an_answer_has_no_event() -> None:
-    outcome = execute(Plan((CREATE,)), ConnectionFault("cannot reach it"))
+    outcome = execute(Plan((CREATE,)), ConnectionFailedError("cannot reach it"))
 
-    assert isinstance(outcome.error, ActionFailed)
+    assert isinstance(outcome.error, ActionError)
     assert outcome.events == []
 
 
 def test_a_status_that_met_a_newer_object_is_silent() -> None:
     outcome = execute(Plan((STATUS,)), CONFLICT)
 
-    assert isinstance(outcome.error, LookAgain)
+    assert isinstance(outcome.error, RequeueError)
     assert outcome.events == []
 
 
@@ -162,7 +162,7 @@ def test_a_given_body_is_sent_verbatim() -> None:
 def test_the_first_failure_ends_the_plan_and_keeps_what_was_written() -> None:
     outcome = execute(Plan((APPLY, CREATE, DELETE)), answer(200, WRITTEN), failure(403, "Forbidden", "quota"))
 
-    assert isinstance(outcome.error, ActionFailed)
+    assert isinstance(outcome.error, ActionError)
     assert outcome.writes == (WRITE,)
     assert [event.reason for event in outcome.events] == ["Created", "FailedCreate"]
     assert len(outcome.transport.requests) == 2

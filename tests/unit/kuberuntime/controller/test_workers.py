@@ -6,21 +6,21 @@ from collections import Counter
 import pytest
 from tests.virtualtime import run
 
-from kuberuntime.controller.executor import LookAgain
+from kuberuntime.controller.executor import RequeueError
 from kuberuntime.controller.workers import Workers
 from kuberuntime.controller.workqueue import WorkQueue
 from kuberuntime.errors import KubeError
 
 
-@pytest.mark.parametrize("fault", [LookAgain("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
-def test_a_fault_brings_the_key_again_with_back_off(fault: Exception) -> None:
+@pytest.mark.parametrize("error", [RequeueError("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
+def test_a_fault_brings_the_key_again_with_back_off(error: Exception) -> None:
     """R-ARC-9: whatever was raised."""
     times: list[float] = []
 
     async def work(_: str) -> None:
         times.append(asyncio.get_running_loop().time())
         if len(times) < 4:
-            raise fault
+            raise error
 
     async def scenario() -> None:
         queue = WorkQueue[str]()

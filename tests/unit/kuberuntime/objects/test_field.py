@@ -1,14 +1,14 @@
-"""Faults of fields as they are written, and as an answer's `details.causes` has them."""
+"""Errors of fields as they are written, and as an answer's `details.causes` has them."""
 
 from kuberuntime.objects import field
 
 
 def test_a_fault_is_a_line_and_a_cause() -> None:
     """Contract 10.2: path, kind, value, what to do."""
-    fault = field.invalid("spec.replicas", -1, "must be positive")
+    error = field.invalid("spec.replicas", -1, "must be positive")
 
-    assert str(fault) == "spec.replicas: Invalid value: -1: must be positive"
-    assert fault.cause() == {
+    assert str(error) == "spec.replicas: Invalid value: -1: must be positive"
+    assert error.cause() == {
         "reason": "FieldValueInvalid",
         "message": "Invalid value: -1: must be positive",
         "field": "spec.replicas",

@@ -26,7 +26,7 @@ def test_valid_texts_have_no_faults(check: Callable[[str], list[str]], text: str
 
 
 @pytest.mark.parametrize(
-    ("check", "text", "faults"),
+    ("check", "text", "failures"),
     [
         (names.dns_1123_label, "a.b", ["must not contain dots"]),
         (names.dns_1123_label, "a" * 64, ["must be no more than 63 characters"]),
@@ -49,17 +49,17 @@ def test_valid_texts_have_no_faults(check: Callable[[str], list[str]], text: str
     ],
 )
 def test_faults_are_told_in_the_words_of_kubernetes(
-    check: Callable[[str], list[str]], text: str, faults: list[str]
+    check: Callable[[str], list[str]], text: str, failures: list[str]
 ) -> None:
     found = check(text)
-    assert len(found) == len(faults)
-    assert all(fault.startswith(start) for fault, start in zip(found, faults, strict=True))
+    assert len(found) == len(failures)
+    assert all(failure.startswith(start) for failure, start in zip(found, failures, strict=True))
 
 
 def test_the_text_of_a_service_name_is_complete() -> None:
     """R-VAL-1."""
-    (fault,) = names.dns_1035_label("2cube")
-    assert fault == (
+    (failure,) = names.dns_1035_label("2cube")
+    assert failure == (
         "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic"
         " character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation"
         " is '[a-z]([-a-z0-9]*[a-z0-9])?')"

@@ -10,8 +10,8 @@ GOOD = {"name": "web", "namespace": "default"}
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 
 
-def faults(**metadata: Any) -> list[str]:
-    return [str(fault) for fault in objectmeta.validate(GOOD | metadata, names.dns_1035_label)]
+def errors(**metadata: Any) -> list[str]:
+    return [str(error) for error in objectmeta.validate(GOOD | metadata, names.dns_1035_label)]
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def faults(**metadata: Any) -> list[str]:
     ],
 )
 def test_good_metadata(metadata: dict[str, Any]) -> None:
-    assert faults(**metadata) == []
+    assert errors(**metadata) == []
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_good_metadata(metadata: dict[str, Any]) -> None:
     ],
 )
 def test_one_fault_each(metadata: dict[str, Any], start: str) -> None:
-    (fault,) = faults(**metadata)
-    assert fault.startswith(start)
+    (error,) = errors(**metadata)
+    assert error.startswith(start)
 
 
 def test_two_controllers_are_named() -> None:
     owners = [OWNER | {"controller": True}, OWNER | {"kind": "Node", "name": "n", "controller": True}]
-    (fault,) = faults(ownerReferences=owners)
-    assert fault.endswith(
+    (error,) = errors(ownerReferences=owners)
+    assert error.endswith(
         ': Only one reference can have Controller set to true. Found "true" in references for Pod/p and Node/n'
     )

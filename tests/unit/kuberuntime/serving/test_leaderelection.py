@@ -16,7 +16,7 @@ from tests.virtualtime import START, VirtualClock, run
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.controller.events import microtime
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.leaderelection import (
     Claim,
@@ -126,7 +126,7 @@ class Line:
     async def request(self, request: Request) -> Response:
         await asyncio.sleep(self.delay)
         if self.is_cut:
-            raise ConnectionFault("cut")
+            raise ConnectionFailedError("cut")
         return self.server.serve(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:

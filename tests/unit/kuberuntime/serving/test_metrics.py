@@ -10,7 +10,7 @@ from kuberuntime.client.transport import Request
 from kuberuntime.controller.observer import Result
 from kuberuntime.controller.workers import Workers
 from kuberuntime.controller.workqueue import WorkQueue
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving.metrics import Metrics, ObservedTransport, verb_and_resource
 
 
@@ -63,12 +63,12 @@ def test_every_step_of_a_key_is_counted() -> None:
 def test_requests_are_counted_with_their_answers() -> None:
     async def scenario() -> None:
         metrics = Metrics()
-        inner = ScriptedTransport(answer(200, {}), answer(409, {}), ConnectionFault("gone"), answer(200, {}))
+        inner = ScriptedTransport(answer(200, {}), answer(409, {}), ConnectionFailedError("gone"), answer(200, {}))
         transport = ObservedTransport(inner, "api:6443", metrics)
         path = "/apis/apps/v1/namespaces/default/statefulsets/web"
         await transport.request(Request("GET", path))
         await transport.request(Request("PUT", f"{path}/status"))
-        with pytest.raises(ConnectionFault):
+        with pytest.raises(ConnectionFailedError):
             await transport.request(Request("GET", path))
         async with transport.stream(Request("GET", "/api/v1/pods", (("watch", "true"),))):
             pass
@@ -87,12 +87,14 @@ def test_requests_are_counted_with_their_answers() -> None:
 def test_a_stream_that_breaks_is_counted_once() -> None:
     async def scenario() -> None:
         metrics = Metrics()
-        transport = ObservedTransport(ScriptedTransport(answer(200, {}), ConnectionFault("refused")), "h", metrics)
+        transport = ObservedTransport(
+            ScriptedTransport(answer(200, {}), ConnectionFailedError("refused")), "h", metrics
+        )
         request = Request("GET", "/api/v1/pods", (("watch", "true"),))
-        with pytest.raises(ConnectionFault, match="midway"):
+        with pytest.raises(ConnectionFailedError, match="midway"):
             async with transport.stream(request):
-                raise ConnectionFault("midway")
-        with pytest.raises(ConnectionFault, match="refused"):
+                raise ConnectionFailedError("midway")
+        with pytest.raises(ConnectionFailedError, match="refused"):
             async with transport.stream(request):
                 pass
         found = samples(metrics)

@@ -10,7 +10,7 @@ from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving import reviews
 from kuberuntime.serving.reviews import ALLOWED_SECONDS, DENIED_SECONDS, LIMIT, UNKNOWN_BURST, UNKNOWN_RATE, Authorizer
 from kuberuntime.serving.serving import Address, Listener
@@ -118,7 +118,7 @@ def test_a_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
         ([KNOWN, ALLOWED], 200, "numbers"),
         ([KNOWN, DENIED], 403, "may not get /metrics"),
         ([UNKNOWN], 401, "bearer token"),
-        ([ConnectionFault("no answer")], 503, "no answer"),
+        ([ConnectionFailedError("no answer")], 503, "no answer"),
         ([failure(403, "Forbidden", "no reviews for you")], 503, "no reviews for you"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from kuberuntime.errors import ConnectionFault
+from kuberuntime.errors import ConnectionFailedError
 from leaderworkerset.cli import app, errors, selection
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 
@@ -53,14 +53,16 @@ def test_every_command_of_the_list_exists_and_has_its_help(name: str) -> None:
 
 
 def test_a_fault_in_a_group_of_tasks_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
-    fault = ExceptionGroup("tasks", [ExceptionGroup("inner", [ConnectionFault("no answer from 127.0.0.1:1")])])
-    assert app.report(fault) == errors.FAILED
+    error = ExceptionGroup("tasks", [ExceptionGroup("inner", [ConnectionFailedError("no answer from 127.0.0.1:1")])])
+    assert app.report(error) == errors.FAILED
     assert capsys.readouterr().err == "error: no answer from 127.0.0.1:1\n"
 
 
 def test_errors_of_several_tasks_are_one_message_each(capsys: pytest.CaptureFixture[str]) -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "/state/lock")
-    several = ExceptionGroup("tasks", [errors.TimedOut("too late"), ConnectionFault("no answer"), full, full])
+    several = ExceptionGroup(
+        "tasks", [errors.TimedOutError("too late"), ConnectionFailedError("no answer"), full, full]
+    )
     assert app.report(several) == errors.TIMED_OUT
     told = "error: too late\nerror: no answer\nerror: /state/lock: No space left on device\n"
     assert capsys.readouterr().err == told
@@ -144,5 +146,5 @@ def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("words", ["a", "=x", "a=", "a=/no/such/directory"])
 def test_images_are_checked(words: str) -> None:
-    with pytest.raises(errors.UsageFault, match="--image"):
+    with pytest.raises(errors.UsageError, match="--image"):
         parse_image(words)

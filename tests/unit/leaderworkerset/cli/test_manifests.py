@@ -1,4 +1,4 @@
-"""Manifests are read as kubectl reads them, and faults name file, document and line."""
+"""Manifests are read as kubectl reads them, and errors name file, document and line."""
 
 import json
 from pathlib import Path

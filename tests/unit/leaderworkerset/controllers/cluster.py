@@ -19,7 +19,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.loop import Loop
-from kuberuntime.errors import NotFound
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -205,7 +205,7 @@ class Cluster:
         status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
         try:
             await self.client.patch(PODS, meta.key(pod), {"status": status}, kind="merge", subresource="status")
-        except NotFound:
+        except NotFoundError:
             return  # deleted meanwhile
 
 

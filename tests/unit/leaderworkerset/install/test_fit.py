@@ -16,7 +16,7 @@ def test_the_installed_configuration_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "fault"),
+    ("document", "failure"),
     [
         ({"webhook": {"port": 9444}}, 'webhook.port: Unsupported value: 9444: supported values: "9443"'),
         (
@@ -36,8 +36,8 @@ def test_the_installed_configuration_fits() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_named(document: JSONObject, fault: str) -> None:
-    assert [str(error) for error in misfits(configuration.decode(HEAD | document))] == [fault]
+def test_what_does_not_fit_is_named(document: JSONObject, failure: str) -> None:
+    assert [str(error) for error in misfits(configuration.decode(HEAD | document))] == [failure]
 
 
 def test_metrics_may_be_off() -> None:

@@ -14,8 +14,8 @@ def decode(**sections: Any) -> Configuration:
     return configuration.decode(HEAD | sections)
 
 
-def faults(**sections: Any) -> list[str]:
-    return [str(fault) for fault in configuration.validate(decode(**sections))]
+def errors(**sections: Any) -> list[str]:
+    return [str(error) for error in configuration.validate(decode(**sections))]
 
 
 def test_the_defaults_are_upstreams() -> None:
@@ -90,24 +90,24 @@ def test_another_kind_of_document_is_refused(document: Any) -> None:
 
 def test_gang_scheduling_needs_a_provider_that_exists() -> None:
     """R-CFG-1."""
-    assert faults(gangSchedulingManagement={}) == [
+    assert errors(gangSchedulingManagement={}) == [
         "schedulerProvider: Required value: must be set when gang scheduling is enabled"
     ]
-    assert faults(gangSchedulingManagement={"schedulerProvider": "kai"}) == [
+    assert errors(gangSchedulingManagement={"schedulerProvider": "kai"}) == [
         'schedulerProvider: Unsupported value: "kai": supported values: "volcano"'
     ]
-    assert faults(gangSchedulingManagement={"schedulerProvider": "volcano"}) == []
+    assert errors(gangSchedulingManagement={"schedulerProvider": "volcano"}) == []
 
 
 def test_names_of_service_and_secret_are_checked_where_certificates_are_our_own() -> None:
     """R-CFG-1."""
     wrong = {"webhookServiceName": "0x", "webhookSecretName": "A"}
-    found = faults(internalCertManagement=wrong)
+    found = errors(internalCertManagement=wrong)
     assert [text.split(":")[0] for text in found] == [
         "internalCertManagement.webhookServiceName",
         "internalCertManagement.webhookSecretName",
     ]
-    assert faults(internalCertManagement=wrong | {"enable": False}) == []
+    assert errors(internalCertManagement=wrong | {"enable": False}) == []
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_names_of_service_and_secret_are_checked_where_certificates_are_our_own(
     ],
 )
 def test_times_of_leader_election_must_fit_together(election: dict[str, str], field: str) -> None:
-    assert [text.split(":")[0] for text in faults(leaderElection=election)] == [f"leaderElection.{field}"]
-    assert faults(leaderElection=election | {"leaderElect": False}) == []
+    assert [text.split(":")[0] for text in errors(leaderElection=election)] == [f"leaderElection.{field}"]
+    assert errors(leaderElection=election | {"leaderElect": False}) == []
 
 
 @pytest.mark.parametrize(

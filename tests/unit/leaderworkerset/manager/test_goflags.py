@@ -2,9 +2,8 @@
 
 import pytest
 
-from leaderworkerset.cli.errors import UsageFault
 from leaderworkerset.manager import goflags
-from leaderworkerset.manager.goflags import Flag, HelpRequested
+from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
 
 FLAGS = (
     Flag("config", str, "The file."),
@@ -46,14 +45,14 @@ def test_words_that_go_takes(words: list[str], given: dict[str, object]) -> None
     ],
 )
 def test_words_that_are_refused(words: list[str], message: str) -> None:
-    with pytest.raises(UsageFault) as caught:
+    with pytest.raises(FlagError) as caught:
         goflags.parse(words, FLAGS)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("word", ["-h", "--help", "-help"])
 def test_help_is_asked_for(word: str) -> None:
-    with pytest.raises(HelpRequested):
+    with pytest.raises(HelpRequestedError):
         goflags.parse([word], FLAGS)
 
 

@@ -7,9 +7,9 @@ import yaml
 from msgspec import structs
 
 from kuberuntime.objects.duration import Duration
-from leaderworkerset.cli.errors import UsageFault
 from leaderworkerset.manager import configuration, goflags, managerflags
 from leaderworkerset.manager.configuration import TLS, ClientConnection, Configuration, LeaderElection
+from leaderworkerset.manager.goflags import FlagError
 from leaderworkerset.manager.managerlog import LogSettings
 
 REFERENCE = Path(__file__).parents[4] / "docs" / "reference" / "manager.md"
@@ -71,7 +71,7 @@ def test_flags_of_zap_say_how_logs_are_written(words: list[str], settings: LogSe
 
 @pytest.mark.parametrize("word", ["--zap-log-level=loud", "--zap-log-level=0", "--zap-encoder=xml", "--kube-api-qps=x"])
 def test_values_that_mean_nothing_are_refused(word: str) -> None:
-    with pytest.raises(UsageFault, match="invalid value"):
+    with pytest.raises(FlagError, match="invalid value"):
         goflags.parse([word], managerflags.FLAGS)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kuberuntime.objects.gotypes import GoTypeError
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import Decide, Review
 
@@ -52,7 +52,7 @@ def test_a_changed_object_is_allowed_with_a_patch() -> None:
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (Denied("no"), {"code": 403, "message": "no", "reason": "Forbidden"}),
+        (DeniedError("no"), {"code": 403, "message": "no", "reason": "Forbidden"}),
         (
             GoTypeError("spec.replicas", "x", "a number"),
             {"code": 400, "message": 'spec.replicas: Invalid value: "x": must be a number'},

@@ -508,12 +508,12 @@ def test_what_pods_left_that_were_deleted_meanwhile_is_removed(tmp_path: Path) -
 
 def test_a_fault_in_one_pod_is_told_on_it_and_ends_no_other(tmp_path: Path) -> None:
     async def scenario() -> None:
-        faults = iter([RuntimeError("a fault")])
+        errors = iter([RuntimeError("a fault")])
 
         def script(spec: ContainerSpec) -> Program:
             if spec.env["HOSTNAME"] == "web-1":
-                for fault in faults:
-                    raise fault
+                for error in errors:
+                    raise error
             return Program()
 
         async with cluster(Machine(directory=tmp_path, script=script)) as it:

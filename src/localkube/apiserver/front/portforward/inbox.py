@@ -25,7 +25,7 @@ class Inbox:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether `put` would wait."""
+        """Return whether `put` would wait."""
         return not self._room.is_set()
 
     async def put(self, data: bytes) -> None:

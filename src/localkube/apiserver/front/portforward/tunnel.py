@@ -39,11 +39,11 @@ class Tunnel:
     async def run(self, messages: AsyncIterable[bytes]) -> str:
         """Serve the client until it leaves; return what it did wrong, nothing if all was well."""
         async with self._tasks:
-            fault = await self._serve(messages)
+            failure = await self._serve(messages)
             for task in (*self._running.values(), self._flushing):
                 if task is not None:
                     task.cancel()
-        return fault
+        return failure
 
     async def _serve(self, messages: AsyncIterable[bytes]) -> str:
         try:

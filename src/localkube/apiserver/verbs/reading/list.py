@@ -23,7 +23,7 @@ from localkube.apiserver.requests import selection
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.selection import Selection
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.store import Compacted
+from localkube.apiserver.storage.store import CompactedError
 from localkube.apiserver.verbs.backend import Backend
 
 REVISION: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
@@ -77,7 +77,7 @@ def list_page(backend: Backend, call: Call) -> Page:
         revision, after = _start(backend, call)
         rows = _rows(backend, call, revision, after)
         return _page(_selected(rows, chosen), revision, limit, counted=chosen.is_everything)
-    except Compacted as error:
+    except CompactedError as error:
         if call.query.get("continue"):
             raise refusal.expired(EXPIRED_LIST) from error
         raise refusal.too_old(int(call.query["resourceVersion"]), error.oldest) from error
@@ -101,22 +101,22 @@ def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
 def check_match(query: Mapping[str, str]) -> None:
     """Refuse options that make no sense for a list."""
     if "sendInitialEvents" in query:
-        fault = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
-        raise refusal.invalid("meta.k8s.io", "ListOptions", "", [fault])
+        failure = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
+        raise refusal.invalid("meta.k8s.io", "ListOptions", "", [failure])
     match, asked = query.get("resourceVersionMatch", ""), query.get("resourceVersion", "")
     if not match:
         return
     if not asked:
-        fault = _forbidden_match("resourceVersionMatch is forbidden unless resourceVersion is provided")
+        failure = _forbidden_match("resourceVersionMatch is forbidden unless resourceVersion is provided")
     elif query.get("continue"):
-        fault = _forbidden_match("resourceVersionMatch is forbidden when continue is provided")
+        failure = _forbidden_match("resourceVersionMatch is forbidden when continue is provided")
     elif match not in MATCHES:
-        fault = not_supported("resourceVersionMatch", match, (*MATCHES, ""))
+        failure = not_supported("resourceVersionMatch", match, (*MATCHES, ""))
     elif match == "Exact" and asked == "0":
-        fault = _forbidden_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+        failure = _forbidden_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
     else:
         return
-    raise refusal.invalid("meta.k8s.io", "ListOptions", "", [fault])
+    raise refusal.invalid("meta.k8s.io", "ListOptions", "", [failure])
 
 
 def _forbidden_match(text: str) -> FieldError:
@@ -130,13 +130,13 @@ def version(text: str) -> int:
     return int(text or "0")
 
 
-def too_new(asked: int, current: int) -> refusal.Refusal:
+def too_new(asked: int, current: int) -> refusal.RefusalError:
     """Build the refusal of a resourceVersion that is still to come."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    return refusal.Refusal(504, "Timeout", f"Too large resource version: {asked}, current: {current}", details)
+    return refusal.RefusalError(504, "Timeout", f"Too large resource version: {asked}, current: {current}", details)
 
 
 def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -> Iterator[bytes]:

@@ -34,15 +34,15 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes]:
 def read_options(call: Call, container: str) -> LogOptions:
     """Read the query of `/log`."""
     numbers = {name: call.number(name) for name in AT_LEAST}
-    faults: list[FieldError] = [
+    errors: list[FieldError] = [
         invalid(name, value, f"must be greater than or equal to {AT_LEAST[name]}")
         for name, value in numbers.items()
         if value is not None and value < AT_LEAST[name]
     ]
     if "sinceTime" in call.query and numbers["sinceSeconds"] is not None:
-        faults.append(invalid("sinceSeconds", numbers["sinceSeconds"], "may not be used together with sinceTime"))
-    if faults:
-        raise refusal.invalid("", "PodLogOptions", call.name, faults)
+        errors.append(invalid("sinceSeconds", numbers["sinceSeconds"], "may not be used together with sinceTime"))
+    if errors:
+        raise refusal.invalid("", "PodLogOptions", call.name, errors)
     return LogOptions(
         container=container,
         follow=call.flag("follow"),

@@ -21,7 +21,7 @@ from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.representation import Representation
 from localkube.apiserver.requests.selection import Selection
 from localkube.apiserver.requests.watch import Feed, Subject, follow
-from localkube.apiserver.storage.store import Compacted, Store
+from localkube.apiserver.storage.store import CompactedError, Store
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.verbs.reading.present import encoder_of
@@ -62,7 +62,7 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
         raise listing.too_new(revision, backend.store.revision)
     try:
         return Lines(backend, call, plan, shown)
-    except Compacted as error:
+    except CompactedError as error:
         raise refusal.too_old(revision, error.oldest) from error
 
 
@@ -75,10 +75,10 @@ def check(call: Call) -> None:
         text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
     else:
         return
-    faults = [FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)]
+    errors = [FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)]
     if match not in {"", "NotOlderThan"}:
-        faults.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
-    raise refusal.invalid("meta.k8s.io", "ListOptions", "", faults)
+        errors.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
+    raise refusal.invalid("meta.k8s.io", "ListOptions", "", errors)
 
 
 class Lines:
@@ -90,7 +90,7 @@ class Lines:
         self._feed, self._watcher = backend.hub.attach(Subject(call.served, plan.selection, encoder.name), encoder)
         try:
             self._watcher.push(_first(backend.store, self._feed, plan))
-        except Compacted:
+        except CompactedError:
             self._detach()
             raise
         if plan.marked:

@@ -11,7 +11,7 @@ from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.store import Exists
+from localkube.apiserver.storage.store import ExistsError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 
@@ -26,7 +26,7 @@ async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
     options.check_fields(call.served.kind, sent, chosen)
     try:
         return await create_object(backend, call, sent, chosen), chosen
-    except Exists as error:
+    except ExistsError as error:
         name = meta.name(sent) or error.name
         stored = backend.store.get(call.served.key(call.namespace, name))
         deleting = stored is not None and meta.is_deleting(stored)
@@ -41,10 +41,10 @@ async def create_object(
     Raises `Exists`.
     """
     if meta.resource_version(sent) not in {"", "0"}:
-        raise refusal.Refusal(500, "", "resourceVersion should not be set on objects to be created")
+        raise refusal.RefusalError(500, "", "resourceVersion should not be set on objects to be created")
     generated = not meta.name(sent) and bool(meta.metadata(sent).get("generateName"))
     for _ in range(ATTEMPTS - 1 if generated else 0):
-        with suppress(Exists):
+        with suppress(ExistsError):
             return await _attempt(backend, call, sent, chosen, owned=owned)
     return await _attempt(backend, call, sent, chosen, owned=owned)
 
@@ -63,7 +63,7 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     key = call.served.key(call.namespace, meta.name(obj))
     if chosen.dry_run:
         if store.get(key) is not None:
-            raise Exists(key.name)
+            raise ExistsError(key.name)
         return obj
     stored = store.create(key, call.served.to_store(obj))
     await store.settle()

@@ -222,9 +222,9 @@ def read_options(call: Call) -> DeleteOptions:
         resource_version=conditions.resource_version,
         dry_run=bool(told.dry_run or query.get("dryRun")),
     )
-    faults = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun") or "All"])]
-    if faults:
-        raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", faults)
+    errors = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun") or "All"])]
+    if errors:
+        raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", errors)
     return chosen
 
 

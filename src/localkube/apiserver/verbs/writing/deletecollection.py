@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 
 from kuberuntime.objects import meta
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests import selection
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.storage.encoding import encode
@@ -25,7 +25,7 @@ async def delete_collection(backend: Backend, call: Call) -> Page:
         one = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
         try:
             await delete.delete_object(backend, one, chosen)
-        except Refusal as refused:
+        except RefusalError as refused:
             if refused.code != 404:
                 raise
             continue  # somebody else was faster

@@ -16,7 +16,7 @@ from localkube.apiserver.patch import apply, json_patch, merge, strategic
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.store import Exists
+from localkube.apiserver.storage.store import ExistsError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import create, update, writing
 from localkube.apiserver.verbs.writing.update import Edit
@@ -58,8 +58,8 @@ def operation_of(call: Call) -> Operation:
 def patcher(call: Call) -> Patcher:
     """Return the function that performs the JSON, merge or strategic merge patch of a call."""
     if "force" in call.query:
-        fault = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
-        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [fault])
+        error = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
+        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
     media = body.media_type(call.headers)
     accepted = [one for one in ACCEPTED if not (call.served.custom and one == STRATEGIC_PATCH)]
     if media not in accepted:
@@ -84,8 +84,8 @@ def _check_fields(call: Call, obj: JSONObject, chosen: WriteOptions) -> None:
 async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
     """Apply server-side; create the object where it is not there."""
     if not call.query.get("fieldManager"):
-        fault = required("fieldManager", "is required for apply patch")
-        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [fault])
+        error = required("fieldManager", "is required for apply patch")
+        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
     applied = _applied(call)
     force = call.flag("force")
     writer = writing.writer(backend, call, chosen, "Apply")
@@ -106,7 +106,7 @@ async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[in
             raise refusal.conflict(call.served.resource, call.name, why)
         try:
             return 201, await create.create_object(backend, call, wanted(None), chosen, owned=True), chosen
-        except Exists:
+        except ExistsError:
             continue
 
 
@@ -132,8 +132,8 @@ def _applied(call: Call) -> JSONObject:
     unknown = call.served.kind.unknown_fields(applied)
     if unknown:
         place = f"{(content.get('metadata') or {}).get('namespace', '')}/{call.name}"
-        faults = [f".{path}: field not declared in schema" for path in unknown]
-        listed = faults[0] if len(faults) == 1 else "errors:\n" + "\n".join(f"  {fault}" for fault in faults)
+        errors = [f".{path}: field not declared in schema" for path in unknown]
+        listed = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {error}" for error in errors)
         what = f"({place}; {resource.group}/{resource.version}, Kind={resource.kind})"
-        raise refusal.Refusal(500, "", f"failed to create typed patch object {what}: {listed}")
+        raise refusal.RefusalError(500, "", f"failed to create typed patch object {what}: {listed}")
     return applied

@@ -97,8 +97,8 @@ def _read(call: Call, content: JSON) -> SentScale:
         text = f"the body must be a Scale of autoscaling/v1: {error}"
         raise refusal.undecodable(call.method, call.body, text) from error
     if scale.spec.replicas < 0 and not call.served.custom:
-        fault = invalid("spec.replicas", scale.spec.replicas, "must be greater than or equal to 0")
-        raise refusal.invalid("autoscaling", "Scale", call.name, [fault])
+        failure = invalid("spec.replicas", scale.spec.replicas, "must be greater than or equal to 0")
+        raise refusal.invalid("autoscaling", "Scale", call.name, [failure])
     return scale
 
 

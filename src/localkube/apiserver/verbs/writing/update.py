@@ -17,7 +17,7 @@ from localkube.apiserver.model.kind import Operation
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.store import Stale
+from localkube.apiserver.storage.store import StaleError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 from localkube.apiserver.verbs.writing.create import create_object
@@ -67,7 +67,7 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
 
 
 def is_conditional(call: Call) -> bool:
-    """Tell whether the resource is replaced only at a resourceVersion."""
+    """Return whether the resource is replaced only at a resourceVersion."""
     return call.served.custom or call.served.stored_as in CONDITIONAL
 
 
@@ -81,9 +81,9 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOpt
         wanted = edit.apply(old)
         require_preconditions(call, wanted, old)
         if edit.conditional and meta.resource_version(wanted) in {"", "0"}:
-            fault = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             resource = call.served.resource
-            raise refusal.invalid(resource.group, resource.plural, call.name, [fault])
+            raise refusal.invalid(resource.group, resource.plural, call.name, [error])
         placed = {**wanted, "metadata": metadata.updated(meta.metadata(wanted), meta.metadata(old))}
         change = writing.Change(call, edit.operation, placed, old, owned=edit.owned)
         new = await writing.complete(backend, change, chosen)
@@ -92,7 +92,7 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOpt
             return new
         try:
             return await _store(backend, call, new, stored)
-        except Stale:
+        except StaleError:
             continue
     raise refusal.stale(call.served.resource, call.name)
 
@@ -108,7 +108,7 @@ async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObje
 
 
 def is_finished(obj: JSONObject) -> bool:
-    """Tell whether nothing holds back the removal of an object that is being deleted."""
+    """Return whether nothing holds back the removal of an object that is being deleted."""
     metadata_ = meta.metadata(obj)
     waits = metadata_.get("finalizers") or metadata_.get("deletionGracePeriodSeconds")
     held = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")

@@ -49,7 +49,7 @@ async def complete(backend: Backend, change: Change, chosen: WriteOptions) -> JS
 
 
 def is_admitted(call: Call) -> bool:
-    """Tell whether webhooks are asked: not about `/scale`, where what they would see is another kind."""
+    """Return whether webhooks are asked: not about `/scale`, where what they would see is another kind."""
     return call.subresource != "scale"
 
 
@@ -69,9 +69,9 @@ def prepare(change: Change) -> JSONObject:
 
 def validate(change: Change, obj: JSONObject) -> None:
     """Refuse an object with faulty fields."""
-    faults = list(change.call.served.kind.validate(change.operation, obj, change.old))
+    errors = list(change.call.served.kind.validate(change.operation, obj, change.old))
     if change.old is not None:
-        faults = [*metadata.faults_of_update(meta.metadata(obj), meta.metadata(change.old)), *faults]
-    if faults:
+        errors = [*metadata.faults_of_update(meta.metadata(obj), meta.metadata(change.old)), *errors]
+    if errors:
         resource = change.call.served.resource
-        raise refusal.invalid(resource.group, resource.kind, meta.name(obj), faults)
+        raise refusal.invalid(resource.group, resource.kind, meta.name(obj), errors)

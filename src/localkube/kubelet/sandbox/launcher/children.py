@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 from . import supervise
 from .kernel import syscalls
 from .kernel.readable import is_readable
-from .kernel.refusal import Refused, explain
+from .kernel.refusal import RefusedError, explain
 from .link import Link
 from .pods import Container, Pod
 from .process import Process
@@ -148,7 +148,7 @@ def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         live(link)
-    except (OSError, Refused, ValueError) as error:
+    except (OSError, RefusedError, ValueError) as error:
         link.send({"event": "refused", "text": explain(error)})
     finally:
         os._exit(supervise.FAILED)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from . import supervise
 from .kernel import syscalls
-from .kernel.refusal import Refused
+from .kernel.refusal import RefusedError
 from .pods import Container, Pod
 
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
@@ -88,14 +88,16 @@ class PlainGround:
         """Refuse what needs namespaces; an empty volume may be stood in for by a scratch directory of the host."""
         supervise.adopt_orphans()
         if container.root is not None:
-            raise Refused(f"image root {container.root}: cannot replace / without namespaces, which are refused here")
+            raise RefusedError(
+                f"image root {container.root}: cannot replace / without namespaces, which are refused here"
+            )
         for mount in container.mounts:
             source = os.path.realpath(mount.source)
             if source == os.path.realpath(mount.target):
                 continue
             if mount.target.rstrip("/") in _STAND_INS and os.path.isdir(source) and not os.listdir(source):
                 continue
-            raise Refused(
+            raise RefusedError(
                 f"mount {mount.source} at {mount.target}: cannot mount without namespaces, which are refused here; "
                 f"use a hostPath volume whose path is its mountPath"
             )
@@ -114,4 +116,4 @@ class PlainGround:
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Refuse: the host's network needs no way out."""
-        raise Refused(f"attach {interface}: pods are on the host's network")
+        raise RefusedError(f"attach {interface}: pods are on the host's network")

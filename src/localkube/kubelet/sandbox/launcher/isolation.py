@@ -16,7 +16,7 @@ from .kernel import beneath, network, syscalls
 from .kernel.mountplan import Opened, Wanted, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
-from .kernel.refusal import Refused
+from .kernel.refusal import RefusedError
 from .pods import Container, MountRequest, Pod
 from .supervise import adopt_orphans, send_signal
 
@@ -220,7 +220,9 @@ def _open(mount: MountRequest) -> Wanted:
     try:
         handle = beneath.open_inside(source, mount.sub_path)
     except beneath.LeadsOutError as error:
-        raise Refused(f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link') from error
+        raise RefusedError(
+            f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'
+        ) from error
     opened = Opened(handle, beneath.is_directory(handle))
     return Wanted(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
 

@@ -23,7 +23,7 @@ _INT = struct.calcsize("i")
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)  # socket.recv_fds takes flags, and ignores them
 
 
-class LinkClosed(Exception):
+class LinkClosedError(Exception):
     """The other end is gone."""
 
 
@@ -94,21 +94,21 @@ class Link:
             sent = socket.send_fds(self.sock, [frame], list(fds)) if fds else 0
             self.sock.sendall(frame[sent:])
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise LinkClosed from error
+            raise LinkClosedError from error
 
     def receive(self) -> list[Received]:
         """Return what has arrived, perhaps nothing whole yet; wait for bytes where the socket blocks."""
         try:
             data, ancillary, flags, _ = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MOST_FDS * _INT), _CLOSE_ON_EXEC)
         except ConnectionResetError as error:
-            raise LinkClosed from error
+            raise LinkClosedError from error
         if flags & socket.MSG_CTRUNC:  # the kernel could not give this process all of them: do without any
             self._is_short = True
             _close(_descriptors(ancillary))
         else:
             self._fds += _descriptors(ancillary)
         if not data:
-            raise LinkClosed
+            raise LinkClosedError
         return [self._received(message, message.pop("fds", 0)) for message in self._decoder.feed(data)]
 
     def close(self) -> None:

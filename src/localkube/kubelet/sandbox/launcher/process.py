@@ -5,7 +5,7 @@ import signal
 
 from . import supervise
 from .kernel.pidfd import read_pid
-from .link import Link, LinkClosed, Message
+from .link import Link, LinkClosedError, Message
 from .pods import Container, Pod
 
 
@@ -38,7 +38,7 @@ class Process:
                     self._take(report.message, report.fds)
         except BlockingIOError:
             return True
-        except LinkClosed:
+        except LinkClosedError:
             return False
 
     def announcement(self) -> Message | None:

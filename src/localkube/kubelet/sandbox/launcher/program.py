@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .kernel import syscalls
 from .kernel.descriptors import restore_limit
-from .kernel.refusal import Refused, explain
+from .kernel.refusal import RefusedError, explain
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -48,8 +48,8 @@ def find_executable(name: str, path: str) -> str:
                 return candidate
             forbidden = True
     if forbidden:
-        raise Refused(f'exec: "{name}": permission denied')
-    raise Refused(f'exec: "{name}": executable file not found in $PATH')
+        raise RefusedError(f'exec: "{name}": permission denied')
+    raise RefusedError(f'exec: "{name}": executable file not found in $PATH')
 
 
 def become(program: Program, streams: tuple[int, int, int], files: int) -> None:
@@ -67,9 +67,9 @@ def become(program: Program, streams: tuple[int, int, int], files: int) -> None:
     try:
         os.execve(file, program.argv, dict(program.env))  # noqa: S606 - a shell would change what is run
     except OSError as error:
-        raise Refused(f'exec: "{name}": {_explain(error, file)}') from error
+        raise RefusedError(f'exec: "{name}": {_explain(error, file)}') from error
     except ValueError as error:
-        raise Refused(f'exec: "{name}": {error}') from error
+        raise RefusedError(f'exec: "{name}": {error}') from error
 
 
 def _explain(error: OSError, file: str) -> str:
@@ -91,11 +91,11 @@ def _limit(limits: Mapping[str, int], files: int) -> None:
     for name, value in limits.items():
         number = getattr(resource, f"RLIMIT_{name.upper()}", None)
         if number is None:
-            raise Refused(f"limit {name}: not known here; use one of nofile, nproc, core, stack, memlock")
+            raise RefusedError(f"limit {name}: not known here; use one of nofile, nproc, core, stack, memlock")
         try:
             resource.setrlimit(number, (value, value))
         except (ValueError, OSError) as error:
-            raise Refused(f"limit {name}={value}: {error}") from error
+            raise RefusedError(f"limit {name}={value}: {error}") from error
 
 
 def _take_identity(user: int | None, group: int | None) -> None:
@@ -103,7 +103,7 @@ def _take_identity(user: int | None, group: int | None) -> None:
         if group not in (None, os.getegid()) or user not in (None, os.geteuid()):
             _change_identity(os.geteuid() if user is None else user, os.getegid() if group is None else group)
     except OSError as error:
-        raise Refused(
+        raise RefusedError(
             f"run as user {user}, group {group}: {os.strerror(error.errno or 0).lower()}: only root can start programs "
             f"as someone else, and this runs as user {os.geteuid()}; leave runAsUser and runAsGroup out, or run as root"
         ) from error
@@ -138,4 +138,4 @@ def _enter_directory(cwd: str | None) -> None:
     try:
         os.chdir(cwd or "/")
     except OSError as error:
-        raise Refused(f"chdir {explain(error)}") from error
+        raise RefusedError(f"chdir {explain(error)}") from error

@@ -17,8 +17,8 @@ from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
 from .ground import Ground
 from .kernel.descriptors import require_spare
-from .kernel.refusal import Refused, explain, is_exhausted
-from .link import Link, LinkClosed, Message, Received, require_all
+from .kernel.refusal import RefusedError, explain, is_exhausted
+from .link import Link, LinkClosedError, Message, Received, require_all
 from .pods import Pod, parse_container, parse_pod
 from .process import Process
 
@@ -47,7 +47,7 @@ class Server:
         try:
             while True:
                 self._turn()
-        except LinkClosed:
+        except LinkClosedError:
             if os.getpid() != 1:  # with PID 1 the kernel ends everything
                 self._children.end_all()
         os._exit(0)
@@ -78,10 +78,10 @@ class Server:
         try:
             require_all(received)
             operations[request["op"]](request, fds)
-        except LinkClosed:
+        except LinkClosedError:
             raise
         except Exception as error:  # noqa: BLE001 - the loop edge: one pod's request must not end all other pods
-            if not isinstance(error, OSError | Refused | ValueError):
+            if not isinstance(error, OSError | RefusedError | ValueError):
                 traceback.print_exc()
             self._link.send({"reply": request["id"], "error": explain(error), "exhausted": is_exhausted(error)})
         finally:
@@ -101,7 +101,7 @@ class Server:
     def _start(self, request: Message, fds: list[int]) -> None:
         pod = self._pods.get(request["pod"])
         if pod is None or pod.id in self._leaving:
-            raise Refused(f"pod {request['pod']} has no sandbox")
+            raise RefusedError(f"pod {request['pod']} has no sandbox")
         require_spare(SPARE)
         container = parse_container(request, confined=self._confined)
         streams: Streams = (self._null, fds[0], fds[1])
@@ -120,7 +120,7 @@ class Server:
     def _exec(self, request: Message, fds: list[int]) -> None:
         process = self._children.get(request["container"])
         if process is None or not process.running:
-            raise Refused("the container is not running")
+            raise RefusedError("the container is not running")
         require_spare(SPARE)
         env = dict(process.container.program.env)
         if os.isatty(fds[0]):
@@ -143,7 +143,7 @@ class Server:
     def _socket(self, request: Message, _: list[int]) -> None:
         pod = None if request["pod"] is None else self._pods.get(request["pod"])
         if pod is None and request["pod"] is not None:
-            raise Refused(f"pod {request['pod']} has no sandbox")
+            raise RefusedError(f"pod {request['pod']} has no sandbox")
         with self._ground.open_socket(pod) as made:
             self._done(request, (made.fileno(),))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn
 
 from .kernel import syscalls
 from .kernel.pidfd import read_pid
-from .kernel.refusal import Refused, explain
+from .kernel.refusal import RefusedError, explain
 from .link import Link
 
 FAILED = 127
@@ -136,7 +136,7 @@ def send_signal(pid: int, number: int) -> None:
 def _run(become: Callable[[], None], report: int) -> None:
     try:
         become()
-    except (Refused, OSError, ValueError) as error:  # ValueError: NUL in a path
+    except (RefusedError, OSError, ValueError) as error:  # ValueError: NUL in a path
         os.write(report, explain(error).encode())
     finally:
         os._exit(FAILED)

@@ -4,7 +4,7 @@ import pytest
 
 from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions
 from leaderworkerset.cli.cluster.localcluster import nodes_of
-from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.cli.errors import UsageError
 
 
 def test_words_on_nodes_become_settings() -> None:
@@ -47,6 +47,6 @@ def test_words_on_nodes_become_settings() -> None:
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
 )
 def test_faults_name_the_option_the_word_and_what_to_write(options: ClusterOptions, told: str) -> None:
-    with pytest.raises(UsageFault) as caught:
+    with pytest.raises(UsageError) as caught:
         nodes_of(options)
     assert str(caught.value).startswith(told)

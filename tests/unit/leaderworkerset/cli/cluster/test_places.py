@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.errors import CommandError, UsageFault
+from leaderworkerset.cli.errors import CommandError, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_a_state_directory_that_is_a_file_is_named(state_home: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "Big", "-a", "a" * 41])
 def test_names_are_checked(name: str) -> None:
-    with pytest.raises(UsageFault, match="cluster name"):
+    with pytest.raises(UsageError, match="cluster name"):
         places.place(name)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from leaderworkerset.cli.commands import wait
-from leaderworkerset.cli.errors import UsageFault
+from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.views.groups import Group, Rank, View
 
 
@@ -61,5 +61,5 @@ def test_the_reason_of_a_rank_is_told() -> None:
 
 @pytest.mark.parametrize("words", ["readiness", "replicas=two", "condition=", "ready=1"])
 def test_unknown_words_are_refused(words: str) -> None:
-    with pytest.raises(UsageFault, match="--for="):
+    with pytest.raises(UsageError, match="--for="):
         wait.parse(words)

@@ -6,7 +6,7 @@ import pytest
 
 from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.admission.accelerators import requests_tpus
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.pod import admit_pod
 
 P = "leaderworkerset.sigs.k8s.io/"
@@ -206,16 +206,16 @@ def test_what_requests_tpus(resources: Any, requests: bool) -> None:
 def test_an_excluded_leader_with_tpus_is_denied() -> None:
     """Q-16: it has no subgroup."""
     pod = tpu_pod("s-0", size=5, leader=True, subgroup_size="2", subgroup_policy_type="LeaderExcluded")
-    with pytest.raises(Denied, match=r'strconv\.Atoi: parsing "": invalid syntax'):
+    with pytest.raises(DeniedError, match=r'strconv\.Atoi: parsing "": invalid syntax'):
         admit_pod(pod)
 
 
 def test_a_leader_with_subgroups_of_none_is_denied() -> None:
-    with pytest.raises(Denied, match="subgroup-size of pod s-0 must be at least 1"):
+    with pytest.raises(DeniedError, match="subgroup-size of pod s-0 must be at least 1"):
         admit_pod(tpu_pod("s-0", size=5, leader=True, subgroup_size="0"))
 
 
 def test_a_worker_whose_name_tells_no_leader_is_denied() -> None:
     """R-TPU-3."""
-    with pytest.raises(Denied, match="parsing parent name from pod worker"):
+    with pytest.raises(DeniedError, match="parsing parent name from pod worker"):
         accelerators.inject(tpu_pod("worker", size=2), size=2, is_leader=False)

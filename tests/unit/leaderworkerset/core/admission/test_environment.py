@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.environment import build_variables
 
 P = "leaderworkerset.sigs.k8s.io/"
@@ -22,6 +22,6 @@ P = "leaderworkerset.sigs.k8s.io/"
 def test_the_first_missing_fact_is_named(labels: Any, annotations: Any, missing: str) -> None:
     """R-ENV-5: in the order name, group index, size, worker index."""
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": labels, "annotations": annotations}}
-    with pytest.raises(Denied) as caught:
+    with pytest.raises(DeniedError) as caught:
         build_variables(pod)
     assert str(caught.value) == f"Failure constructing environment variables, no {missing} found for pod ns/p"

@@ -50,8 +50,8 @@ def subgroups(size: Any, kind: str = "LeaderWorker", group_size: int = 4) -> dic
     return lws(template={"size": group_size, "subGroupPolicy": policy})
 
 
-def faults(obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
-    return [str(fault) for fault in validate_leaderworkerset(obj, old)]
+def errors(obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
+    return [str(error) for error in validate_leaderworkerset(obj, old)]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_nothing_else_is_defaulted_and_a_second_time_changes_nothing() -> None:
 def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
     """Q-34."""
     obj = default_leaderworkerset({"metadata": {"name": "a", "namespace": "n"}})
-    assert faults(obj) == [
+    assert errors(obj) == [
         "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value: a pod needs at least one container"
     ]
 
@@ -151,7 +151,7 @@ def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
 )
 def test_allowed(obj: dict[str, Any]) -> None:
     """R-VAL-27, R-VAL-28."""
-    assert faults(obj) == []
+    assert errors(obj) == []
 
 
 @pytest.mark.parametrize(
@@ -291,9 +291,9 @@ def test_allowed(obj: dict[str, Any]) -> None:
 )
 def test_refused_on_create_and_on_update(obj: dict[str, Any], expected: list[str]) -> None:
     """R-VAL-3 to R-VAL-21; the numbers are those of the rules."""
-    assert faults(obj) == expected
+    assert errors(obj) == expected
     claims_and_subgroups = {"subGroupPolicy": obj["spec"]["leaderWorkerTemplate"].get("subGroupPolicy")}
-    assert faults(obj, lws(template=claims_and_subgroups)) == expected
+    assert errors(obj, lws(template=claims_and_subgroups)) == expected
 
 
 def test_several_faults_come_in_one_answer() -> None:
@@ -339,7 +339,7 @@ REMOVED = f"{SUBGROUP}: Invalid value: 2: cannot remove subGroupSize after enabl
 )
 def test_updates(old: dict[str, Any], new: dict[str, Any], expected: list[str]) -> None:
     """R-VAL-22 to R-VAL-25, R-VAL-27."""
-    assert faults(new, old) == expected
+    assert errors(new, old) == expected
 
 
 def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str, Any]:
@@ -363,7 +363,7 @@ def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str
 )
 def test_claim_templates_that_statefulsets_cannot_change_are_refused(old: Any, new: Any, is_allowed: bool) -> None:
     """Q-7: upstream accepts them and fails for ever."""
-    found = faults(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
+    found = errors(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
     assert found == (
         [] if is_allowed else [f"spec.leaderWorkerTemplate.volumeClaimTemplates: Forbidden: {CLAIMS_TEXT}"]
     )

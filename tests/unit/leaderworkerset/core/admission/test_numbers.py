@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.numbers import read_annotation, read_label
 
 
@@ -14,16 +14,16 @@ def test_numbers_are_read(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", " 1", "1_000", "\u0661"])
 def test_what_is_no_number_denies_the_pod(text: str) -> None:
-    with pytest.raises(Denied, match="invalid syntax"):
+    with pytest.raises(DeniedError, match="invalid syntax"):
         read_label({"metadata": {"labels": {"a": text}}}, "a")
 
 
 def test_an_absent_number_is_the_empty_text() -> None:
-    with pytest.raises(Denied, match='parsing "": invalid syntax'):
+    with pytest.raises(DeniedError, match='parsing "": invalid syntax'):
         read_annotation({}, "a")
 
 
 @pytest.mark.parametrize("text", [str(2**63), str(-(2**63) - 1), "1" * 21, "9" * 5000])
 def test_numbers_beyond_64_bits_deny_the_pod(text: str) -> None:
-    with pytest.raises(Denied, match="value out of range"):
+    with pytest.raises(DeniedError, match="value out of range"):
         read_label({"metadata": {"labels": {"a": text}}}, "a")

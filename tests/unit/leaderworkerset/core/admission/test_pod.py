@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.core.admission.denial import Denied
+from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.pod import admit_pod
 
 P = "leaderworkerset.sigs.k8s.io/"
@@ -76,7 +76,7 @@ def test_the_size_must_be_a_number(annotations: dict[str, str], message: str) ->
     """R-ADM-1."""
     bad = leader("test-1")
     bad["metadata"]["annotations"] = annotations
-    with pytest.raises(Denied) as caught:
+    with pytest.raises(DeniedError) as caught:
         admit_pod(bad)
     assert str(caught.value) == message
 
@@ -100,7 +100,7 @@ def test_a_leader_takes_its_group_index_from_its_name(name: str, group_index: st
 @pytest.mark.parametrize("labels", [{"worker-index": "0"}, {}], ids=["leader", "worker"])
 def test_a_name_without_ordinal_is_denied(name: str, labels: dict[str, str]) -> None:
     """R-ADM-3, R-ADM-4, R-ADM-10."""
-    with pytest.raises(Denied, match=f"parsing pod ordinal for pod {name}"):
+    with pytest.raises(DeniedError, match=f"parsing pod ordinal for pod {name}"):
         admit_pod(pod(name, labels=labels))
 
 
@@ -215,7 +215,7 @@ def test_a_worker_keeps_its_subgroup() -> None:
     ("size", "message"), [("x", r'strconv\.Atoi: parsing "x"'), ("0", "subgroup-size of pod test-1-3 must be at least")]
 )
 def test_a_bad_subgroup_size_denies_a_worker(size: str, message: str) -> None:
-    with pytest.raises(Denied, match=message):
+    with pytest.raises(DeniedError, match=message):
         admit_pod(worker(annotations={"subgroup-size": size}))
 
 
@@ -266,7 +266,7 @@ def test_a_pod_without_subdomain_has_an_empty_one_in_its_address() -> None:
 
 def test_a_worker_without_group_index_is_denied() -> None:
     """R-ENV-5."""
-    with pytest.raises(Denied) as caught:
+    with pytest.raises(DeniedError) as caught:
         admit_pod(pod("test-1-3"))
     assert str(caught.value) == (
         "Failure constructing environment variables, no group index label found for pod default/test-1-3"

@@ -312,7 +312,7 @@ def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obj", "fault"),
+    ("obj", "failure"),
     [
         (builders.leaderworkerset_object(rollout={"maxSurge": "many"}), "neither a number nor a percentage"),
         (builders.leaderworkerset_object(template={"size": "two"}), "spec.leaderWorkerTemplate.size"),
@@ -322,14 +322,14 @@ def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
         ),
     ],
 )
-def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], fault: str) -> None:
+def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str) -> None:
     """R-ROLL-1, Q-23: a plain error instead of a panic."""
     plan = reconcile(Observed(leaderworkerset=obj), builders.NOW)
 
     assert plan.actions == ()
     assert plan.error is not None
     assert plan.error.startswith("LeaderWorkerSet default/web: ")
-    assert fault in plan.error
+    assert failure in plan.error
 
 
 def test_null_fields_count_as_absent() -> None:

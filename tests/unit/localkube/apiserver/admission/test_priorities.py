@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localkube.apiserver.admission import priorities
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.storage.store import MEMORY, Store, StoreKey
 
 
@@ -55,5 +55,5 @@ def test_the_lowest_default_class_is_given_to_pods_that_name_none() -> None:
     ],
 )
 def test_a_pod_cannot_choose_its_priority_itself(spec: dict[str, Any], why: str) -> None:
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(RefusalError, match=why):
         resolve(spec)

@@ -18,7 +18,7 @@ from localkube.apiserver.admission.webhooks import Admission, Target, tls_contex
 from localkube.apiserver.builtin.extensions import MUTATING, VALIDATING
 from localkube.apiserver.builtin.pods import POD
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 
 Answer = dict[str, Any]
 Handler = Callable[[dict[str, Any]], Answer]
@@ -222,7 +222,7 @@ def test_a_denial_is_passed_on(authority: trustme.CA, answer: Answer, code: int,
     async def scenario(hooks: Hooks, admission: Admission) -> None:
         hooks.handlers["/deny"] = lambda _: {"allowed": False} | answer
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/deny"))])
-        with pytest.raises(Refusal) as caught:
+        with pytest.raises(RefusalError) as caught:
             await admission.validate(attempt())
         assert (caught.value.code, caught.value.reason) == (code, reason)
         assert caught.value.message == f'admission webhook "deny.lws.test" {text}'
@@ -245,7 +245,7 @@ def test_a_failing_webhook_fails_the_request(authority: trustme.CA, answer: Answ
     async def scenario(hooks: Hooks, admission: Admission) -> None:
         hooks.handlers["/fail"] = lambda _: answer
         admission.use_mutating([configuration(MUTATING.kind(), hooks.webhook("/fail"))])
-        with pytest.raises(Refusal) as caught:
+        with pytest.raises(RefusalError) as caught:
             await admission.mutate(attempt())
         assert (caught.value.code, caught.value.reason) == (500, "InternalError")
         assert caught.value.message.startswith("Internal error occurred: ")
@@ -259,7 +259,7 @@ def test_a_webhook_that_is_not_there_fails_the_request_unless_it_may_be_ignored(
         gone = hooks.webhook("/gone")
         gone["clientConfig"]["url"] = "https://127.0.0.1:1/gone"
         admission.use_validating([configuration(VALIDATING.kind(), gone)])
-        with pytest.raises(Refusal) as caught:
+        with pytest.raises(RefusalError) as caught:
             await admission.validate(attempt())
         assert caught.value.message == (
             'Internal error occurred: failed calling webhook "gone.lws.test": failed to call webhook:'
@@ -277,7 +277,7 @@ def test_a_webhook_that_takes_too_long_fails_the_request(authority: trustme.CA) 
         declared = configuration(VALIDATING.kind(), hooks.webhook("/slow"))
         declared["webhooks"][0]["timeoutSeconds"] = 0
         admission.use_validating([declared])
-        with pytest.raises(Refusal, match="context deadline exceeded after 0s"):
+        with pytest.raises(RefusalError, match="context deadline exceeded after 0s"):
             await admission.validate(attempt())
 
     run(authority, scenario)
@@ -300,7 +300,7 @@ def test_an_answer_that_is_no_review_fails_the_request(authority: trustme.CA) ->
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/raw"))])
         for raw, text in ((b"<html>", "received invalid webhook response"), (b"{}", "webhook response is absent")):
             hooks.raw = raw
-            with pytest.raises(Refusal, match=text):
+            with pytest.raises(RefusalError, match=text):
                 await admission.validate(attempt())
 
     run(authority, scenario)
@@ -313,7 +313,7 @@ def test_a_certificate_that_is_not_trusted_fails_the_request(authority: trustme.
         other = trustme.CA(key_type=trustme.KeyType.ECDSA).cert_pem.bytes()
         stranger["clientConfig"]["caBundle"] = base64.b64encode(other).decode()
         admission.use_validating([configuration(VALIDATING.kind(), stranger)])
-        with pytest.raises(Refusal, match="certificate verify failed"):
+        with pytest.raises(RefusalError, match="certificate verify failed"):
             await admission.validate(attempt())
 
     run(authority, scenario)
@@ -331,7 +331,7 @@ def test_a_service_is_resolved_or_refused(authority: trustme.CA) -> None:
         await admission.validate(attempt())
         alone = Admission(namespace_labels=lambda name: NAMESPACES[name], uid=lambda: "u")
         alone.use_validating(declared)
-        with pytest.raises(Refusal, match="service default/webhook cannot be reached from this API server"):
+        with pytest.raises(RefusalError, match="service default/webhook cannot be reached from this API server"):
             await alone.validate(attempt())
 
     run(authority, scenario)
@@ -342,7 +342,7 @@ def test_dry_run_does_not_reach_webhooks_with_side_effects(authority: trustme.CA
         declared = configuration(VALIDATING.kind(), hooks.webhook("/x"))
         declared["webhooks"][0]["sideEffects"] = "Some"
         admission.use_validating([declared])
-        with pytest.raises(Refusal, match="does not support dry run"):
+        with pytest.raises(RefusalError, match="does not support dry run"):
             await admission.validate(attempt(dry_run=True))
 
     run(authority, scenario)

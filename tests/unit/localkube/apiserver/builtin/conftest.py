@@ -36,7 +36,7 @@ class Api:
         identity = {"apiVersion": resource.api_version, "kind": resource.kind}
         return self.kind.prepare("create", {**identity, **obj, "metadata": metadata | obj.get("metadata", {})}, None)
 
-    def faults(self, obj: dict[str, Any]) -> list[str]:
+    def errors(self, obj: dict[str, Any]) -> list[str]:
         """Return what is wrong with a new object."""
         return texts(self.kind.validate("create", self.create(obj), None))
 
@@ -49,9 +49,9 @@ class Api:
         return texts(self.kind.validate("update", self.update(old, change), old))
 
 
-def texts(faults: "list[FieldError] | Any") -> list[str]:
-    """Render faults."""
-    return [str(fault) for fault in faults]
+def texts(errors: "list[FieldError] | Any") -> list[str]:
+    """Render errors."""
+    return [str(error) for error in errors]
 
 
 @pytest.fixture(name="api")

@@ -1,4 +1,4 @@
-"""The other kinds: defaults, faults and changes."""
+"""The other kinds: defaults, errors and changes."""
 
 import base64
 from collections.abc import Callable
@@ -113,7 +113,7 @@ def test_webhooks_are_filled_with_defaults(api: Make) -> None:
         "rules": [WEBHOOK["rules"][0] | {"scope": "*"}],  # type: ignore[index]  # a literal of this file
     }
     assert webhook == WEBHOOK | defaults
-    assert api(plural).faults({"webhooks": [WEBHOOK]}) == []
+    assert api(plural).errors({"webhooks": [WEBHOOK]}) == []
 
 
 EVENT = {
@@ -122,7 +122,7 @@ EVENT = {
 }  # fmt: skip
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 
-FAULTS: list[tuple[str, dict[str, Any], str]] = [
+ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("services", {"spec": {}}, "spec.ports: Required value"),
     ("services", {"spec": {"ports": [{"port": 0}]}}, "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"),
     ("services", {"spec": {"ports": [PORT, PORT | {"name": "b"}]}}, "spec.ports[0].name: Required value"),
@@ -184,10 +184,10 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("plural", "given", "text"), FAULTS, ids=[f"{plural} {text[:40]}" for plural, _, text in FAULTS]
+    ("plural", "given", "text"), ERRORS, ids=[f"{plural} {text[:40]}" for plural, _, text in ERRORS]
 )
 def test_faults(api: Make, plural: str, given: dict[str, Any], text: str) -> None:
-    assert text in api(plural).faults(given)
+    assert text in api(plural).errors(given)
 
 
 CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
@@ -237,19 +237,19 @@ def test_a_claim_is_bound_once(api: Make) -> None:
 
 def test_owners_are_checked(api: Make) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "controller": True}
-    assert api("configmaps").faults({"metadata": {"ownerReferences": [owner]}}) == []
-    faults = api("configmaps").faults({"metadata": {"ownerReferences": [owner, owner | {"name": "b", "uid": ""}]}})
-    assert 'metadata.ownerReferences.uid: Invalid value: "": must not be empty' in faults
-    assert any(fault.endswith('Found "true" in references for Pod/a and Pod/b') for fault in faults)
-    event = api("configmaps").faults({"metadata": {"ownerReferences": [owner | {"kind": "Event"}]}})
-    assert any(fault.endswith("/v1, Kind=Event is disallowed from being an owner") for fault in event)
+    assert api("configmaps").errors({"metadata": {"ownerReferences": [owner]}}) == []
+    errors = api("configmaps").errors({"metadata": {"ownerReferences": [owner, owner | {"name": "b", "uid": ""}]}})
+    assert 'metadata.ownerReferences.uid: Invalid value: "": must not be empty' in errors
+    assert any(error.endswith('Found "true" in references for Pod/a and Pod/b') for error in errors)
+    event = api("configmaps").errors({"metadata": {"ownerReferences": [owner | {"kind": "Event"}]}})
+    assert any(error.endswith("/v1, Kind=Event is disallowed from being an owner") for error in event)
 
 
 def test_finalizers_of_built_in_kinds_name_a_domain(api: Make) -> None:
     text = 'metadata.finalizers[1]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified'
-    assert api("configmaps").faults({"metadata": {"finalizers": ["orphan", "mine"]}}) == [text]
-    both = api("configmaps").faults({"metadata": {"finalizers": ["orphan", "foregroundDeletion"]}})
-    assert [fault.rpartition(": ")[2] for fault in both] == [
+    assert api("configmaps").errors({"metadata": {"finalizers": ["orphan", "mine"]}}) == [text]
+    both = api("configmaps").errors({"metadata": {"finalizers": ["orphan", "foregroundDeletion"]}})
+    assert [error.rpartition(": ")[2] for error in both] == [
         "finalizer orphan and foregroundDeletion cannot be both set"
     ]
 

@@ -1,4 +1,4 @@
-"""Pods: defaults, faults and changes as kube-apiserver has them."""
+"""Pods: defaults, errors and changes as kube-apiserver has them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -141,7 +141,7 @@ def pod_affinity(**term: Any) -> dict[str, Any]:
     return spec(affinity={"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term}]}})
 
 
-FAULTS = [
+ERRORS = [
     ({"spec": {"containers": []}}, "spec.containers: Required value"),
     (container(name="Up"), 'spec.containers[0].name: Invalid value: "Up": a lowercase RFC 1123 label must consist of'),
     ({"spec": {"containers": [CONTAINER, CONTAINER]}}, 'spec.containers[1].name: Duplicate value: "c"'),
@@ -276,10 +276,10 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pod", "text"), FAULTS, ids=[text[:60] for _, text in FAULTS])
+@pytest.mark.parametrize(("pod", "text"), ERRORS, ids=[text[:60] for _, text in ERRORS])
 def test_faults_are_told_in_the_words_of_kube_apiserver(api: Make, pod: dict[str, Any], text: str) -> None:
-    faults = api("pods").faults(pod)
-    assert any(text in fault for fault in faults), faults
+    errors = api("pods").errors(pod)
+    assert any(text in error for error in errors), errors
 
 
 def test_a_typical_pod_has_no_faults(api: Make) -> None:
@@ -294,7 +294,7 @@ def test_a_typical_pod_has_no_faults(api: Make) -> None:
         readinessProbe={"httpGet": {"port": "http"}},
     )
     given["spec"]["volumes"] = [{"name": "v"}]
-    assert api("pods").faults(given) == []
+    assert api("pods").errors(given) == []
 
 
 FROZEN = "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
@@ -315,8 +315,8 @@ def test_little_of_a_running_pod_may_change(api: Make, change: dict[str, Any], t
     merged = stored["spec"] | change
     if "containers" in change:
         merged["containers"] = [stored["spec"]["containers"][0] | change["containers"][0]]
-    faults = api("pods").update_faults(stored, {"spec": merged})
-    assert [fault[: len(text)] for fault in faults] == ([text] if text else [])
+    errors = api("pods").update_faults(stored, {"spec": merged})
+    assert [error[: len(text)] for error in errors] == ([text] if text else [])
 
 
 def test_a_gated_pod_may_be_told_where_to_run_until_its_gates_are_gone(api: Make) -> None:

@@ -69,7 +69,7 @@ def test_claim_templates_are_whole_claims(api: Make) -> None:
     assert api(STATEFULSETS).update(found, {}) == found
 
 
-FAULTS = [
+ERRORS = [
     (statefulset(replicas=-1), "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
     (statefulset(selector=None), "spec.selector: Required value"),
     (statefulset(selector={}), "spec.selector: Invalid value: {}: empty selector is invalid for statefulset"),
@@ -88,9 +88,9 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "text"), FAULTS, ids=[text[:50] for _, text in FAULTS])
+@pytest.mark.parametrize(("given", "text"), ERRORS, ids=[text[:50] for _, text in ERRORS])
 def test_faults_are_told_in_the_words_of_kube_apiserver(api: Make, given: dict[str, Any], text: str) -> None:
-    assert text in api(STATEFULSETS).faults(given)
+    assert text in api(STATEFULSETS).errors(given)
 
 
 def test_only_some_fields_may_change(api: Make) -> None:
@@ -133,6 +133,6 @@ def test_revision_data_is_kept_and_never_changes(api: Make) -> None:
     stored = revisions.create({"data": data, "revision": 1})
     assert stored["data"] == data
     assert "generation" not in stored["metadata"]
-    faults = revisions.update_faults(stored, {"data": {}})
-    assert faults == ["data: Invalid value: {}: field is immutable"]
-    assert revisions.faults({"revision": 1}) == ["data: Required value: data is mandatory"]
+    errors = revisions.update_faults(stored, {"data": {}})
+    assert errors == ["data: Invalid value: {}: field is immutable"]
+    assert revisions.errors({"revision": 1}) == ["data: Required value: data is mandatory"]

@@ -62,7 +62,7 @@ def test_unknown_fields_are_named(kind: Kind) -> None:
 def test_faults_of_an_object(kind: Kind) -> None:
     """R-VAL-3: negative replicas are found by the schema and by the scale subresource."""
     found = kind.prepare("create", leaderworkerset(replicas=-1, startupPolicy="Whenever"), None)
-    assert [str(fault) for fault in kind.validate("create", found, None)] == [
+    assert [str(error) for error in kind.validate("create", found, None)] == [
         "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
         'spec.startupPolicy: Unsupported value: "Whenever": supported values: "LeaderCreated", "LeaderReady"',
         ".spec.replicas: Invalid value: -1: should be a non-negative integer",
@@ -73,7 +73,7 @@ def test_metadata_is_that_of_every_object(kind: Kind) -> None:
     with pytest.raises(UndecodableError, match=r"ObjectMeta\.metadata\.labels"):
         kind.prepare("create", leaderworkerset() | {"metadata": {"labels": {"a": 1}}}, None)
     found = kind.prepare("create", leaderworkerset() | {"metadata": {"name": "A", "namespace": "default"}}, None)
-    assert [fault.path for fault in kind.validate("create", found, None)] == ["metadata.name"]
+    assert [error.path for error in kind.validate("create", found, None)] == ["metadata.name"]
 
 
 def test_generations_and_status_are_apart(kind: Kind) -> None:
@@ -154,7 +154,7 @@ def test_rules_that_are_not_evaluated_are_told() -> None:
 
 VERSION: Object = definition()["spec"]["versions"][0]
 ROOT = "spec.versions[0].schema.openAPIV3Schema"
-FAULTS: list[tuple[Object, str]] = [
+ERRORS: list[tuple[Object, str]] = [
     (definition() | {"metadata": {"name": "x"}}, 'metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group'),
     (definition(scope="World"), 'spec.scope: Unsupported value: "World": supported values: "Cluster", "Namespaced"'),
     (definition(group="nodot"), 'spec.group: Invalid value: "nodot": should be a domain with at least one dot'),
@@ -187,10 +187,10 @@ FAULTS: list[tuple[Object, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "text"), FAULTS, ids=[text[:70] for _, text in FAULTS])
+@pytest.mark.parametrize(("given", "text"), ERRORS, ids=[text[:70] for _, text in ERRORS])
 def test_faults_of_a_definition(given: Object, text: str) -> None:
-    faults = DEFINITIONS.validate("create", DEFINITIONS.prepare("create", given, None), None)
-    assert any(str(fault).startswith(text) for fault in faults), list(map(str, faults))
+    errors = DEFINITIONS.validate("create", DEFINITIONS.prepare("create", given, None), None)
+    assert any(str(error).startswith(text) for error in errors), list(map(str, errors))
 
 
 def test_what_a_definition_may_not_change() -> None:

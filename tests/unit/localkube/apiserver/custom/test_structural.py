@@ -1,4 +1,4 @@
-"""Structural schemas: pruning, defaults, faults."""
+"""Structural schemas: pruning, defaults, errors."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ def object_of(properties: dict[str, Any], **keywords: Any) -> dict[str, Any]:
 
 
 def faults_of(schema: dict[str, Any], value: Any, path: str = "spec") -> list[str]:
-    faults: list[FieldError] = []
-    Structural(schema).check(value, path, faults)
-    return [str(fault) for fault in faults]
+    errors: list[FieldError] = []
+    Structural(schema).check(value, path, errors)
+    return [str(error) for error in errors]
 
 
 KEPT: list[tuple[str, dict[str, Any], Any, Any]] = [
@@ -44,7 +44,7 @@ def test_normalizing(schema: dict[str, Any], value: Any, expected: Any) -> None:
 
 
 LIST = {"type": "array", "items": object_of({"name": STRING, "v": INTEGER}), "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}  # fmt: skip
-FAULTS: list[tuple[dict[str, Any], Any, str]] = [
+ERRORS: list[tuple[dict[str, Any], Any, str]] = [
     (INTEGER, "x", 'spec: Invalid value: "string": spec in body must be of type integer: "string"'),
     (STRING, None, 'spec: Invalid value: "null": spec in body must be of type string: "null"'),
     (INTEGER, True, 'spec: Invalid value: "boolean": spec in body must be of type integer: "boolean"'),
@@ -72,7 +72,7 @@ FAULTS: list[tuple[dict[str, Any], Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "text"), FAULTS, ids=[text[:60] for _, _, text in FAULTS])
+@pytest.mark.parametrize(("schema", "value", "text"), ERRORS, ids=[text[:60] for _, _, text in ERRORS])
 def test_faults_are_told_in_the_words_of_kube_apiserver(schema: dict[str, Any], value: Any, text: str) -> None:
     assert faults_of(schema, value) == [text]
 

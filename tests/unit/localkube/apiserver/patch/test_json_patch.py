@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuberuntime.objects.patch import diff
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.patch import json_patch
 
 KEYS = st.sampled_from(["a", "b", "c/d", "e~f", "0"])
@@ -43,7 +43,7 @@ def test_agrees_with_the_jsonpatch_library(document: dict[str, Any], operation: 
         return  # the library refuses more loosely typed input by crashing; ours is tested below
     try:
         found = json_patch.apply(document, [operation])
-    except Refusal:
+    except RefusalError:
         # The library lets `-` and numbers pass as keys of scalars and copies beyond the end.
         assert "-" in str(operation) or operation["op"] in {"test", "copy"}
         return
@@ -90,7 +90,7 @@ def test_operations(operation: dict[str, Any], expected: dict[str, Any]) -> None
     ],
 )
 def test_what_does_not_fit_is_refused(operations: Any, code: int, text: str) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RefusalError) as caught:
         json_patch.apply({"a": [1, 2]}, operations)
     assert caught.value.code == code
     assert text in caught.value.message

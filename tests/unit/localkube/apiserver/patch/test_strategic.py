@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from localkube.apiserver.model.refusal import Refusal
+from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.patch import strategic
 from localkube.apiserver.types import schemas
 
@@ -69,7 +69,7 @@ def test_the_object_stays_as_it_was() -> None:
     ],
 )
 def test_malformed_patches_are_refused(patch: Any, text: str) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RefusalError) as caught:
         strategic.apply({}, patch, POD)
     assert caught.value.code == 400
     assert text in caught.value.message

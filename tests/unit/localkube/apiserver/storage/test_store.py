@@ -13,7 +13,16 @@ import pytest
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage.errors import StoreError
-from localkube.apiserver.storage.store import LARGEST, Change, Compacted, Exists, Stale, Store, StoreKey, TooLargeError
+from localkube.apiserver.storage.store import (
+    LARGEST,
+    Change,
+    CompactedError,
+    ExistsError,
+    StaleError,
+    Store,
+    StoreKey,
+    TooLargeError,
+)
 
 A = StoreKey("pods", "default", "a")
 B = StoreKey("pods", "other", "b")
@@ -54,12 +63,12 @@ def test_every_write_gets_the_next_revision() -> None:
 def test_writes_are_made_only_against_what_is_there() -> None:
     async def scenario(store: Store) -> None:
         first = store.create(A, obj("a"))
-        with pytest.raises(Exists):
+        with pytest.raises(ExistsError):
             store.create(A, obj("a"))
         store.update(A, first, first)
-        with pytest.raises(Stale):
+        with pytest.raises(StaleError):
             store.update(A, first, first)
-        with pytest.raises(Stale):
+        with pytest.raises(StaleError):
             store.delete(B, first)
         await store.settle()
         assert store.revision == 2
@@ -153,9 +162,9 @@ def test_history_is_bounded_and_what_is_current_stays() -> None:
         assert values(store.list("pods")) == ["2499", "kept"]
         assert values(store.list_at(store.compacted, "pods"))[1] == "kept"
         assert next(store.changes_since(store.compacted, "pods")).previous is not None
-        with pytest.raises(Compacted):
+        with pytest.raises(CompactedError):
             list(store.changes_since(store.compacted - 1, "pods"))
-        with pytest.raises(Compacted):
+        with pytest.raises(CompactedError):
             list(store.list_at(1, "pods"))
 
     run(scenario, Store(remembered=500))
@@ -193,7 +202,7 @@ def test_the_history_is_bounded_in_bytes_too() -> None:
         await churn(store, 400, 10_000)
         remembered = sum(len(change.value) for change in store.changes_since(store.compacted, "pods"))
         assert 500_000 <= remembered <= 1_100_000
-        with pytest.raises(Compacted):
+        with pytest.raises(CompactedError):
             list(store.changes_since(1, "pods"))
 
     run(scenario, Store(remembered_bytes=1_000_000))

@@ -21,7 +21,7 @@ def test_values(text: str, values: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("rack", "must have the form KEY=VALUE"),
         ("a b=c", "name part must consist of"),
@@ -40,10 +40,10 @@ def test_values(text: str, values: list[str]) -> None:
         (f"rack={{{'i+' * 60}i}}", "more than 100 characters"),
     ],
 )
-def test_faults_name_the_label_and_what_to_do(text: str, fault: str) -> None:
+def test_faults_name_the_label_and_what_to_do(text: str, error: str) -> None:
     with pytest.raises(ValueError, match="Invalid value") as caught:
         parse_label(text)
-    assert fault in str(caught.value)
+    assert error in str(caught.value)
 
 
 def test_a_value_that_goes_wrong_for_a_later_node_says_which() -> None:

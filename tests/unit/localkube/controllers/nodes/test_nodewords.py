@@ -20,7 +20,7 @@ def test_taints(text: str, expected: JSONObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("a", "must have the form KEY=VALUE:EFFECT"),
         ("a=b", "must have the form KEY=VALUE:EFFECT"),
@@ -33,10 +33,10 @@ def test_taints(text: str, expected: JSONObject) -> None:
         ("a=b{j}:NoSchedule", "'j' is not allowed"),
     ],
 )
-def test_faults_of_taints(text: str, fault: str) -> None:
+def test_faults_of_taints(text: str, error: str) -> None:
     with pytest.raises(ValueError, match=r"^Invalid value: ") as caught:
         parse_taint(text)
-    assert fault in str(caught.value)
+    assert error in str(caught.value)
 
 
 def test_capacity_comes_in_one_word_or_in_several() -> None:
@@ -46,7 +46,7 @@ def test_capacity_comes_in_one_word_or_in_several() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("words", "error"),
     [
         (["cpu"], "must have the form RESOURCE=AMOUNT"),
         (["cpu=8,"], "must have the form RESOURCE=AMOUNT"),
@@ -62,7 +62,7 @@ def test_capacity_comes_in_one_word_or_in_several() -> None:
         (["cpu=1", "cpu=2"], "cpu is given twice"),
     ],
 )
-def test_faults_of_capacity(words: list[str], fault: str) -> None:
+def test_faults_of_capacity(words: list[str], error: str) -> None:
     with pytest.raises(ValueError, match=r"^Invalid value: ") as caught:
         parse_capacity(words)
-    assert fault in str(caught.value)
+    assert error in str(caught.value)

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
 
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import Place, Stub, Unrunnable
+from localkube.kubelet.container.images import Place, Stub, UnrunnableError
 
 HOST = Place("host://")
 
@@ -41,15 +41,15 @@ def test_any_other_directory_is_a_folder_to_work_in_with_the_environment_beside(
 
 
 def test_a_directory_that_is_gone_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Unrunnable, match="which is not a directory"):
+    with pytest.raises(UnrunnableError, match="which is not a directory"):
         images.find_place("a", {"a": tmp_path / "no"})
 
 
 def test_a_container_without_command_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(Unrunnable, match=r"--image vllm=DIR .* --stub") as caught:
+    with pytest.raises(UnrunnableError, match=r"--image vllm=DIR .* --stub") as caught:
         images.check_command("vllm:v1", ["serve"], has_command=False, place=HOST)
     assert caught.value.reason == "ImageNotMapped"
-    with pytest.raises(Unrunnable, match="give the container a command"):
+    with pytest.raises(UnrunnableError, match="give the container a command"):
         images.check_command("vllm:v1", [], has_command=False, place=Place("x", root=tmp_path))
     images.check_command("vllm:v1", ["serve"], has_command=True, place=HOST)
 
@@ -61,7 +61,7 @@ def test_a_program_that_is_there_or_mounted_passes(program: str) -> None:
 
 @pytest.mark.parametrize("program", ["no-such-program", "/no/such/program", "/scripts-2/run.sh"])
 def test_a_program_that_is_not_there_is_named(program: str) -> None:
-    with pytest.raises(Unrunnable, match=f'"{program}" is not installed on this machine') as caught:
+    with pytest.raises(UnrunnableError, match=f'"{program}" is not installed on this machine') as caught:
         images.check_program("a:1", program, "/usr/bin:/bin", HOST, ["/scripts"])
     assert caught.value.reason == "ProgramNotFound"
 
@@ -71,7 +71,7 @@ def test_a_program_that_is_not_there_is_named(program: str) -> None:
     [("bash /opt/no-such.sh; ls", "/opt/no-such.sh"), ("cd /tmp && no-such-server --port 80", "no-such-server")],
 )
 def test_a_script_that_starts_what_is_not_there_is_refused(script: str, missing: str) -> None:
-    with pytest.raises(Unrunnable, match=f'"{missing}"'):
+    with pytest.raises(UnrunnableError, match=f'"{missing}"'):
         images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, [])
 
 
@@ -85,7 +85,7 @@ def test_a_program_of_a_root_is_looked_for_in_it(tmp_path: Path) -> None:
     (root / "bin" / "serve").symlink_to("/bin/serve.real")
     place = Place("x", root=root)
     images.check_program("a", "serve", "/usr/bin:/bin", place, [])
-    with pytest.raises(Unrunnable, match="not installed in"):
+    with pytest.raises(UnrunnableError, match="not installed in"):
         images.check_program("a", "sh", "/usr/bin:/bin", place, [])
 
 

@@ -8,7 +8,7 @@ from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import launch
-from localkube.kubelet.container.images import Unrunnable
+from localkube.kubelet.container.images import UnrunnableError
 from localkube.kubelet.container.launch import Launch, Surroundings
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.processes.settings import KubeletSettings
@@ -112,7 +112,7 @@ def test_an_image_with_a_folder_works_in_it(tmp_path: Path) -> None:
 
 def test_only_with_stubs_what_cannot_run_is_replaced() -> None:
     main = {"name": "main", "image": "vllm:v1", "readinessProbe": {"exec": {"command": ["x"]}}}
-    with pytest.raises(Unrunnable):
+    with pytest.raises(UnrunnableError):
         plan(main)
     found = plan(main, stub=True)
     assert (found.image_id, found.argv) == ("stub://vllm:v1", ())

@@ -10,7 +10,7 @@ from localkube.kubelet.sandbox.addresses import (
     GATEWAY,
     WAY_OUT_GATEWAY,
     WAY_OUT_NAMESERVER,
-    AddressesExhausted,
+    AddressesExhaustedError,
     AddressPool,
     LoopbackBlock,
 )
@@ -31,7 +31,9 @@ def test_exhaustion_says_what_to_do() -> None:
     pool = AddressPool(SMALL)
     for _ in range(255):
         pool.take()
-    with pytest.raises(AddressesExhausted, match=r"all 255 addresses of 10\.0\.0\.0/23 are in use; delete some pods"):
+    with pytest.raises(
+        AddressesExhaustedError, match=r"all 255 addresses of 10\.0\.0\.0/23 are in use; delete some pods"
+    ):
         pool.take()
 
 

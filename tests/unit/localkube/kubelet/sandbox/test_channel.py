@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localkube.kubelet.processes.runner import ExhaustedError, StartError
-from localkube.kubelet.sandbox.channel import Channel, LauncherEnded
+from localkube.kubelet.sandbox.channel import Channel, LauncherEndedError
 from localkube.kubelet.sandbox.launcher.link import Link, Received
 
 Scenario = Callable[[Channel, Link, list[Any]], Awaitable[None]]
@@ -70,7 +70,7 @@ def test_event_comes_after_whoever_awaited_the_answer_went_on() -> None:
         launcher.send({"exit": "c", "code": 0, "signal": 0})
         launcher.close()
         await asking
-        with pytest.raises(LauncherEnded):
+        with pytest.raises(LauncherEndedError):
             await channel.request("after the event", {})
         events.remove("closed")
         assert events == ["answered", {"exit": "c", "code": 0, "signal": 0}]
@@ -83,9 +83,9 @@ def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None:
         asking = asyncio.create_task(channel.request("start", {}))
         await receive(launcher)
         launcher.close()
-        with pytest.raises(LauncherEnded):
+        with pytest.raises(LauncherEndedError):
             await asking
-        with pytest.raises(LauncherEnded, match="has ended"):
+        with pytest.raises(LauncherEndedError, match="has ended"):
             await channel.request("start", {})
         assert events == ["closed"]
 

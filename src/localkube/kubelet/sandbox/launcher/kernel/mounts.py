@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from . import beneath, syscalls
 from .mountplan import Bind, Cover, Place, Plan, is_below, on_host
-from .refusal import Refused
+from .refusal import RefusedError
 
 _PSEUDO = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
 _CGROUPS = "sys/fs/cgroup"
@@ -130,7 +130,7 @@ class _Tree:
             try:
                 place = beneath.open_inside(inside, target[len(volume) :], wish)
             except beneath.LeadsOutError as error:
-                raise Refused(f"mount at {target}: a link in the volume at {volume} leads out of it") from error
+                raise RefusedError(f"mount at {target}: a link in the volume at {volume} leads out of it") from error
         try:
             yield place
         finally:

@@ -4,11 +4,11 @@ import errno
 import os
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Something asked for cannot be done; the text says what and why."""
 
 
-class ExhaustedError(Refused):
+class ExhaustedError(RefusedError):
     """There is none left of something that the machine has so many of: it may be asked again later."""
 
 

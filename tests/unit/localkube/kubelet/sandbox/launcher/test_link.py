@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localkube.kubelet.sandbox.launcher.link import LONGEST, Decoder, Link, LinkClosed, encode, require_all
+from localkube.kubelet.sandbox.launcher.link import LONGEST, Decoder, Link, LinkClosedError, encode, require_all
 
 MESSAGES = st.lists(st.dictionaries(st.text(max_size=8), st.integers() | st.text() | st.none(), max_size=4), max_size=5)
 
@@ -63,9 +63,9 @@ def test_descriptors_arrive_with_their_message(ends: tuple[Link, Link]) -> None:
 def test_closed_end_is_noticed(ends: tuple[Link, Link]) -> None:
     one, other = ends
     one.close()
-    with pytest.raises(LinkClosed):
+    with pytest.raises(LinkClosedError):
         other.receive()
-    with pytest.raises(LinkClosed):
+    with pytest.raises(LinkClosedError):
         other.send({})
 
 

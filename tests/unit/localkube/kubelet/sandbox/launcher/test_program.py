@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localkube.kubelet.sandbox.launcher.kernel.refusal import Refused
+from localkube.kubelet.sandbox.launcher.kernel.refusal import RefusedError
 from localkube.kubelet.sandbox.launcher.program import find_executable
 
 
@@ -37,6 +37,6 @@ def test_name_with_a_slash_is_not_searched() -> None:
     ],
 )
 def test_what_cannot_be_run_is_said(path: str, name: str, words: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         find_executable(name, path)
     assert str(caught.value) == words

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from localkube.kubelet.sandbox.launcher.kernel import descriptors
-from localkube.kubelet.sandbox.launcher.kernel.refusal import Refused
+from localkube.kubelet.sandbox.launcher.kernel.refusal import RefusedError
 
 FEW = 128
 
@@ -32,5 +32,7 @@ def test_files_that_are_left_are_not_refused() -> None:
 
 
 def test_before_files_run_out_it_is_said_what_to_do() -> None:
-    with pytest.raises(Refused, match=f"fewer than {FEW} of {FEW} are left; start the cluster again with a higher"):
+    with pytest.raises(
+        RefusedError, match=f"fewer than {FEW} of {FEW} are left; start the cluster again with a higher"
+    ):
         descriptors.require_spare(FEW)
