@@ -110,7 +110,8 @@ def inspect_contents(database: sqlite3.Connection, path: Path) -> int:
         _require_constants(path)
     problems = [row[0] for row in database.execute("PRAGMA quick_check(3)")]
     if problems != ["ok"]:
-        raise DamagedError(f"{path}: damaged: {'; '.join(map(str, problems))}")
+        lines = [line for text in problems for line in str(text).splitlines() if not line.startswith("***")]
+        raise DamagedError(f"{path}: damaged: {'; '.join(lines)}")
     if _definitions(database) != _expected(found):
         raise DamagedError(f"{path}: damaged: its tables are not those of format {found}")
     if problem := _problem(database, checked=found == layout.FORMAT):

@@ -44,6 +44,10 @@ def container(name: str = "main", **fields: object) -> JSONObject:
     return {"name": name, "image": "any", "command": ["sleep", "1000"], **fields}
 
 
+LONGEST = 6 * 3600.0
+"""Seconds until what did not come true never will."""
+
+
 @dataclass
 class Events:
     """Remembers what was recorded."""
@@ -87,7 +91,7 @@ class Cluster:
         await self.client.delete(PODS, ObjectKey("default", name), grace_period=grace_period)
 
     async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod is as wanted; return it."""
+        """Wait until the pod is as wanted, for `LONGEST` of virtual time; return it."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -95,7 +99,7 @@ class Cluster:
                 found.set_result(change.new)
 
         self.pods.subscribe(look)
-        return await found
+        return await asyncio.wait_for(found, LONGEST)
 
     async def ready(self, name: str = "web-0") -> JSONObject:
         return await self.until(lambda found: meta.is_condition_true(found, "Ready"), name)

@@ -630,7 +630,7 @@ def test_a_path_with_nul_is_told_on_its_pod_and_is_no_error_of_the_kubelet(
 ) -> None:
     async def scenario() -> None:
         async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
-            found = await it.until(lambda it: "null" in str(status_of(it)["state"].get("waiting")))
+            found = await it.until(lambda it: "NUL" in str(status_of(it)["state"].get("waiting")))
             assert status_of(found)["state"]["waiting"]["reason"] == reason
             assert it.events.reasons() == [event]
 

@@ -27,6 +27,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 ONLY_ON_CLUSTERS = {
     resources.DEPLOYMENTS,
     resources.POD_DISRUPTION_BUDGETS,
+    resources.NETWORK_POLICIES,
     resources.ROLES,
     resources.ROLE_BINDINGS,
     resources.CLUSTER_ROLES,
