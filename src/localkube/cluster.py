@@ -62,6 +62,7 @@ class ClusterSettings:
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
     hold_completed: bool = False
+    quote_failures: bool = False
     max_pods: int = MAX_PODS
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -84,6 +85,7 @@ class ClusterSettings:
             images=self.images,
             stub=self.stub,
             hold_completed=self.hold_completed,
+            quote_failures=self.quote_failures,
             host_user=os.getuid(),
             host_environment=self.environment,
             farewell=FAREWELL,

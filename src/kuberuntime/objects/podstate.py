@@ -143,7 +143,21 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         yield str(unready["message"])
 
 
+def last_lines(ended: JSONObject) -> list[str]:
+    """Return the lines of a container's termination message that are not empty."""
+    return [line.rstrip() for line in str(ended.get("message") or "").splitlines() if line.strip()]
+
+
 def _death(ended: JSONObject) -> str:
-    """Say how a container ended: what it said itself, else the reason, and the exit code."""
-    detail = str(ended.get("message") or ended.get("reason") or "ended").strip()
-    return f"{detail} (exit code {ended.get('exitCode')})"
+    r"""Say how a container ended: the last line of its message, the reason and the exit code.
+
+    >>> _death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
+    "KeyError: 'rank' (Error, exit code 1)"
+    >>> _death({"reason": "OOMKilled", "exitCode": 137})
+    'OOMKilled (exit code 137)'
+    """
+    said, reason = last_lines(ended), str(ended.get("reason") or "")
+    code = f"exit code {ended.get('exitCode')}"
+    if said:
+        return f"{said[-1].strip()} ({f'{reason}, {code}' if reason else code})"
+    return f"{reason or 'ended'} ({code})"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.groups import Rank, View
 
@@ -43,21 +43,34 @@ class Failures:
             for rank in (rank for group in view.groups for rank in group.ranks):
                 if rank.object is None or meta.is_deleting(rank.object):
                     continue
-                for ident, code in failed_ends(rank.object):
+                for ident, end in failed_ends(rank.object):
                     if (meta.uid(rank.object), ident) in self.seen:
                         continue
                     self.seen.add((meta.uid(rank.object), ident))
                     place = f"{view.name}/{rank.place}"
                     self.counts[place] = self.counts.get(place, 0) + 1
                     if self.counts[place] > self.limit:
-                        return f"{place} failed {self.counts[place]} times, last with exit code {code}"
+                        return f"{place} failed {self.counts[place]} times, last with {described(end)}"
         return None
 
 
-def failed_ends(pod: JSONObject) -> Iterator[tuple[str, int]]:
-    """Yield what identifies each failed end of a container, and its exit code."""
+def described(end: JSONObject) -> str:
+    r"""Return exit code and reason of a container's end, and below them its last lines where it left some.
+
+    >>> described({"exitCode": 3, "reason": "Error", "message": "boom\n"})
+    'exit code 3 (Error):\n  boom'
+    >>> described({"exitCode": 137})
+    'exit code 137'
+    """
+    reason = f" ({end['reason']})" if end.get("reason") else ""
+    lines = "".join(f"\n  {line}" for line in podstate.last_lines(end))
+    return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
+
+
+def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+    """Yield what identifies each failed end of a container, and that end."""
     for status in meta.status(pod).get("containerStatuses") or []:
         for when in ("lastState", "state"):
             end = (status.get(when) or {}).get("terminated") or {}
             if end.get("exitCode"):
-                yield end.get("containerID") or f"{status['name']} {end.get('finishedAt')}", end["exitCode"]
+                yield end.get("containerID") or f"{status['name']} {end.get('finishedAt')}", end

@@ -117,6 +117,7 @@ def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_compl
         images=dict(options.images),
         stub=options.stub,
         hold_completed=hold_completed,
+        quote_failures=True,
         max_pods=options.max_pods,
         environment=host_environment(os.environ, Path(sys.prefix)),
     )

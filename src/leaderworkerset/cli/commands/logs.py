@@ -4,7 +4,8 @@ import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import click
@@ -121,7 +122,10 @@ class Follower:
         self._readers: set[asyncio.Task[None]] = set()
 
     async def run(self, objects: Following, informers: SetInformers) -> None:
-        """Follow until the LeaderWorkerSet is gone."""
+        """Follow until the LeaderWorkerSet is gone; of pods that are there already, from their current run on."""
+        for pod in informers.pods.store.list():
+            status = container_status(pod, self._options.container)
+            self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
         async with asyncio.TaskGroup() as tasks:
 
             def look() -> bool | None:
@@ -138,20 +142,28 @@ class Follower:
 
     def _begin(self, tasks: asyncio.TaskGroup, pod: JSONObject) -> None:
         status = container_status(pod, self._options.container)
-        run = (meta.uid(pod), status.get("restartCount", 0))
-        if run in self._seen or not has_log(status):
+        uid, number = meta.uid(pod), status.get("restartCount", 0)
+        if (uid, number) in self._seen or not has_log(status):
             return
-        self._seen.add(run)
-        task = tasks.create_task(self._copy(pod))
+        # A run that began and ended between two states of the pod left its log as that of the previous run.
+        was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
+        self._seen |= {(uid, number), (uid, number - 1)}
+        task = tasks.create_task(self._copy(pod, after_previous=was_missed))
         self._readers.add(task)
         task.add_done_callback(self._readers.discard)
 
-    async def _copy(self, pod: JSONObject) -> None:
+    async def _copy(self, pod: JSONObject, *, after_previous: bool) -> None:
         try:
-            async for line in read(self._client, pod, self._options):
-                self._sink.line(pod, line)
+            if after_previous:
+                with suppress(CommandError):  # the container runs once more, and that log is the previous one now
+                    await self._copy_run(pod, replace(self._options, follow=False, previous=True))
+            await self._copy_run(pod, self._options)
         except (NotFoundError, ConnectionFailedError):
             return  # the pod is gone, and its log with it
+
+    async def _copy_run(self, pod: JSONObject, options: Options) -> None:
+        async for line in read(self._client, pod, options):
+            self._sink.line(pod, line)
 
 
 async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:
@@ -184,9 +196,17 @@ def container_status(pod: JSONObject, container: str | None) -> JSONObject:
 
 
 def has_log(status: JSONObject) -> bool:
-    """Return whether the container has started."""
-    state = status.get("state") or {}
-    return "running" in state or "terminated" in state
+    """Return whether the container has started: it runs, has ended, or waits after its end for the next start."""
+    return any("running" in state or "terminated" in state for state in (_state(status), status.get("lastState") or {}))
+
+
+def runs(status: JSONObject) -> bool:
+    """Return whether the container runs."""
+    return "running" in _state(status)
+
+
+def _state(status: JSONObject) -> JSONObject:
+    return status.get("state") or {}
 
 
 def seconds(duration: str) -> int:

@@ -14,6 +14,11 @@ LONGEST_MESSAGE: Final = 4096
 
 FALLBACK_LINES: Final = 80
 FALLBACK_BYTES: Final = 2048
+"""What `FallbackToLogsOnError` takes of the log, as in Kubernetes."""
+
+QUOTED_LINES: Final = 10
+QUOTED_BYTES: Final = 1024
+"""What a cluster that quotes failures takes of the log of any other container."""
 
 
 class ContainerRun:
@@ -57,12 +62,17 @@ class ContainerRun:
             task.cancel()
         self.log.close()
 
-    def message(self, ending: Exit, log_directory: Path) -> str:
-        """Return what the container left as its last words: its message file, or where it says so its log's end."""
+    def message(self, ending: Exit, log_directory: Path, *, quote: bool = False) -> str:
+        """Return the container's termination message: its message file, or the end of its log.
+
+        The log speaks for a container that failed without a message, where its policy says so or with `quote`.
+        """
         content = _tail_of(self._termination_file)
-        policy = self.launch.container.get("terminationMessagePolicy")
-        if not content and ending.code != 0 and policy == "FallbackToLogsOnError":
-            content = logreader.last_lines(log_directory, self.log.run, FALLBACK_LINES, FALLBACK_BYTES)
+        if not content and ending.code != 0:
+            if self.launch.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+                content = logreader.last_lines(log_directory, self.log.run, FALLBACK_LINES, FALLBACK_BYTES)
+            elif quote:
+                content = logreader.last_lines(log_directory, self.log.run, QUOTED_LINES, QUOTED_BYTES)
         return content.decode(errors="replace")
 
 

@@ -127,7 +127,8 @@ class Containers:
         run.close()
         if self._runs.get(run.name) is run:
             del self._runs[run.name]
-        message = run.message(ending, self._cell.log_directory(run.name))
+        quote = self._cell.node.settings.quote_failures
+        message = run.message(ending, self._cell.log_directory(run.name), quote=quote)
         now = self._cell.now()
         self._cell.update(run.name, partial(state.ended, ending=ending, message=message, now=now))
         conflict = await self._port_conflict(run.launch.container) if ending.code else ""

@@ -14,9 +14,9 @@ class KubeletSettings:
     """The simulated nodes this kubelet serves, and how containers become processes.
 
     `capabilities` is what the started runner granted. `state_directory` holds pods' scratch space, logs and hosts
-    files. `images` maps images to directories. With `stub` the stub server stands in for what cannot run here; with `hold_completed` containers that end with exit
-    code 0 stay ended. `host_environment` is what `environment.PASSED`
-    picks from, `host_user` the user that runs all this. `allocatable` answers for limits that containers do not set.
+    files. `images` maps images to directories. With `stub` the stub server stands in for what cannot run here; with
+    `hold_completed` containers that end with exit code 0 stay ended; with `quote_failures` one that fails without a
+    termination message gets its last log lines as message. `host_environment` is what `environment.PASSED` picks from, `host_user` the user that runs all this. `allocatable` answers for limits that containers do not set.
     When the cluster ends, each container gets its stop signal and its pod's grace period, but at most `farewell`.
     """
 
@@ -26,6 +26,7 @@ class KubeletSettings:
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
     hold_completed: bool = False
+    quote_failures: bool = False
     cluster_domain: str = "cluster.local"
     host_ip: str = "127.0.0.1"
     host_user: int = 0

@@ -90,6 +90,12 @@ def test_scheduling_gates_show() -> None:
             "main: Error (exit code 3)",
         ),
         (
+            pod(
+                containers=[container(terminated={"exitCode": 1, "reason": "Error", "message": "Traceback:\n boom\n"})]
+            ),
+            "main: boom (Error, exit code 1)",
+        ),
+        (
             pod(conditions=[{"type": "Ready", "status": "False", "message": "containers with unready status: [main]"}]),
             "containers with unready status: [main]",
         ),

@@ -54,6 +54,12 @@ def test_the_same_end_counts_once() -> None:
     assert failures.verdict([again]) == "web/0/0 failed 2 times, last with exit code 3"
 
 
+def test_a_run_that_failed_ends_with_reason_and_last_lines() -> None:
+    end = {"terminated": {"exitCode": 3, "reason": "Error", "message": "loading\nboom\n"}}
+    told = Failures(limit=0).verdict([view(rank(0, {"name": "main", "lastState": end}))])
+    assert told == "web/0/0 failed 1 times, last with exit code 3 (Error):\n  loading\n  boom"
+
+
 def test_an_end_without_container_id_is_known_by_its_time() -> None:
     failures = Failures(limit=0)
     end = {"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}

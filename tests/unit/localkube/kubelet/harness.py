@@ -136,6 +136,7 @@ class Machine:
     network: Network = "isolated"
     stub: bool = False
     hold_completed: bool = False
+    quote_failures: bool = False
     images: dict[str, Path] = field(default_factory=dict)
     store: Store | None = None
     farewell: float = 0
@@ -157,6 +158,7 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
         images=machine.images,
         stub=machine.stub,
         hold_completed=machine.hold_completed,
+        quote_failures=machine.quote_failures,
         host_environment={"PATH": "/usr/bin:/bin"},
         farewell=timedelta(seconds=machine.farewell),
     )

@@ -89,6 +89,27 @@ def test_the_end_of_the_log_becomes_the_message_where_the_policy_says_so(tmp_pat
     run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("code", "quote", "message"),
+    [(1, True, "line 2\nline 3\n"), (1, False, None), (0, True, None)],
+    ids=["quoted", "as a cluster has it", "success"],
+)
+def test_a_cluster_that_quotes_failures_shows_the_end_of_their_logs(
+    tmp_path: Path, code: int, quote: bool, message: str | None
+) -> None:
+    async def scenario() -> None:
+        output = "".join(f"line {number}\n" for number in range(4))
+        program = Program(output=f"{'x' * 2000}\n{output}", exits=(1, Exit(code)))
+        async with cluster(Machine(directory=tmp_path, script=lambda _: program, quote_failures=quote)) as it:
+            await it.create(pod(restartPolicy="Never"))
+            found = await it.until(lambda found: "terminated" in status_of(found)["state"])
+            ended = status_of(found)["state"]["terminated"]
+            assert (ended.get("message", "").endswith(message) if message else "message" not in ended) is True
+            assert len(ended.get("message", "")) <= 1024
+
+    run(scenario())
+
+
 def test_what_a_container_writes_to_its_message_file_is_its_message(tmp_path: Path) -> None:
     async def scenario() -> None:
         def script(spec: ContainerSpec) -> Program:
