@@ -225,13 +225,13 @@ def test_a_run_that_fails_again_and_again_ends_with_the_reason(shell: Shell, tmp
 
 @pytest.mark.parametrize("restart", ["None", "RecreateGroupOnPodRestart"])
 def test_the_last_lines_of_a_rank_that_dies_at_once_are_shown(shell: Shell, tmp_path: Path, restart: str) -> None:
-    """In the log where it is still there, in WHY, and in the final error; also where its group is made anew meanwhile."""
+    """In the log and in the final error; also where its group is made anew meanwhile."""
     manifest = tmp_path / "lws.json"
     failing = {"command": ["sh", "-c", "echo boom >&2; exit 3"], "grace": 0}
     manifest.write_text(json.dumps(lws("web", failing, restart=restart)))
     done = shell.lws("run", "-f", str(manifest), "--until", "done", "--max-failures", "1", code=1)
     assert done.stderr.splitlines()[-2:] == ["error: web/0/0 failed 2 times, last with exit code 3 (Error):", "  boom"]
-    assert "main: boom (Error, exit code 3)" in done.stdout + done.stderr
-    if restart == "None":
-        assert "boom" in [line.rpartition(" ")[2] for line in done.stdout.splitlines()]
+    shown = done.stdout.splitlines().count("0/0 boom")
+    assert shown <= 2
+    assert shown >= 1 or restart != "None"  # the log of a pod that is made anew goes with it, its message stays
     shell.assert_nothing_is_left()

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sys
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -119,6 +120,8 @@ class Follower:
         self._options = options
         self._sink = sink
         self._seen: set[tuple[str, int]] = set()
+        self._newest: dict[str, bytes] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: set[asyncio.Task[None]] = set()
 
     async def run(self, objects: Following, informers: SetInformers) -> None:
@@ -154,16 +157,24 @@ class Follower:
 
     async def _copy(self, pod: JSONObject, *, after_previous: bool) -> None:
         try:
-            if after_previous:
-                with suppress(CommandError):  # the container runs once more, and that log is the previous one now
-                    await self._copy_run(pod, replace(self._options, follow=False, previous=True))
-            await self._copy_run(pod, self._options)
+            async with self._turns[meta.uid(pod)]:
+                if after_previous:
+                    with suppress(CommandError):  # there is no such log any more
+                        await self._copy_run(pod, replace(self._options, follow=False, previous=True))
+                await self._copy_run(pod, self._options)
         except (NotFoundError, ConnectionFailedError):
             return  # the pod is gone, and its log with it
 
     async def _copy_run(self, pod: JSONObject, options: Options) -> None:
-        async for line in read(self._client, pod, options):
-            self._sink.line(pod, line)
+        """Pass on the lines of a run that are newer than those of earlier runs: which run is read can change meanwhile."""
+        uid = meta.uid(pod)
+        bound = self._newest.get(uid, b"")
+        async for line in read(self._client, pod, replace(options, timestamps=True)):
+            stamp, _, text = line.partition(b" ")
+            moment = comparable(stamp)
+            if moment > bound:
+                self._newest[uid] = max(moment, self._newest.get(uid, b""))
+                self._sink.line(pod, line if options.timestamps else text)
 
 
 async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:
@@ -193,6 +204,16 @@ def container_status(pod: JSONObject, container: str | None) -> JSONObject:
     status = meta.status(pod)
     statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
     return next((entry for entry in statuses if entry.get("name") == name), {})
+
+
+def comparable(stamp: bytes) -> bytes:
+    """Return a time stamp of the log in a form that compares as it was written: with all nine digits of the fraction.
+
+    >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
+    True
+    """
+    whole, _, fraction = stamp.rstrip(b"Z").partition(b".")
+    return whole + b"." + fraction.ljust(9, b"0")
 
 
 def has_log(status: JSONObject) -> bool:
