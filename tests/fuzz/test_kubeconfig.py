@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 import pytest
+import structlog
 import yaml
 
 from leaderworkerset.cli import app
@@ -182,6 +183,13 @@ def complaint(code: int, out: str, err: str) -> str:
     if code and not err.strip():
         return "an error without a message"
     return "" if code in {0, 1, 2, 124} else f"exit code {code}"
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Commands send logs to the stream of one test; the next one has another."""
+    yield
+    structlog.reset_defaults()
 
 
 def test_every_command_line_ends_with_a_code_and_a_message(

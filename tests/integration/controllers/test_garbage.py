@@ -12,7 +12,6 @@ from tests.integration.controllers.world import NAMESPACE, World, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -195,8 +194,7 @@ def test_custom_resources_own_and_are_owned(tmp_path: Path) -> None:
             await create(world, CONFIG_MAPS, "a", owner)
             await delete(world, WIDGETS, "w", "Foreground")
             await world.until_named(CONFIG_MAPS)
-            with pytest.raises(NotFoundError):
-                await world.get(WIDGETS, "w")
+            await world.until_named(WIDGETS)
 
     asyncio.run(scenario())
 
