@@ -27,13 +27,15 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
     A modelled pod is scheduled, gets an address, becomes ready at once and runs until it is deleted, without a process.
     """
     with TemporaryDirectory(prefix="localkube-") as directory:
-        async with serve(Settings(directory=Path(directory), keep=False, nodes=nodes)) as server:
+        is_modelled = work == "modelled pods"
+        settings = Settings(directory=Path(directory), keep=False, nodes=nodes, stub=is_modelled)
+        async with serve(settings) as server:
             if work == "none":
                 yield server
                 return
             from localkube.kubelet.processes.model import ModelRunner
 
-            processes = ModelRunner() if work == "modelled pods" else None
+            processes = ModelRunner() if is_modelled else None
             async with server.work(kubelet=work != "controllers", processes=processes):
                 yield server
 
@@ -84,7 +86,7 @@ class _ClusterThread(threading.Thread):
         return self._kubeconfig
 
     def stop(self) -> None:
-        """End the cluster and its thread; raise what went wrong in it."""
+        """End the cluster and its thread; raise the error that ended it early."""
         if self.is_alive():
             self._loop.call_soon_threadsafe(self._ended.set)
         self.join()
