@@ -45,8 +45,9 @@ def in_thread(cluster: Callable[[], AbstractAsyncContextManager[ApiServer]]) -> 
     """Run a cluster in a thread of its own; yield the kubeconfig, with which any client reaches it."""
     thread = _ClusterThread(cluster)
     thread.start()
+    kubeconfig = thread.kubeconfig()
     try:
-        yield thread.kubeconfig()
+        yield kubeconfig
     finally:
         thread.stop()
 
@@ -82,6 +83,7 @@ class _ClusterThread(threading.Thread):
         """Wait for the cluster; raise why it does not start."""
         self._is_decided.wait()
         if self._kubeconfig is None:
+            self.join()
             raise RuntimeError("the cluster did not start") from self._error
         return self._kubeconfig
 
