@@ -1,6 +1,6 @@
 """The public face of the package: from settings to a running cluster, in one process, without root.
 
-`start` runs everything; `serve` runs the API server alone, to which `ApiServer.work` adds controllers and pods later, so
+`start` runs everything; `serve` runs the API server alone, to which `RunningCluster.work` adds controllers and pods later, so
 that whoever adds webhooks can do so before the first pod is made. Importing this module is cheap: the API server and
 the kubelet are imported when a cluster is started.
 """
@@ -26,10 +26,10 @@ __all__ = [
     "DATABASE",
     "KUBECONFIG",
     "MAX_PODS",
-    "ApiServer",
     "DamagedDataError",
     "LocalkubeError",
     "Nodes",
+    "RunningCluster",
     "Settings",
     "SettingsError",
     "make_private",
@@ -141,7 +141,7 @@ class Settings:
         )
 
 
-class ApiServer:
+class RunningCluster:
     """An API server that answers: by HTTPS for whoever has the kubeconfig, and without a connection in this process."""
 
     def __init__(self, settings: Settings, cluster: "Cluster") -> None:
@@ -173,20 +173,20 @@ class ApiServer:
 
 
 @asynccontextmanager
-async def serve(settings: Settings) -> AsyncIterator[ApiServer]:
+async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
     """Run an API server: no controllers, no nodes, no pods that start. What prevents it raises a `LocalkubeError`."""
     from kuberuntime.clock import SystemClock
     from localkube import assembly
 
     with _damage_named():
         async with assembly.serving(settings.parsed(), SystemClock()) as cluster:
-            yield ApiServer(settings, cluster)
+            yield RunningCluster(settings, cluster)
 
 
 @asynccontextmanager
 async def start(
     settings: Settings, *, kubelet: bool = True, processes: "ProcessRunner | None" = None
-) -> AsyncIterator[ApiServer]:
+) -> AsyncIterator[RunningCluster]:
     """Run an API server with controllers and, with `kubelet`, pods; all of it ends with the context."""
     async with serve(settings) as server, server.work(kubelet=kubelet, processes=processes):
         yield server

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
-from localkube.cluster import ApiServer, Nodes, Settings, serve
+from localkube.cluster import Nodes, RunningCluster, Settings, serve
 
 Work: TypeAlias = Literal["none", "controllers", "modelled pods", "pods"]
 """What runs beside the API server: nothing; controllers and nodes; pods too, as a model or as processes."""
@@ -21,7 +21,7 @@ ONE_NODE = Nodes()
 
 
 @asynccontextmanager
-async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIterator[ApiServer]:
+async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIterator[RunningCluster]:
     """Run a cluster of which nothing is left afterwards.
 
     A modelled pod is scheduled, gets an address, becomes ready at once and runs until it is deleted, without a process.
@@ -41,7 +41,7 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
 
 
 @contextmanager
-def in_thread(cluster: Callable[[], AbstractAsyncContextManager[ApiServer]]) -> Iterator[Path]:
+def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> Iterator[Path]:
     """Run a cluster in a thread of its own; yield the kubeconfig, with which any client reaches it."""
     thread = _ClusterThread(cluster)
     thread.start()
@@ -55,7 +55,7 @@ def in_thread(cluster: Callable[[], AbstractAsyncContextManager[ApiServer]]) -> 
 class _ClusterThread(threading.Thread):
     """An event loop in which a cluster runs."""
 
-    def __init__(self, cluster: Callable[[], AbstractAsyncContextManager[ApiServer]]) -> None:
+    def __init__(self, cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> None:
         super().__init__(name="localkube", daemon=True)
         self._cluster = cluster
         self._is_decided = threading.Event()
