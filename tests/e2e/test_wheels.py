@@ -54,7 +54,7 @@ class Installation:
         own = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
         base = sys._base_executable  # type: ignore[attr-defined]  # the interpreter of a venv's home
         line = [base, *words]
-        environment = shell.environment | own
+        environment = {**shell.environment, **own}
         return subprocess.run(
             line, cwd=shell.base, env=environment, capture_output=True, text=True, check=False, timeout=120
         )
