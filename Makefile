@@ -7,7 +7,7 @@ VERSION := import platform; print(platform.python_version())
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate lock coverage contract parity mutate clean
+.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels lock coverage contract parity mutate clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ e2e: setup ## the tests of the command line, with real processes
 
 controlplane: setup ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
+
+wheels: setup ## build the three wheels into dist/
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
 
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml

@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the commands themselves; with `--check` only tell whether it is up to date.
+"""Write docs/reference/cli.md from the commands themselves; with `--check` only report whether it is up to date.
 
 python docs/generate_cli.py [--check]
 """
@@ -45,7 +45,7 @@ These options may stand before or after any command. Without them `lws` uses the
 
 ## Output
 
-Results go to standard output, everything else (progress, notes, faults) to standard error. On a terminal `lws run` and
+Results go to standard output, everything else (progress, notes, errors) to standard error. On a terminal `lws run` and
 `lws get --watch` show a table that stays; elsewhere they print plain lines. What `-o json` and `-o yaml` print is stable:
 it has `apiVersion: lws/v1` as long as no field changes its meaning; fields may be added. With `--watch`, JSON documents
 stand on one line each.

@@ -1,64 +1,117 @@
-"""The one-machine cluster: API server, controllers and kubelet in one process, started and ended together.
+"""The public face of the package: from settings to a running cluster, in one process, without root.
 
-Two stages, so that whoever adds webhooks can do so before the first pod is made: `serving` answers API requests,
-`working` runs controllers and pods.
+`start` runs everything; `serve` runs the API server alone, to which `RunningCluster.work` adds controllers and pods later, so
+that whoever adds webhooks can do so before the first pod is made. Importing this module is cheap: the API server and
+the kubelet are imported when a cluster is started.
 """
 
-import asyncio
-import errno
-import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
-from kuberuntime.client.client import Client
-from kuberuntime.clock import Clock
-from kuberuntime.controller.events import EventRecorder
-from localkube import identity
-from localkube.apiserver import builtin
-from localkube.apiserver.front import certificate
-from localkube.apiserver.front.http import LOOPBACK, HttpServer, ListenError
-from localkube.apiserver.front.kubeconfig import Access, write_kubeconfig
-from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
-from localkube.apiserver.storage.copies import Copies
-from localkube.apiserver.storage.store import MEMORY, Store
-from localkube.controllers.composition import ControllerSettings, run_controllers
-from localkube.controllers.nodes.nodes import NodeSettings, node_names
-from localkube.identity import Identity
-from localkube.kubelet.kubelet import Kubelet
-from localkube.kubelet.node import podevents
-from localkube.kubelet.processes.runner import Capabilities, Network, ProcessRunner
-from localkube.kubelet.processes.settings import KubeletSettings
-from localkube.kubelet.sandbox import create_runner
+from localkube.errors import LocalkubeError, SettingsError
 from localkube.limits import MAX_PODS
-from localkube.statedirectory import make_private
+from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
 
-CONTROLLERS: Final = "system:controllers"
-KUBELET: Final = "system:kubelet"
+if TYPE_CHECKING:
+    from kuberuntime.client.client import Client
+    from localkube.assembly import Cluster, ClusterSettings
+    from localkube.controllers.nodes.nodes import NodeSettings
+    from localkube.kubelet.processes.runner import ProcessRunner
 
-FAREWELL: Final = timedelta(seconds=5)
-"""What pods get between SIGTERM and SIGKILL when the cluster ends; less where their grace period is shorter."""
+__all__ = [
+    "DATABASE",
+    "KUBECONFIG",
+    "MAX_PODS",
+    "DamagedDataError",
+    "LocalkubeError",
+    "Nodes",
+    "RunningCluster",
+    "Settings",
+    "SettingsError",
+    "make_private",
+    "newest_copy",
+    "open_private",
+    "restore",
+    "serve",
+    "start",
+]
+
+
+class DamagedDataError(LocalkubeError):
+    """The file with the objects is damaged, and was left as it is: `restore` puts a copy in its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSettings:
-    """What a cluster is like. Everything it keeps lies in `directory`; without `keep` its objects live in memory.
+class Nodes:
+    """The simulated nodes, in the words of a user: all of them are this machine.
 
-    `port` 0 means: where it listened last time, else any free port.
+    `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
+    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas.
     """
 
-    name: str
+    count: int = 1
+    labels: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
+    capacity: tuple[str, ...] = ()
+    gpus: int = 0
+
+    def check(self) -> None:
+        """Raise a `SettingsError` that names the first setting that is invalid for one of the nodes."""
+        self.parsed()
+
+    def parsed(self) -> "NodeSettings":
+        """Return the same as values."""
+        from dataclasses import replace
+
+        from localkube.controllers.nodes.labeltemplate import parse_label
+        from localkube.controllers.nodes.nodes import GPU, NodeSettings
+        from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
+
+        nodes = NodeSettings(count=self.count)
+        with _blaming("labels"):
+            nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
+            nodes.check()
+        with _blaming("taints"):
+            nodes = replace(nodes, taints=tuple(map(parse_taint, self.taints)))
+            nodes.check()
+        with _blaming("capacity"):
+            nodes = replace(nodes, capacity=parse_capacity(self.capacity))
+        if not self.gpus:
+            return nodes
+        if GPU in nodes.capacity:
+            raise SettingsError("gpus", f"{GPU} is in the capacity too; leave one out")
+        return nodes.with_gpus(self.gpus)
+
+
+@contextmanager
+def _blaming(setting: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise SettingsError(setting, str(error)) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a cluster is like. Everything it keeps lies in `directory`; without `keep` its objects live in memory.
+
+    `port` 0 means: where it listened last time, else any free port. `images` maps the name of an image to a directory
+    that stands for it. With `stub`, containers that cannot run here are replaced by a server that answers on their
+    ports. With `hold_completed`, containers that ended with 0 are not restarted. With
+    `quote_failures`, one that failed without a termination message gets its last log lines as message. `environment` is
+    what containers inherit of this process.
+    """
+
     directory: Path
+    name: str = "localkube"
     keep: bool = True
     port: int = 0
-    nodes: NodeSettings = field(default_factory=NodeSettings)
-    network: Network = "isolated"
+    nodes: Nodes = field(default_factory=Nodes)
+    network: Literal["isolated", "shared"] = "isolated"
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
     hold_completed: bool = False
@@ -67,147 +120,102 @@ class ClusterSettings:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def database(self) -> str:
-        """Return where the objects are kept."""
-        return str(self.directory / "state.db") if self.keep else MEMORY
-
-    @property
     def kubeconfig(self) -> Path:
-        """Return the file that lets clients in."""
-        return self.directory / "kubeconfig"
+        """Return the file that lets clients in; it is written when the API server answers."""
+        return self.directory / KUBECONFIG
 
-    def kubelet(self, capabilities: Capabilities) -> KubeletSettings:
-        """Return what the kubelet is told."""
-        return KubeletSettings(
-            node_names=frozenset(node_names(self.nodes)),
-            capabilities=capabilities,
-            state_directory=self.directory,
+    def parsed(self) -> "ClusterSettings":
+        """Return the same as values for the parts of the cluster; an invalid one raises a `SettingsError`."""
+        from localkube.assembly import ClusterSettings
+
+        return ClusterSettings(
+            name=self.name,
+            directory=self.directory,
+            keep=self.keep,
+            port=self.port,
+            nodes=self.nodes.parsed(),
+            network=self.network,
             images=self.images,
             stub=self.stub,
             hold_completed=self.hold_completed,
             quote_failures=self.quote_failures,
-            host_user=os.getuid(),
-            host_environment=self.environment,
-            farewell=FAREWELL,
+            max_pods=self.max_pods,
+            environment=self.environment,
         )
 
-    def controllers(self) -> ControllerSettings:
-        """Return what the controllers are told."""
-        return ControllerSettings(volumes=self.directory / "claims", nodes=self.nodes)
 
+class RunningCluster:
+    """An API server that answers: by HTTPS for whoever has the kubeconfig, and without a connection in this process."""
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A cluster whose API server answers."""
+    def __init__(self, settings: Settings, cluster: "Cluster") -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self.notes: tuple[str, ...] = ()
+        """What this machine did not grant to pods, a line each; known once `work` has begun."""
 
-    settings: ClusterSettings
-    api: ApiServer
-    clock: Clock
+    @property
+    def kubeconfig(self) -> Path:
+        """Return the file with address, certificate and token; only its owner can read it."""
+        return self._settings.kubeconfig
 
-    def client(self, user: str) -> Client:
-        """Return a client of this process, without a connection."""
-        return Client(InProcessTransport(self.api, user))
+    def client(self, user: str = "admin") -> "Client":
+        """Return a client of this process, which calls the API server without a connection."""
+        return self._cluster.client(user)
+
+    @asynccontextmanager
+    async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:
+        """Run the controllers and, with `kubelet`, pods: as processes of this machine unless another runner is given.
+
+        At the end pods get SIGTERM and a few seconds, and then every process is gone.
+        """
+        from localkube import assembly
+
+        async with assembly.working(self._cluster, processes, kubelet=kubelet) as granted:
+            self.notes = granted.lost
+            yield
 
 
 @asynccontextmanager
-async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Cluster]:
-    """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`.
+async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
+    """Run an API server: no controllers, no nodes, no pods that start. What prevents it raises a `LocalkubeError`."""
+    from kuberuntime.clock import SystemClock
+    from localkube import assembly
 
-    The directory and what lies in it are made private first: `StateDirectoryError` where that cannot be.
-    """
-    make_private(settings.directory)
-    own = identity.load_or_create(settings.directory / "identity.json", clock.now())
-    api = ApiServer(Store(settings.database), builtin.kinds(), clock, max_pods=settings.max_pods)
+    with _damage_named():
+        async with assembly.serving(settings.parsed(), SystemClock()) as cluster:
+            yield RunningCluster(settings, cluster)
+
+
+@asynccontextmanager
+async def start(
+    settings: Settings, *, kubelet: bool = True, processes: "ProcessRunner | None" = None
+) -> AsyncIterator[RunningCluster]:
+    """Run an API server with controllers and, with `kubelet`, pods; all of it ends with the context."""
+    async with serve(settings) as server, server.work(kubelet=kubelet, processes=processes):
+        yield server
+
+
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    from localkube.apiserver.storage.errors import DamagedError
+
     try:
-        await api.start()
-        context = certificate.server_context(own.certificate.encode(), own.key.encode())
-        http = HttpServer(api, token=own.token, ssl_context=context)
-        port = await _listen(http, settings, own)
-        try:
-            server = f"https://{LOOPBACK}:{port}"
-            write_kubeconfig(settings.kubeconfig, Access(settings.name, server, own.token, own.certificate.encode()))
-            async with _copying(settings, api, clock):
-                yield Cluster(settings, api, clock)
-        finally:
-            await http.stop()
-    finally:
-        await api.close()
-
-
-@asynccontextmanager
-async def _copying(settings: ClusterSettings, api: ApiServer, clock: Clock) -> AsyncIterator[None]:
-    """Make copies of the objects from time to time, and at the end."""
-    if not settings.keep:
         yield
-        return
-    store = api.backend.store
-    copies = Copies(store, clock)
-    task = asyncio.create_task(copies.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-        store.flush()
-        copies.keep(clock.now())
+    except DamagedError as error:
+        raise DamagedDataError(str(error)) from error
 
 
-async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) -> int:
-    """Listen where asked, else where clients know the cluster; if that port is taken now, on any other."""
-    try:
-        port = await http.start(settings.port or own.port)
-    except ListenError as error:
-        taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
-        if settings.port or not own.port or not taken:
-            raise
-        port = await http.start(0)
-    if port != own.port:
-        identity.save(settings.directory / "identity.json", msgspec.structs.replace(own, port=port))
-    return port
+def newest_copy(directory: Path, now: datetime) -> str:
+    """Describe the newest copy of a cluster's objects, by name and age; empty where there is none."""
+    from localkube.apiserver.storage import copies
+
+    found = copies.find(directory / DATABASE)
+    return found[0].describe(now) if found else ""
 
 
-@asynccontextmanager
-async def working(cluster: Cluster, processes: ProcessRunner | None = None) -> AsyncIterator[Capabilities]:
-    """Run controllers and pods; yield what this machine granted to pods.
+def restore(directory: Path, now: datetime) -> tuple[str, Path | None]:
+    """Put the newest good copy in the place of a cluster's objects; return what it is, and where the file of before is."""
+    from localkube.apiserver.storage import copies
 
-    Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
-    few seconds, and then every process is gone.
-
-    When it yields, no pod of before shows a status of before: who waits for readiness waits for that of now.
-    """
-    settings = cluster.settings
-    runner = processes or create_runner(network=settings.network, state_directory=settings.directory)
-    capabilities = await runner.start()
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            running = [
-                tasks.create_task(_run_controllers(cluster, ready := asyncio.Event())),
-                tasks.create_task(_run_kubelet(cluster, runner, capabilities, caught_up := asyncio.Event())),
-            ]
-            await ready.wait()
-            await caught_up.wait()
-            try:
-                yield capabilities
-            finally:
-                for task in running:
-                    task.cancel()
-    finally:
-        await runner.stop()
-
-
-async def _run_controllers(cluster: Cluster, ready: asyncio.Event) -> None:
-    client = cluster.client(CONTROLLERS)
-    await run_controllers(client, cluster.settings.controllers(), clock=cluster.clock, ready=ready)
-
-
-async def _run_kubelet(
-    cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
-) -> None:
-    client = cluster.client(KUBELET)
-    events = EventRecorder(client, podevents.REPORTER, cluster.settings.name, cluster.clock)
-    settings = cluster.settings.kubelet(capabilities)
-    kubelet = Kubelet(client, runner, settings, cluster.clock, events)
-    cluster.api.attach_node(kubelet)
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(events.run())
-        tasks.create_task(kubelet.run(caught_up))
+    restored = copies.restore(directory / DATABASE, now)
+    return restored.source, restored.aside

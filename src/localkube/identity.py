@@ -1,7 +1,7 @@
-"""What a cluster keeps over restarts so that its clients need not be told anew: token, certificate and port.
+"""What a cluster keeps over restarts so that its clients stay valid: token, certificate and port.
 
 It lies in the cluster's directory in a file that only its owner can read. A file that cannot be read is an error, never
-replaced: whoever holds the old kubeconfig would be locked out without a word.
+replaced: whoever holds the old kubeconfig would be locked out without notice.
 """
 
 import os
@@ -12,9 +12,10 @@ from pathlib import Path
 import msgspec
 
 from localkube.apiserver.front import certificate
+from localkube.errors import LocalkubeError
 
 
-class IdentityError(Exception):
+class IdentityError(LocalkubeError):
     """The file cannot be used; the text names it and says what to do."""
 
 

@@ -3,4 +3,4 @@
 from typing import Final
 
 MAX_PODS: Final = 5000
-"""Pods of a cluster unless it is told otherwise: more than one machine runs well, fewer than fill its memory."""
+"""Pods of a cluster where no other number is chosen: more than one machine runs well, fewer than fill its memory."""

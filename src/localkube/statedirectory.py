@@ -9,12 +9,20 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from localkube.errors import LocalkubeError
+
+DATABASE: Final = "state.db"
+"""The file with the objects of the cluster."""
+
+KUBECONFIG: Final = "kubeconfig"
+"""The file that lets clients in."""
+
 PRIVATE: Final = stat.S_IRWXU
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-class StateDirectoryError(Exception):
-    """The directory cannot be used; the text names what is wrong and says what to do."""
+class StateDirectoryError(LocalkubeError):
+    """The directory cannot be used; the text names what is invalid and says what to do."""
 
 
 def make_private(directory: Path) -> None:
@@ -31,7 +39,7 @@ def make_private(directory: Path) -> None:
             _restrict(path)
     except OSError as error:
         raise StateDirectoryError(
-            f"{error.filename}: {error.strerror}; set LWS_STATE_HOME to a directory that you may write to"
+            f"{error.filename}: {error.strerror}; choose a directory that you may write to"
         ) from error
 
 
@@ -62,11 +70,11 @@ def _require_own(path: Path) -> None:
         if status.st_uid != os.geteuid():
             raise StateDirectoryError(
                 f"{path}: belongs to user {status.st_uid}, and this is user {os.geteuid()}: start the cluster as its "
-                "owner, or set LWS_STATE_HOME to a directory of your own"
+                "owner, or choose a directory of your own"
             )
 
 
-def append(path: Path) -> BinaryIO:
+def open_private(path: Path) -> BinaryIO:
     """Open a file to append to it; a new one is this user's alone."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, stat.S_IRUSR | stat.S_IWUSR), "a+b")

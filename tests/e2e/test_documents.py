@@ -19,6 +19,7 @@ PAGES = {
 
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/unit/deploy",
+    "docs/how-to/extend.md": "has no commands",
     "docs/how-to/operate.md": "needs a manager on a cluster",
 }
 """The pages whose commands cannot run here, and why."""

@@ -15,10 +15,10 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS, Resource
 from leaderworkerset.manager import lwsmanager
-from localkube import cluster as embedded
+from localkube import assembly as embedded
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.types import schemas
-from localkube.cluster import Cluster, ClusterSettings
+from localkube.assembly import Cluster, ClusterSettings
 from localkube.kubelet.processes.model import ModelRunner
 
 LENGTH = 25

@@ -1,7 +1,9 @@
-"""The transport over HTTP: an aiohttp session behind the seam of `transport.py`. Only this module and `channels.py` import aiohttp.
+"""The transport over HTTP: an aiohttp session behind the seam of `transport.py`.
 
-In: an `Access`. Out: answers; a `ConnectionFault` with the server's address when none came. Connections are kept and
-shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
+Of the client, only this module and `channels.py` import aiohttp (the servers below `serving/` do, too).
+
+In: an `Access`. Out: answers; a `ConnectionFailedError` with the server's address when none came. Connections are kept
+and shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
 others are left to the caller, who alone knows whether they may happen twice. After a 401 the credentials are renewed,
 once. Redirects are not followed, so a token never reaches another host. Streams have a pool of their own, so that
 watches do not take the places of requests; so have writes behind a fence, whose sockets send only while it is open.

@@ -32,6 +32,9 @@ COMMANDS: Final = {
     "version": "Print the version.",
 }
 
+LOCAL_COMMANDS: Final = ("run", "up", "down")
+"""Commands that start and stop clusters of this machine."""
+
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
 
@@ -47,7 +50,7 @@ class LazyGroup(click.Group):
         """Import the command; for the list of all commands a line of text is enough."""
         if name not in COMMANDS:
             return None
-        module = import_module(f"leaderworkerset.cli.commands.{name.replace('-', '_')}")
+        module = import_module(module_of(name))
         command: click.Command = module.command
         return command
 
@@ -55,6 +58,16 @@ class LazyGroup(click.Group):
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def module_of(name: str) -> str:
+    """Return the module of a command.
+
+    >>> module_of("port-forward"), module_of("up")
+    ('leaderworkerset.cli.commands.port_forward', 'leaderworkerset.cli.commands.local.up')
+    """
+    folder = "commands.local" if name in LOCAL_COMMANDS else "commands"
+    return f"leaderworkerset.cli.{folder}.{name.replace('-', '_')}"
 
 
 @click.group(

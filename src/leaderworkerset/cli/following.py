@@ -1,4 +1,4 @@
-"""Following objects of the API while a command waits for something: look at the copies, sleep until one changes."""
+"""Objects of the API followed by a command that waits: a condition on cached objects, checked after every change."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -10,8 +10,8 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STORAGE_CLASSES
-from localkube import cluster as embedded
-from localkube.cluster import ClusterSettings
+from localkube import assembly as embedded
+from localkube.assembly import ClusterSettings
 from localkube.controllers.nodes.labeltemplate import parse_label
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.controllers.volumes.claims import DEFAULT_CLASS

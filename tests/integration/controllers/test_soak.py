@@ -21,10 +21,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
 from leaderworkerset.controllers.manager import run_controllers
-from localkube import cluster as embedded
+from localkube import assembly as embedded
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import COMPACT_EVERY, Store
-from localkube.cluster import Cluster, ClusterSettings
+from localkube.assembly import Cluster, ClusterSettings
 from localkube.controllers.garbage.graph import REMEMBERED
 from localkube.kubelet.processes.model import ModelRunner
 

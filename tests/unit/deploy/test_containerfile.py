@@ -101,6 +101,15 @@ def test_what_is_copied_exists_and_is_sent(copy: str) -> None:
         assert source in sent
 
 
+def test_the_packages_of_the_manager_are_copied_and_no_others() -> None:
+    """The cluster of one machine, `localkube`, is not in the image, nor sent to its build."""
+    copied = {word for copy in of("COPY") for word in shlex.split(copy)[:-1] if word.startswith("src")}
+    assert copied == {"src/kuberuntime", "src/leaderworkerset"}
+    (install,) = [run for run in of("RUN") if run.startswith("cp -R")]
+    assert {f"/build/{Path(path).name}" for path in copied} <= set(shlex.split(install))
+    assert "localkube" not in re.sub(r"(?m)^#.*$", "", TEXT + (ROOT / ".containerignore").read_text())
+
+
 def test_it_runs_as_a_user_without_rights() -> None:
     """R-MGR-8; the Deployment asks for `runAsNonRoot`, which needs a number here."""
     assert of("USER") == ["65532:65532"]

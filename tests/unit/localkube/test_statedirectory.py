@@ -95,7 +95,7 @@ def test_a_new_log_is_private_and_an_old_one_goes_on(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         for text in (b"one ", b"two"):
-            with statedirectory.append(tmp_path / "cluster.log") as log:
+            with statedirectory.open_private(tmp_path / "cluster.log") as log:
                 log.write(text)
     finally:
         os.umask(before)

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Final
 
 from leaderworkerset.cli.errors import CommandError, UsageError
-from localkube.statedirectory import StateDirectoryError, append, make_private
 
 DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"
 """Clusters of `lws run`: made for one run, removed after it."""
+
+SET_HOME: Final = "set LWS_STATE_HOME to a directory that you may write to"
 
 LONGEST_PID: Final = 20
 LARGEST_PID: Final = 2**31
@@ -101,17 +102,21 @@ class Place:
                 f"{self.directory}: has {min(strange)!r} in it, and is not the directory of a cluster: "
                 "choose another name, or set LWS_STATE_HOME to another directory"
             )
+        from localkube.cluster import LocalkubeError, make_private
+
         try:
             make_private(self.directory)
-        except StateDirectoryError as error:
-            raise CommandError(str(error)) from error
+        except LocalkubeError as error:
+            raise CommandError(f"{error} ({SET_HOME})") from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Run the cluster here: make the directory, private (mode 0700) also if it was there, and hold its lock."""
+        from localkube.cluster import open_private
+
         self.make()
         try:
-            file = append(self.lock)
+            file = open_private(self.lock)
         except OSError as error:
             raise unusable(error) from error
         with file:
@@ -144,7 +149,7 @@ class Place:
 
 def unusable(error: OSError) -> CommandError:
     """Describe a state directory that cannot be used."""
-    return CommandError(f"{error.filename}: {error.strerror}; set LWS_STATE_HOME to a directory that you may write to")
+    return CommandError(f"{error.filename}: {error.strerror}; {SET_HOME}")
 
 
 def _try_lock(descriptor: int) -> bool:
@@ -163,7 +168,7 @@ def home() -> Path:
         return Path(state) / "lws"
     with contextlib.suppress(RuntimeError):
         return Path.home() / ".local" / "state" / "lws"
-    raise CommandError("no home directory is known: set LWS_STATE_HOME to a directory that you may write to")
+    raise CommandError(f"no home directory is known: {SET_HOME}")
 
 
 def place(name: str) -> Place:

@@ -2,12 +2,11 @@
 
 import asyncio
 import re
-import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
@@ -22,8 +21,7 @@ from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.selection import Selection
-from leaderworkerset.cli.views.colors import Painter
-from leaderworkerset.views.groups import place_of
+from leaderworkerset.cli.views.loglines import Printer, Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,32 +81,6 @@ def command(target: Target, /, name: str, **options: Any) -> None:
                     printer.line(pod, line)
 
     asyncio.run(act())
-
-
-class Sink(Protocol):
-    """Takes log lines."""
-
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        """Take one line of a pod."""
-        ...
-
-
-class Printer:
-    """Writes log lines to standard output, each after its `group/rank` unless `bare`."""
-
-    def __init__(self, *, bare: bool = False) -> None:
-        self._bare = bare
-        self._painter = Painter(sys.stdout)
-
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        """Write one line of a pod."""
-        click.echo(line.decode(errors="replace") if self._bare else prefixed(self._painter, pod, line))
-
-
-def prefixed(painter: Painter, pod: JSONObject, line: bytes) -> str:
-    """Put `group/rank` before a log line."""
-    group, rank = place_of(pod) or ("?", "?")
-    return f"{painter.rank(f'{group}/{rank}', group)} {line.decode(errors='replace')}"
 
 
 class Follower:

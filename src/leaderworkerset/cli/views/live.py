@@ -9,9 +9,9 @@ from typing import Final, Protocol
 import click
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.commands.logs import prefixed
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.colors import Painter, wanted
+from leaderworkerset.cli.views.loglines import prefixed
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.groups import Group, View
 

@@ -28,6 +28,7 @@ from localkube.apiserver.routing import routes
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.errors import StoreError
 from localkube.apiserver.streams import sockets
+from localkube.errors import LocalkubeError
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -44,7 +45,7 @@ FAREWELL: Final = 1.0
 """Seconds that running requests get to end when the server stops."""
 
 
-class ListenError(Exception):
+class ListenError(LocalkubeError):
     """The port cannot be listened on; the text says why and what to do."""
 
 

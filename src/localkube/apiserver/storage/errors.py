@@ -9,6 +9,8 @@ StoreError          the file cannot be used; the text names it and says what to 
 import sqlite3
 from typing import Final
 
+from localkube.errors import LocalkubeError
+
 INTACT: Final = "what was stored before is intact"
 ADVICE: Final = {
     sqlite3.SQLITE_FULL: f"free space on the disk; {INTACT}",
@@ -23,7 +25,7 @@ ADVICE: Final = {
 UNKNOWN: Final = "use another file if this persists"
 
 
-class StoreError(Exception):
+class StoreError(LocalkubeError):
     """The file cannot be used; the text names it and says what to do. `transient`: trying again may help."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:

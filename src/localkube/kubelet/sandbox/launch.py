@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from localkube.kubelet.sandbox.channel import Channel
 from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message
-from localkube.statedirectory import append
+from localkube.statedirectory import open_private
 
 Isolation: TypeAlias = Literal["namespaces", "plain"]
 
@@ -65,7 +65,7 @@ async def launch(
     run.mkdir(parents=True, exist_ok=True)
     log = log_of(options.state_directory)
     ours, theirs = socket.socketpair()
-    with theirs, append(log) as errors:
+    with theirs, open_private(log) as errors:
         configuration = {
             "fd": theirs.fileno(),
             "parent": os.getpid(),

@@ -18,7 +18,7 @@ from typing import Literal
 from localkube.kubelet.processes.runner import StartError
 from localkube.kubelet.sandbox.addresses import POD_NETWORK, WAY_OUT_GATEWAY, WAY_OUT_NAMESERVER
 from localkube.kubelet.sandbox.launch import DIRECTORY, Launcher
-from localkube.statedirectory import append
+from localkube.statedirectory import open_private
 
 _LOADER = "import sys; sys.path.append(sys.argv[1]); from launcher.leash import main; main()"
 _INTERFACE = "tap0"
@@ -97,7 +97,7 @@ class WayOut:
 
     def _start(self, program: str, carrier: Carrier, pid: int) -> subprocess.Popen[bytes]:
         last = (str(pid), _INTERFACE) if carrier.kind == "slirp4netns" else (str(pid),)
-        with append(self._log) as log:
+        with open_private(self._log) as log:
             return subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", "-c", _LOADER, str(DIRECTORY), str(os.getpid())),

@@ -12,7 +12,7 @@ import pytest
 
 from kuberuntime.errors import ConnectionFailedError
 from leaderworkerset.cli import app, errors, selection
-from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
+from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_exit_codes_and_messages(
 
 @pytest.mark.parametrize("name", list(app.COMMANDS))
 def test_every_command_of_the_list_exists_and_has_its_help(name: str) -> None:
-    command = import_module(f"leaderworkerset.cli.commands.{name.replace('-', '_')}").command
+    command = import_module(app.module_of(name)).command
     assert isinstance(command, click.Command)
     assert command.name == name
     assert command.help

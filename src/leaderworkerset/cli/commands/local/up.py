@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import CommandError, describe, leaves
 from leaderworkerset.cli.views.progress import Progress
-from localkube.statedirectory import append
 
 READY_DESCRIPTOR = "LWS_READY_FD"
-"""Names the pipe on which a detached cluster tells its progress; `READY` is its last word."""
+"""Names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
 
 READY = "ready"
 FACT = "="
@@ -32,6 +32,7 @@ ERROR = "!"
 @cluster_options
 def command(name: str, detach: bool, restore: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it
     """Start the embedded cluster NAME (default: default); its objects are still there after a restart."""
+    require_localkube("up")
     place = places.place(name)
     chosen = collect(options)
     if detach:
@@ -43,7 +44,7 @@ def command(name: str, detach: bool, restore: bool, **options: Any) -> None:  # 
 async def serve(place: Place, options: ClusterOptions, *, restore: bool = False) -> None:
     """Run the cluster until it is asked to stop."""
     from kuberuntime.serving.signals import until_stopped
-    from leaderworkerset.cli.cluster import clusterlog, localcluster
+    from leaderworkerset.cli.commands.local import clusterlog, localcluster
 
     report = Reporter()
     try:
@@ -63,7 +64,7 @@ async def serve(place: Place, options: ClusterOptions, *, restore: bool = False)
 
 
 class Reporter:
-    """Tells how the start goes: to a terminal, and to the process that detached this one."""
+    """Reports the progress of the start: to a terminal, or to the process that detached this one."""
 
     def __init__(self) -> None:
         descriptor = os.environ.pop(READY_DESCRIPTOR, None)
@@ -71,20 +72,20 @@ class Reporter:
         self._progress = Progress()
 
     def progress(self, text: str) -> None:
-        """Return what is being done now."""
+        """Report what is being done now."""
         if self._pipe:
             self._pipe.write(f"{text}\n")
         else:
             self._progress.show(text)
 
     def failed(self, error: Exception) -> None:
-        """Report why the cluster did not start; the log may have no room for it."""
+        """Report why the cluster did not start; the disk with the log may be full."""
         if self._pipe:
             lines = "\n".join(map(describe, leaves(error))).split("\n")
             self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
 
     def ready(self, lines: list[str]) -> None:
-        """Tell that all is up, and what to know about it."""
+        """Report that all is up, and what to know about it."""
         self._progress.clear()
         if self._pipe:
             self._pipe.write("".join(f"{FACT}{line}\n" for line in lines) + f"{READY}\n")
@@ -111,9 +112,11 @@ def start_detached(place: Place, options: ClusterOptions, *, restore: bool = Fal
         click.echo(f"Cluster {place.name} runs already (process {pid}).")
         click.echo("\n".join(invitation(place)[1:]))
         return
+    from localkube.cluster import open_private
+
     place.make()
     try:
-        log = append(place.log)
+        log = open_private(place.log)
     except OSError as error:
         raise places.unusable(error) from error
     reader, writer = os.pipe()
@@ -136,16 +139,16 @@ def start_detached(place: Place, options: ClusterOptions, *, restore: bool = Fal
             start_new_session=True,
         )
         os.close(writer)
-        is_ready, told = follow_start(lines)
+        is_ready, reported = follow_start(lines)
     if not is_ready:
         code = process.wait()
-        why = "\n".join(told) or tail(place)
+        why = "\n".join(reported) or tail(place)
         raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(its log: {place.log})")
-    click.echo("\n".join(told))
+    click.echo("\n".join(reported))
 
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
-    """Show progress until the cluster is ready or has ended; return which, and what it says of itself or of its error."""
+    """Show progress until the cluster is ready or has ended; return which, and its facts or errors."""
     progress = Progress()
     facts: list[str] = []
     errors: list[str] = []

@@ -12,11 +12,12 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.cli import manifests
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands import logs
 from leaderworkerset.cli.commands.apply import Applier
+from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.commands.wait import reasons
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
@@ -58,6 +59,7 @@ def command(target: Target, /, files: tuple[str, ...], **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
     if target.local or target.kubeconfig or target.context_name:
         raise UsageError("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
+    require_localkube("run")
     cluster = collect(options)
     chosen = RunOptions(**options)
     if chosen.timeout is not None and chosen.until is None:
@@ -89,7 +91,7 @@ class Run:
 async def run(plan: Run, documents: Sequence[Document]) -> int:
     """Start the cluster, apply, and follow the groups to the end."""
     from kuberuntime.serving.signals import until_stopped
-    from leaderworkerset.cli.cluster.localcluster import local_cluster
+    from leaderworkerset.cli.commands.local.localcluster import local_cluster
 
     progress = Progress()
     hold = plan.options.until == "done"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions
-from leaderworkerset.cli.cluster.localcluster import nodes_of
+from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.commands.local.localcluster import nodes_of
 from leaderworkerset.cli.errors import UsageError
 
 
@@ -17,12 +17,9 @@ def test_words_on_nodes_become_settings() -> None:
     )
     nodes = nodes_of(options)
     assert nodes.count == 4
-    assert [label.value(3) for label in nodes.labels] == ["r1"]
-    assert [taint.taint(3) for taint in nodes.taints] == [
-        {"key": "pool", "effect": "NoSchedule", "value": "p1"},
-        {"key": "busy", "effect": "PreferNoSchedule"},
-    ]
-    assert nodes.capacity == {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"}
+    assert nodes.labels == ("rack=r{i//2}",)
+    assert nodes.taints == ("pool=p{i//2}:NoSchedule", "busy:PreferNoSchedule")
+    assert (nodes.capacity, nodes.gpus) == (("cpu=8,memory=32Gi",), 2)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +38,7 @@ def test_words_on_nodes_become_settings() -> None:
         (ClusterOptions(node_capacity=("cpu=x",)), "--node-capacity: Invalid value: 'cpu=x': cpu: "),
         (
             ClusterOptions(gpus_per_node=1, node_capacity=("nvidia.com/gpu=2",)),
-            "--node-capacity: nvidia.com/gpu is given by --gpus-per-node too; leave one out",
+            "--gpus-per-node: nvidia.com/gpu is in the capacity too; leave one out",
         ),
     ],
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],

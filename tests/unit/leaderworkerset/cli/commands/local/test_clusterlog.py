@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.cluster import clusterlog
 from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.commands.local import clusterlog
 
 WRITE = """
 import logging, os, sys
 from pathlib import Path
-from leaderworkerset.cli.cluster import clusterlog
+from leaderworkerset.cli.commands.local import clusterlog
 from leaderworkerset.cli.cluster.places import Place
 
 place = Place("demo", Path(sys.argv[1]))

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from leaderworkerset.cli.errors import UsageError
-from localkube.limits import MAX_PODS
+
+MAX_PODS: Final = 5000
+"""Pods of a cluster unless --max-pods says otherwise: more than one machine runs well, fewer than fill its memory."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -98,7 +100,7 @@ OPTIONS = (
         type=click.Choice(["debug", "info", "warning", "error"]),
         default="warning",
         show_default=True,
-        help="What controllers and kubelet tell on standard error.",
+        help="What controllers and kubelet log on standard error.",
     ),
 )
 

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -16,25 +16,25 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import logging
-from leaderworkerset.cli.cluster.clusteroptions import ClusterOptions
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import OpenChannels
+from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.definition import full_definition
 from leaderworkerset.manager import lwsmanager
-from localkube import cluster as embedded
-from localkube.apiserver.front.http import ListenError
-from localkube.apiserver.storage import copies
-from localkube.apiserver.storage.errors import DamagedError, StoreError
-from localkube.cluster import ClusterSettings
-from localkube.controllers.nodes.labeltemplate import parse_label
-from localkube.controllers.nodes.nodes import GPU, NodeSettings
-from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
-from localkube.identity import IdentityError
-from localkube.statedirectory import StateDirectoryError
+from localkube import cluster as localkube
+from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
 
 CONNECTIONS: Final = 8
 """Connections for the controllers' requests. Both ends are in this process and take 300 KiB each."""
+
+OPTIONS_OF_NODES: Final = {
+    "labels": "--node-label",
+    "taints": "--node-taint",
+    "capacity": "--node-capacity",
+    "gpus": "--gpus-per-node",
+}
+"""The option by which a setting of `Nodes` comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ async def local_cluster(
     logging.configure(options.log_level)
     settings = settings_of(place, options, keep=keep, hold_completed=hold_completed)
     clock = SystemClock()
-    try:
+    with _refusals(place):
         progress("starting the API server")
-        async with embedded.serving(settings, clock) as cluster:
-            access = kubeconfig.load({}, kubeconfig=str(settings.kubeconfig))
+        async with localkube.serve(settings) as server:
+            access = kubeconfig.load({}, kubeconfig=str(server.kubeconfig))
             agent = f"lws/{leaderworkerset.__version__}"
             transport = HTTPTransport(access, user_agent=agent, connections=CONNECTIONS)
             client = Client(transport)
@@ -73,41 +73,47 @@ async def local_cluster(
                 progress("starting webhooks, controllers and kubelet")
                 async with (
                     lwsmanager.webhooks(client, clock, await full_definition(client)),
-                    embedded.working(cluster) as granted,
+                    server.work(),
                     lwsmanager.controllers(client, clock),
                 ):
                     gc.freeze()  # what the start made stays; looking through it again and again would delay events
-                    yield LocalCluster(Client(transport, field_validation="Strict"), transport.channels, granted.lost)
+                    yield LocalCluster(Client(transport, field_validation="Strict"), transport.channels, server.notes)
             finally:
                 gc.unfreeze()
                 await client.close()
-    except DamagedError as error:
-        raise CommandError(f"{error}\n{offer(place, clock.now())}") from error
-    except (ListenError, StoreError, IdentityError, StateDirectoryError) as error:
+
+
+@contextmanager
+def _refusals(place: Place) -> Iterator[None]:
+    """Report why a cluster cannot be started as an error of the command, with what to do about damaged objects."""
+    try:
+        yield
+    except DamagedDataError as error:
+        raise CommandError(f"{error}\n{offer(place, SystemClock().now())}") from error
+    except LocalkubeError as error:
         raise CommandError(str(error)) from error
 
 
 def offer(place: Place, now: datetime) -> str:
     """Return what to do about a damaged file: which copy there is, and how to restore it."""
-    found = copies.find(place.database)
-    if not found:
-        return f"there is no copy of it; `lws down {place.name} --delete` makes room for an empty cluster"
-    return f"`lws up {place.name} --restore` restores {found[0].describe(now)} and keeps the damaged file"
+    copy = localkube.newest_copy(place.directory, now)
+    if not copy:
+        return f"there is no copy of it; `lws down {place.name} --delete` begins an empty cluster"
+    return f"`lws up {place.name} --restore` restores {copy} and keeps the damaged file"
 
 
 def restore(place: Place) -> str:
     """Put a copy in the place of the objects; return what was done."""
     try:
-        restored = copies.restore(place.database, SystemClock().now())
-    except StoreError as error:
+        source, aside = localkube.restore(place.directory, SystemClock().now())
+    except LocalkubeError as error:
         raise CommandError(str(error)) from error
-    kept = f"; the file of before is {restored.aside}" if restored.aside else ""
-    return f"Restored {restored.source}{kept}"
+    return f"Restored {source}" + (f"; the file of before is {aside}" if aside else "")
 
 
-def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_completed: bool) -> ClusterSettings:
+def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_completed: bool) -> Settings:
     """Turn the words of the command line into settings."""
-    return ClusterSettings(
+    return Settings(
         name=place.name,
         directory=place.directory,
         keep=keep,
@@ -123,30 +129,20 @@ def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_compl
     )
 
 
-def nodes_of(options: ClusterOptions) -> NodeSettings:
-    """Turn the words on nodes into settings; what is wrong with them is told with the option they came by."""
-    nodes = NodeSettings(count=options.nodes)
-    with _blaming("--node-label"):
-        nodes = replace(nodes, labels=tuple(map(parse_label, options.node_labels)))
-        nodes.check()
-    with _blaming("--node-taint"):
-        nodes = replace(nodes, taints=tuple(map(parse_taint, options.node_taints)))
-        nodes.check()
-    with _blaming("--node-capacity"):
-        nodes = replace(nodes, capacity=parse_capacity(options.node_capacity))
-    if not options.gpus_per_node:
-        return nodes
-    if GPU in nodes.capacity:
-        raise UsageError(f"--node-capacity: {GPU} is given by --gpus-per-node too; leave one out")
-    return nodes.with_gpus(options.gpus_per_node)
-
-
-@contextmanager
-def _blaming(option: str) -> Iterator[None]:
+def nodes_of(options: ClusterOptions) -> Nodes:
+    """Turn the words on nodes into settings; an error names the option of the invalid word."""
+    nodes = Nodes(
+        count=options.nodes,
+        labels=options.node_labels,
+        taints=options.node_taints,
+        capacity=options.node_capacity,
+        gpus=options.gpus_per_node,
+    )
     try:
-        yield
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from error
+        nodes.check()
+    except SettingsError as error:
+        raise UsageError(f"{OPTIONS_OF_NODES[error.setting]}: {error.message}") from error
+    return nodes
 
 
 def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:

@@ -1,0 +1,26 @@
+"""Fixtures for pytest: `pytest_plugins = ["localkube.fixtures"]` in a conftest.py brings them.
+
+Both yield the kubeconfig of a cluster that runs in a thread, for the whole session: tests keep apart by namespaces.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from localkube import testing
+
+
+@pytest.fixture(scope="session")
+def kubernetes_api() -> Iterator[Path]:
+    """Run an API server alone: CRDs, admission webhooks and every verb, but no controllers and no nodes."""
+    with testing.in_thread(testing.temporary) as kubeconfig:
+        yield kubeconfig
+
+
+@pytest.fixture(scope="session")
+def kubernetes() -> Iterator[Path]:
+    """Run a cluster with controllers and one node, on which pods are modelled: scheduled, then ready, without processes."""
+    with testing.in_thread(partial(testing.temporary, "modelled pods")) as kubeconfig:
+        yield kubeconfig

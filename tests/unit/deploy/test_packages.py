@@ -1,0 +1,73 @@
+"""The three packages of this repository: one version, and a complete list of what the product may not import."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kuberuntime
+import leaderworkerset
+import localkube
+
+ROOT = Path(__file__).parents[3]
+PROJECTS = {
+    "kuberuntime": ROOT / "src/kuberuntime/pyproject.toml",
+    "localkube": ROOT / "src/localkube/pyproject.toml",
+    "leaderworkerset": ROOT / "pyproject.toml",
+}
+REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)(.*)")
+
+
+def project(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads(PROJECTS[name].read_text())
+    return found
+
+
+def requirements(name: str) -> dict[str, str]:
+    declared = project(name)["project"]
+    optional = [one for some in declared.get("optional-dependencies", {}).values() for one in some]
+    parts = [REQUIREMENT.fullmatch(one) for one in (*declared["dependencies"], *optional)]
+    return {part[1]: part[2] for part in parts if part}
+
+
+def test_all_packages_have_the_same_version() -> None:
+    assert kuberuntime.__version__ == localkube.__version__ == leaderworkerset.__version__
+
+
+def test_each_package_needs_exactly_this_version_of_the_others() -> None:
+    pin = f"=={leaderworkerset.__version__}"
+    own = {
+        name: {other: requirements(name)[other] for other in PROJECTS if other in requirements(name)}
+        for name in PROJECTS
+    }
+    assert own == {
+        "kuberuntime": {},
+        "localkube": {"kuberuntime": pin},
+        "leaderworkerset": {"kuberuntime": pin, "localkube": pin},
+    }
+
+
+def test_the_cluster_of_one_machine_is_an_extra() -> None:
+    declared = project("leaderworkerset")["project"]
+    assert declared["optional-dependencies"] == {"local": [f"localkube=={leaderworkerset.__version__}"]}
+
+
+@pytest.mark.parametrize("name", ["kuberuntime", "localkube"])
+def test_a_package_asks_for_the_same_as_the_whole(name: str) -> None:
+    """So the lock, which is made for the whole, holds what each package needs."""
+    whole = requirements("leaderworkerset")
+    assert {key: value for key, value in requirements(name).items() if whole.get(key) != value} == {}
+    assert project(name)["project"]["requires-python"] == project("leaderworkerset")["project"]["requires-python"]
+
+
+def test_the_import_contract_names_every_module_of_localkube_but_its_public_one() -> None:
+    contracts = project("leaderworkerset")["tool"]["importlinter"]["contracts"]
+    (contract,) = [one for one in contracts if "through `localkube.cluster` only" in one["name"]]
+    found = {
+        path.stem
+        for path in (ROOT / "src/localkube").iterdir()
+        if (path / "__init__.py").exists() or path.suffix == ".py"
+    }
+    assert set(contract["forbidden_modules"]) == {f"localkube.{name}" for name in found - {"__init__", "cluster"}}

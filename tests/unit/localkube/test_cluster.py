@@ -1,0 +1,110 @@
+"""The public face of the package: settings in words, errors of one class, a cluster with as much as is asked for."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import NODES, STORAGE_CLASSES
+from localkube import cluster, testing
+from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
+
+
+@pytest.mark.parametrize(
+    ("nodes", "setting", "message"),
+    [
+        (Nodes(labels=("rack",)), "labels", "Invalid value: 'rack': must have the form KEY=VALUE"),
+        (Nodes(count=2, labels=("rack={1//(1-i)}",)), "labels", "division by zero for node 1"),
+        (Nodes(count=2, taints=("rack={1//(1-i)}:NoSchedule",)), "taints", "division by zero for node 1"),
+        (Nodes(taints=("a=b",)), "taints", "Invalid value: 'a=b': must have the form"),
+        (Nodes(capacity=("cpu=x",)), "capacity", "Invalid value: 'cpu=x': cpu: "),
+        (Nodes(capacity=("nvidia.com/gpu=2",), gpus=1), "gpus", "nvidia.com/gpu is in the capacity too; leave one out"),
+    ],
+    ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
+)
+def test_an_invalid_setting_of_nodes_is_named(nodes: Nodes, setting: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)) as caught:
+        nodes.check()
+    assert caught.value.setting == setting
+
+
+def test_words_on_nodes_become_nodes() -> None:
+    words = Nodes(count=4, labels=("rack=r{i//2}",), taints=("pool=p{i//2}:NoSchedule",), capacity=("cpu=8",), gpus=2)
+
+    async def scenario() -> None:
+        async with testing.temporary("controllers", nodes=words) as server:
+            nodes = {node["metadata"]["name"]: node for node in (await server.client().list(NODES)).items}
+            assert len(nodes) == 4
+            last = nodes["node-3"]
+            assert last["metadata"]["labels"]["rack"] == "r1"
+            assert {"key": "pool", "effect": "NoSchedule", "value": "p1"} in last["spec"]["taints"]
+            assert (last["status"]["capacity"]["cpu"], last["status"]["capacity"]["nvidia.com/gpu"]) == ("8", "2")
+
+    asyncio.run(scenario())
+
+
+def test_an_api_server_alone_has_no_nodes_and_no_classes() -> None:
+    async def scenario() -> None:
+        async with testing.temporary() as server:
+            assert (await server.client().list(NODES)).items == []
+            assert (await server.client().list(STORAGE_CLASSES)).items == []
+            with pytest.raises(NotFoundError):
+                await server.client().get(NODES, ObjectKey("", "node-0"))
+
+    asyncio.run(scenario())
+
+
+def test_nothing_of_a_temporary_cluster_is_left() -> None:
+    async def scenario() -> Path:
+        async with testing.temporary() as server:
+            assert server.kubeconfig.exists()
+            return server.kubeconfig
+
+    assert not asyncio.run(scenario()).parent.exists()
+
+
+def test_a_damaged_file_is_an_error_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / cluster.DATABASE).write_bytes(b"no database" * 1000)
+    with pytest.raises(DamagedDataError, match=cluster.DATABASE):
+        asyncio.run(serve_once(Settings(directory=tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda directory: (directory / "identity.json").write_text("{"),
+        lambda directory: (directory / cluster.DATABASE).symlink_to(directory / "elsewhere"),
+        lambda directory: (directory / cluster.DATABASE).mkdir(),
+    ],
+    ids=["identity", "link", "folder"],
+)
+def test_whatever_prevents_the_start_is_one_class_of_errors(tmp_path: Path, spoil: object) -> None:
+    assert callable(spoil)
+    spoil(tmp_path)
+    with pytest.raises(LocalkubeError, match=re.escape(str(tmp_path))):
+        asyncio.run(serve_once(Settings(directory=tmp_path)))
+
+
+def test_a_cluster_in_a_thread_reports_why_it_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "identity.json").write_text("{")
+    broken = partial(cluster.serve, Settings(directory=tmp_path))
+    with pytest.raises(RuntimeError, match="did not start") as caught, testing.in_thread(broken):
+        pass
+    assert isinstance(caught.value.__cause__, LocalkubeError)
+
+
+def test_importing_the_public_face_imports_no_server() -> None:
+    script = "import sys; from localkube import cluster; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"aiohttp", "cryptography", "msgspec", "sqlite3", "localkube.assembly"} & set(modules)
+
+
+async def serve_once(settings: Settings) -> None:
+    async with cluster.serve(settings):
+        pass
