@@ -12,7 +12,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS
-from localkube.controllers.framework.steps import MergePatch, guarded_patch
+from kuberuntime.plan import Patch, guarded_patch
 
 DELETE: Final = "Delete"
 
@@ -82,7 +82,7 @@ def deleting_claim(statefulset: JSONObject, pod_name: str, claims: Mapping[str, 
 
 def retention_patches(
     statefulset: JSONObject, pod: JSONObject, *, wanted: bool, claims: Mapping[str, JSONObject]
-) -> list[MergePatch]:
+) -> list[Patch]:
     """Return the patches that give the pod's claims the owners the policy asks for; `wanted`: the ordinal stays."""
     patches = []
     for name in claim_names(statefulset, meta.name(pod)):

@@ -12,7 +12,7 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.objects.selectors import LabelSelector
-from localkube.controllers.framework.steps import MergePatch, guarded_patch
+from kuberuntime.plan import Patch, guarded_patch
 from localkube.controllers.statefulset import identity
 
 
@@ -44,14 +44,14 @@ def claim(statefulset: JSONObject, owned: Sequence[JSONObject], orphans: Iterabl
     )
 
 
-def adopt(resource: Resource, statefulset: JSONObject, orphan: JSONObject) -> MergePatch:
+def adopt(resource: Resource, statefulset: JSONObject, orphan: JSONObject) -> Patch:
     """Make the set the controller of an object."""
     owners = [*_owners(orphan), meta.controller_reference(statefulset)]
     return guarded_patch(resource, orphan, {"metadata": {"ownerReferences": owners}})
 
 
-def release(resource: Resource, statefulset: JSONObject, obj: JSONObject) -> MergePatch:
-    """Take the set from the owners of an object."""
+def release(resource: Resource, statefulset: JSONObject, obj: JSONObject) -> Patch:
+    """Remove the set from the owners of an object."""
     owners = [owner for owner in _owners(obj) if owner.get("uid") != meta.uid(statefulset)]
     return guarded_patch(resource, obj, {"metadata": {"ownerReferences": owners}})
 

@@ -12,7 +12,7 @@ from tests.virtualtime import VirtualClock, run
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
-from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.errors import KubeError
@@ -90,7 +90,7 @@ async def rig(*, workers: int = 2) -> AsyncIterator[Rig]:
         watches=[Watch(informer, doubler.keys)],
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
-        options=LoopOptions(workers=workers),
+        options=ControllerOptions(workers=workers),
     )
     manager = Manager(informers=[informer], runnables=[controller])
     async with asyncio.TaskGroup() as group:
