@@ -22,7 +22,7 @@ INTERVAL: Final = 5.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Observer(Protocol):
+class CertificateObserver(Protocol):
     """Hears of every reading."""
 
     def read_certificate(self, *, failed: bool) -> None:
@@ -33,7 +33,7 @@ class Observer(Protocol):
 class CertificateFiles:
     """Watches one directory; `use` gets every new pair, certificate and key as one PEM."""
 
-    def __init__(self, directory: Path, observer: Observer) -> None:
+    def __init__(self, directory: Path, observer: CertificateObserver) -> None:
         self._directory = directory
         self._observer = observer
         self._chain = b""

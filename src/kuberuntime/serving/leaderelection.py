@@ -70,7 +70,7 @@ class Wait:
 Decision: TypeAlias = Claim | Wait
 
 
-class Observer(Protocol):
+class ElectionObserver(Protocol):
     """Hears when leadership begins and ends."""
 
     def leading(self, *, is_leader: bool) -> None:
@@ -130,7 +130,7 @@ class LeaderElection:
         client: Client,
         settings: ElectionSettings,
         clock: Clock,
-        observer: Observer,
+        observer: ElectionObserver,
         *,
         jitter: Callable[[], float] = random.random,
     ) -> None:
