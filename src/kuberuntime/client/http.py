@@ -1,6 +1,6 @@
 """The transport over HTTP: an aiohttp session behind the seam of `transport.py`. Only this module and `channels.py` import aiohttp.
 
-In: an `Access`. Out: answers; a `ConnectionFault` with the server's address when none came. Connections are kept and
+In: an `Access`. Out: answers; a `ConnectionFailedError` with the server's address when none came. Connections are kept and
 shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
 others are left to the caller, who alone knows whether they may happen twice. After a 401 the credentials are renewed,
 once. Redirects are not followed, so a token never reaches another host. Streams have a pool of their own, so that
@@ -98,7 +98,7 @@ class HTTPTransport:
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""
         async with self._answer(self._request_session(request), request) as answer:
-            with self._faults():
+            with self._named_errors():
                 return Response(answer.status, _lower(answer), await answer.read())
 
     @asynccontextmanager
@@ -115,7 +115,7 @@ class HTTPTransport:
         """Open a WebSocket of several byte streams, as `/exec` and `/portforward` speak it."""
         credentials = await self._access.credentials.get()
         try:
-            with self._faults():
+            with self._named_errors():
                 socket = await self._stream_session().ws_connect(
                     self._url(Request("GET", path, query)), protocols=(protocol,), **self._options(credentials)
                 )
@@ -160,7 +160,7 @@ class HTTPTransport:
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
-        with self._faults():
+        with self._named_errors():
             async with timeouts.within(self._seconds):
                 return await session.request(
                     request.method,
@@ -230,12 +230,12 @@ class HTTPTransport:
         return self._context
 
     async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        with self._faults():
+        with self._named_errors():
             async for chunk in answer.content.iter_any():
                 yield chunk
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         """Turn whatever keeps an answer from coming into an error that names the server."""
         try:
             yield
@@ -246,7 +246,7 @@ class HTTPTransport:
 
 
 def explain(error: Exception) -> str:
-    """Say in plain words why a connection failed."""
+    """Return in plain words why a connection failed."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate is not trusted: {error.certificate_error}"

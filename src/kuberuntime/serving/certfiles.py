@@ -17,13 +17,13 @@ from kuberuntime.serving.serving import server_context
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 INTERVAL: Final = 5.0
-"""Seconds between two looks."""
+"""Seconds between two readings."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class CertificateObserver(Protocol):
-    """Hears of every reading."""
+    """Is notified of every reading."""
 
     def read_certificate(self, *, failed: bool) -> None:
         """Note one reading."""

@@ -1,8 +1,8 @@
-"""What the conditions of a node say is also said by taints, which is what schedulers and evictions go by.
+"""Taints that repeat the conditions of a node, for schedulers and evictions, which follow taints.
 
 Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Not mirrored: a node that says nothing
 for a while becomes Unknown, and the pods of a node that is not ready become unready. The nodes here live and die with
-this process, so that nobody but a user ever makes one NotReady.
+this process, so that only a user ever makes one NotReady.
 """
 
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
 
 
 def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
-    """Return the pod's conditions with PodScheduled=False and why; None where they say so already."""
+    """Return the pod's conditions with PodScheduled=False and why; None where they have it already."""
     known = meta.find_condition(pod, SCHEDULED) or {}
     if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
         return None

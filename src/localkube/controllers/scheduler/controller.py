@@ -154,10 +154,10 @@ class Scheduler:
             self._take(change.new)
 
     def _take(self, pod: JSONObject) -> None:
-        """Take a pod as it is now: on a node, in the queue, or nobody's business."""
+        """Take a pod as it is now: on a node, in the queue, or ignored."""
         try:
             self._sort(pod)
-        except Exception as error:  # noqa: BLE001 - loop edge: a pod nobody foresaw must not stop the others
+        except Exception as error:  # noqa: BLE001 - loop edge: an unforeseen pod must not stop the others
             log.warning("pod cannot be read", pod=str(meta.key(pod)), error=repr(error))
             self._recorder.record(conditions.failed(pod, f"the pod cannot be read: {error!r}"))
 

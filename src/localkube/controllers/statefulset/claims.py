@@ -3,7 +3,7 @@
 Mirrors `stateful_set_utils.go` and `stateful_pod_control.go`. A claim is named `<template>-<pod>` and is created before
 its pod. `spec.persistentVolumeClaimRetentionPolicy` says who owns it: nobody (Retain, Retain); the set (whenDeleted
 Delete) while its pod is wanted; the pod (whenScaled Delete) once the set was scaled below it. Claims that another
-controller owns are left alone.
+controller owns are ignored.
 """
 
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONOb
 
 
 def deleting_claim(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> str | None:
-    """Return the first claim of the pod that is on its way out, so that the pod cannot be made yet."""
+    """Return the first claim of the pod that is being deleted, so that the pod cannot be made yet."""
     names = claim_names(statefulset, pod_name)
     return next((name for name in names if name in claims and meta.is_deleting(claims[name])), None)
 

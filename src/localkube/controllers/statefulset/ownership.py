@@ -1,8 +1,8 @@
-"""Which pods and revisions belong to a StatefulSet, which it adopts, which it lets go.
+"""Which pods and revisions belong to a StatefulSet, which it adopts, which it releases.
 
-Mirrors `controller_ref_manager.go`. A pod belongs where its owner reference says so; it is let go when its name or
+Mirrors `controller_ref_manager.go`. A pod belongs where its owner reference says so; it is released when its name or
 labels do not fit any more, and adopted when it has no controller and both fit. Nothing is adopted by, or for, an object
-on its way out; before adopting, the live set is read to be sure that it is still the one that was seen.
+that is being deleted; before adopting, the live set is read to be sure that it is still the one that was seen.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from localkube.controllers.statefulset import identity
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """The pods of a set, those to let go, and those to adopt."""
+    """The pods of a set, those to release, and those to adopt."""
 
     members: tuple[JSONObject, ...]
     released: tuple[JSONObject, ...]

@@ -210,7 +210,7 @@ def _claim_creations(observed: Observed, pod: JSONObject) -> Actions:
 
 
 def _repair_actions(observed: Observed, pod: JSONObject) -> Actions:
-    """Give a pod back the labels that say who it is, create claims that vanished, and set the owners of its claims."""
+    """Give a pod back the labels of its identity, create claims that vanished, and set the owners of its claims."""
     statefulset = observed.statefulset
     actions: Actions = ()
     if not identity.has_identity(statefulset, pod):

@@ -128,7 +128,7 @@ def _provision(observed: Observed) -> Actions:
 
 
 def class_of(observed: Observed) -> str:
-    """Return the name of the claim's class, that of the default class where it says nothing, empty for none."""
+    """Return the name of the claim's class, that of the default class where it names none, empty without a default."""
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
         return str(name)
