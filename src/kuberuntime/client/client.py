@@ -6,7 +6,7 @@ sends again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -45,7 +45,7 @@ class Listing:
 class Page:
     """One page of a list; `token` is empty on the last."""
 
-    items: list[JSONObject]
+    items: Sequence[JSONObject]
     resource_version: ResourceVersion
     token: str
 
@@ -73,7 +73,7 @@ class Client:
         """Read all objects that match, `limit` per request."""
         selection = Selection(resource, namespace, label_selector, field_selector)
         page = await self.list_page(selection, limit=limit)
-        items = page.items
+        items = list(page.items)
         while page.token:
             page = await self.list_page(selection, limit=limit, token=page.token)
             items += page.items

@@ -1,6 +1,7 @@
 """Which pods the StatefulSet controller creates, repairs and deletes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from tests.unit.localkube.controllers.objects import NOW, build_statefulset, bui
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete, Emit, Patch
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Create, Delete, Emit, Finally, Patch, Plan, PutStatus, Together
 from localkube.controllers.statefulset import identity, plan, revisions
 from localkube.controllers.statefulset.plan import Observed
 
@@ -288,3 +290,31 @@ def test_two_billion_replicas_do_not_keep_a_rollout_below_a_missing_pod_waiting_
     result = plan.decide(observe(statefulset, {MOST - 1: (OLD, READY)}, update=NEW))
     assert words(result)[0][0] == "create web-0"
     assert result.status["replicas"] == 1
+
+
+def test_the_status_is_written_after_the_pods_even_where_they_failed_and_the_history_is_cut_last() -> None:
+    statefulset = build_statefulset(replicas=1, revisionHistoryLimit=0)
+    renewal = (Create(resource=CONTROLLER_REVISIONS, object=NEW),)
+    obsolete = merge(OLD, {"metadata": {"name": "web-obsolete", "uid": "obsolete"}})
+    observed = replace(observe(statefulset, {}, update=NEW), history=(obsolete, OLD), renewal=renewal)
+
+    result = plan.plan(observed)
+
+    created, changes, deleted = result.actions
+    assert created == renewal[0]
+    assert isinstance(changes, Finally)
+    assert isinstance(deleted, Delete)
+    [phase] = changes.actions
+    assert isinstance(phase, Together)
+    assert [word(action) for actions in phase.sequences for action in actions] == ["create web-0"]
+    [put] = changes.after
+    assert isinstance(put, PutStatus)
+    assert (put.object["status"]["updateRevision"], put.resource_version) == (meta.name(NEW), "1")
+    assert (deleted.key.name, deleted.uid) == ("web-obsolete", "obsolete")
+
+
+def test_a_set_that_is_as_it_should_be_has_nothing_to_do() -> None:
+    settled = build_statefulset(replicas=1)
+    settled |= {"status": plan.decide(observe(settled, {0: (OLD, READY)})).status}
+
+    assert plan.plan(observe(settled, {0: (OLD, READY)})) == Plan()

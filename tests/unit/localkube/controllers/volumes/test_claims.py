@@ -117,8 +117,17 @@ def test_a_claim_that_nobody_serves_stays_pending_and_says_why() -> None:
     )
 
 
-def test_only_volumes_made_here_are_reclaimed() -> None:
-    made = {claims.PROVISIONED_BY: wellknown.PROVISIONER}
+@pytest.mark.parametrize("provisioner", wellknown.PROVISIONERS)
+def test_a_class_that_an_earlier_version_wrote_is_still_served(provisioner: str) -> None:
+    written = {"metadata": {"name": "fast"}, "provisioner": provisioner}
+    [create] = decide(build_claim(storageClassName="fast"), classes=(written,))
+    assert isinstance(create, Create)
+    assert meta.annotations(create.object) == {claims.PROVISIONED_BY: wellknown.PROVISIONER}
+
+
+@pytest.mark.parametrize("provisioner", wellknown.PROVISIONERS)
+def test_only_volumes_made_here_are_reclaimed(provisioner: str) -> None:
+    made = {claims.PROVISIONED_BY: provisioner}
     volume = merge(build_volume("pvc-1", claimRef=KEY | {"uid": "1"}), {"metadata": {"annotations": made}})
     assert claims.is_abandoned(volume, None)
     assert claims.is_abandoned(volume, build_claim({"metadata": {"uid": "2"}}))
