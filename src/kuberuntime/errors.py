@@ -1,24 +1,24 @@
-"""What can go wrong between this program and an API server.
+"""The errors between this program and an API server.
 
 ```
 KubeError                      anything below; its text is one sentence for people
 ├── ConfigError                a kubeconfig (or the service account of a pod) that cannot be used
-├── UnusableName               an object name or namespace that no URL can carry
-├── ConnectionFault            no answer: refused, reset, timed out, TLS
+├── UnusableNameError          an object name or namespace that no URL can carry
+├── ConnectionFailedError      no answer: refused, reset, timed out, TLS
 ├── ExecutionError             a plan that was not performed to its end (kuberuntime/controller/executor.py)
 └── APIError                   the server answered with a Status
-    ├── BadRequest             400
-    ├── Unauthorized           401
-    ├── Forbidden              403
-    ├── NotFound               404
-    ├── AlreadyExists          409, reason AlreadyExists
-    ├── Conflict               409, any other reason
-    ├── Expired                410: a resourceVersion or continue token is too old
-    ├── Invalid                422
-    ├── TooManyRequests        429
+    ├── BadRequestError        400
+    ├── UnauthorizedError      401
+    ├── ForbiddenError         403
+    ├── NotFoundError          404
+    ├── AlreadyExistsError     409, reason AlreadyExists
+    ├── ConflictError          409, any other reason
+    ├── ExpiredError           410: a resourceVersion or continue token is too old
+    ├── InvalidError           422
+    ├── TooManyRequestsError   429
     ├── InternalError          500
-    ├── ServiceUnavailable     503
-    └── ServerTimeout          504, or reason ServerTimeout
+    ├── ServiceUnavailableError 503
+    └── ServerTimeoutError     504, or reason ServerTimeout
 ```
 
 The reason of the Status decides, then its code; an unknown pair is a plain `APIError`.
@@ -146,14 +146,14 @@ def from_status(status: JSONObject) -> APIError:
     """Build the error that fits a Status object.
 
     >>> type(from_status({"kind": "Status", "code": 409, "reason": "AlreadyExists"})).__name__
-    'AlreadyExists'
+    'AlreadyExistsError'
     """
     code = int(status.get("code") or 0)
     return BY_REASON.get(str(status.get("reason") or ""), BY_CODE.get(code, APIError))(status)
 
 
 def from_response(code: int, body: bytes) -> APIError:
-    """Build the error of an answer, also where a proxy answered with something that is no Status."""
+    """Build the error of an answer, also where a proxy answered with something that is not a Status."""
     try:
         status = msgspec.json.decode(body)
     except msgspec.DecodeError:

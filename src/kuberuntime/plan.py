@@ -1,13 +1,22 @@
 """Plans as values: what a decision wants done, in order, without doing it.
 
-A core function returns a `Plan`; the executor (`kuberuntime/controller/executor.py`) performs its actions one after the other and stops
-at the first failure. Events belong to actions, so that their texts are data: `on_success` is emitted after the action
-did something, `on_failure` instead of it when the API server refused, with `{error}` in the note replaced.
+A decision returns a `Plan`; the executor (`kuberuntime/controller/executor.py`) performs its actions one after the
+other and stops at the first failure. Events belong to actions, so that their texts are data: `on_success` is emitted
+after the action did something, `on_failure` instead of it when the API server refused, with `{error}` in the note
+replaced.
+
+| group | actions |
+|---|---|
+| one object | `Create`, `Apply`, `Patch`, `Put`, `PutStatus`, `Delete` |
+| many objects | `DeleteCollection` |
+| no write | `Emit` |
+| of other actions | `Together` (concurrently), `Finally` (the last ones also after a failure) |
 """
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
@@ -29,7 +38,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What every action has: the resource it writes to, and the events that tell of it."""
+    """What every write has: the resource it writes to, and the events that report it."""
 
     resource: Resource
     on_success: tuple[Event, ...] = ()
@@ -48,32 +57,68 @@ class Apply(Effect):
 class Create(Effect):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
-    `body`, where given, is sent verbatim instead of an encoding of `object` (R-REV-7).
+    `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
+    hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
     """
 
     object: JSONObject
     if_absent: bool = False
     body: bytes | None = None
+    subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(Effect):
-    """Delete one object, only if its UID is still `uid` (where given). An object already gone is success."""
+class Patch(Effect):
+    """Merge `patch` into one object, or into one of its subresources; `guarded_patch` builds the usual one.
+
+    With `if_present` an object that is gone is success without events.
+    """
 
     key: ObjectKey
-    propagation: Propagation
-    uid: UID | None = None
+    patch: JSONObject
+    subresource: str = ""
+    if_present: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put(Effect):
+    """Replace an object, or one of its subresources, at the version it carries; a conflict means: plan again."""
+
+    object: JSONObject
+    subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutStatus(Effect):
-    """Replace `status` of the object as it was seen at `resource_version`; a conflict means: look again, silently.
+    """Replace `status` of the object as it was seen at `resource_version`; a conflict means: plan again.
 
-    `object` is the whole object as seen, with the new status.
+    `object` is the whole object as seen, with the new status. With `if_present` an object that is gone is success
+    without events.
     """
 
     object: JSONObject
     resource_version: ResourceVersion
+    if_present: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete(Effect):
+    """Delete one object, only if its UID is still `uid` (where given). An object already gone is success.
+
+    Without `propagation` and `grace_period` (seconds) the API server takes those of the kind.
+    """
+
+    key: ObjectKey
+    propagation: Propagation | None = None
+    uid: UID | None = None
+    grace_period: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteCollection(Effect):
+    """Delete all objects of one kind in `namespace`."""
+
+    namespace: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,20 +128,52 @@ class Emit:
     events: tuple[Event, ...]
 
 
-Action: TypeAlias = Apply | Create | Delete | PutStatus | Emit
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Perform sequences concurrently; a failure ends its own sequence, and the action when the others have ended.
+
+    With `slow_start` one sequence goes first, then twice as many each time, and none after a failure: so a hopeless
+    batch (quota, an invalid template) costs few requests.
+    """
+
+    sequences: "tuple[Actions, ...]"
+    slow_start: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finally:
+    """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported."""
+
+    actions: "Actions"
+    after: "Actions"
+
+
+WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection
+Action: TypeAlias = WriteAction | Emit | Together | Finally
+Actions: TypeAlias = tuple[Action, ...]
+"""Actions in order; the first failure ends them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Actions in order, and when to look again without being asked (`requeue_after`, seconds; None: never).
+    """Actions in order, and in how many seconds to plan again without a change (`requeue_after`; None: never).
 
-    `error` is a finding that no write can mend: the executor performs the actions, then raises it, so that the queue
-    backs off and tries again.
+    `error` is a finding that no write can correct: the executor performs the actions, then raises it, so that the
+    queue backs off and tries again.
     """
 
-    actions: tuple[Action, ...] = ()
+    actions: Actions = ()
     requeue_after: float | None = None
     error: str | None = field(default=None)
 
     def __bool__(self) -> bool:
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
+
+
+def guarded_patch(
+    resource: Resource, obj: JSONObject, change: JSONObject, *, subresource: str = "", if_present: bool = False
+) -> Patch:
+    """Return the patch that changes parts of an object, only if it is still the one that was seen."""
+    guard = {"uid": meta.uid(obj), "resourceVersion": meta.resource_version(obj)}
+    patch = change | {"metadata": guard | meta.metadata(change)}
+    return Patch(resource=resource, key=meta.key(obj), patch=patch, subresource=subresource, if_present=if_present)

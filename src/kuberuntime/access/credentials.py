@@ -77,7 +77,7 @@ class CredentialSource(Protocol):
         ...
 
     async def renew(self, refused: Credentials) -> bool:
-        """Look for others than those the server refused; return whether `get` returns different ones now."""
+        """Read others than those the server refused; return whether `get` returns different ones now."""
         ...
 
 

@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from kuberuntime.backoff import Backoff
-from kuberuntime.client.client import PAGE
+from kuberuntime.client.client import PAGE, Page
 from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError, from_status
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
@@ -78,15 +78,6 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Input: one page of a list; `token` is empty on the last."""
-
-    items: Sequence[JSONObject]
-    version: ResourceVersion
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
 class Refused:
     """Input: the request of this phase got no answer, or an error for an answer."""
 
@@ -99,7 +90,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """Input: one line of a stream: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
 
     type: str
@@ -118,7 +109,7 @@ class Relist:
     """Input: someone wants all objects read again."""
 
 
-Input: TypeAlias = Page | Refused | Opened | Event | Ended | Relist
+Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Relist
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +160,10 @@ class Progressed:
 
 
 Output: TypeAlias = Started | Found | Dropped | Completed | Applied | Deleted | Progressed
-Result: TypeAlias = tuple[State, tuple[Output, ...]]
+Transition: TypeAlias = tuple[State, tuple[Output, ...]]
 
 
-def step(state: State, happened: Input) -> Result:
+def step(state: State, happened: Input) -> Transition:
     """Return the next state and what a collector must know."""
     match happened:
         case Relist():
@@ -181,7 +172,7 @@ def step(state: State, happened: Input) -> Result:
             return _page(state, happened)
         case Opened():
             return _opened(state)
-        case Event():
+        case StreamEvent():
             return _event(state, happened)
         case Ended():
             return _ended(state, happened), ()
@@ -193,23 +184,23 @@ def _restart(state: State, *, failures: int) -> State:
     return replace(state, phase=Phase.EMPTY, version=NO_VERSION, token="", failures=failures)
 
 
-def _page(state: State, page: Page) -> Result:
+def _page(state: State, page: Page) -> Transition:
     first: tuple[Output, ...] = (Started(),) if state.phase is Phase.EMPTY else ()
     # One failure is kept until events flow, so that a server whose versions expire at once is not asked in a hot loop.
     listing = replace(state, token=page.token, failures=min(state.failures, 1))
     if page.token:
         return replace(listing, phase=Phase.PAGING), (*first, Found(page.items))
-    listed = replace(listing, phase=Phase.LISTED, version=page.version)
-    return listed, (*first, Found(page.items), Completed(page.version))
+    listed = replace(listing, phase=Phase.LISTED, version=page.resource_version)
+    return listed, (*first, Found(page.items), Completed(page.resource_version))
 
 
-def _opened(state: State) -> Result:
+def _opened(state: State) -> Transition:
     if state.phase is Phase.EMPTY:
         return replace(state, phase=Phase.INITIAL), (Started(),)
     return replace(state, phase=Phase.WATCHING), ()
 
 
-def _event(state: State, event: Event) -> Result:
+def _event(state: State, event: StreamEvent) -> Transition:
     if event.type == "ERROR":
         return _refused(state, from_status(event.object)), ()
     if state.phase is Phase.INITIAL:
@@ -217,7 +208,7 @@ def _event(state: State, event: Event) -> Result:
     return _change(state, event)
 
 
-def _initial_event(state: State, event: Event) -> Result:
+def _initial_event(state: State, event: StreamEvent) -> Transition:
     match event.type:
         case "ADDED" | "MODIFIED":
             return state, (Found((event.object,)),)
@@ -230,7 +221,7 @@ def _initial_event(state: State, event: Event) -> Result:
             return state, ()
 
 
-def _change(state: State, event: Event) -> Result:
+def _change(state: State, event: StreamEvent) -> Transition:
     version = meta.resource_version(event.object)
     seen = replace(state, version=version, failures=0)
     match event.type:

@@ -90,7 +90,7 @@ class Watcher:
             await self._stream(state)
         else:
             page = await self._client.list_page(self._selection, limit=state.limit, token=state.token)
-            self._feed(watch.Page(page.items, page.resource_version, page.token))
+            self._feed(page)
 
     async def _stream(self, state: watch.State) -> None:
         initial = state.phase is Phase.EMPTY
@@ -125,9 +125,9 @@ class Watcher:
         report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))
 
 
-def _event(line: bytes) -> watch.Event:
+def _event(line: bytes) -> watch.StreamEvent:
     try:
         decoded = _decode(line)
     except msgspec.DecodeError as error:
         raise ConnectionFailedError(f"the watch sent a line that is no event: {line[:EXCERPT]!r}: {error}") from error
-    return watch.Event(decoded.type, decoded.object)
+    return watch.StreamEvent(decoded.type, decoded.object)

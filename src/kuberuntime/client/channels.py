@@ -29,7 +29,7 @@ class Channels:
         self._socket = socket
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Send a piece on a stream; to a peer that is gone it is dropped, the reader will hear of the end."""
+        """Send a piece on a stream; to a peer that is gone it is dropped, and the reader gets the end."""
         if not self._socket.closed:
             await self._socket.send_bytes(bytes([channel]) + data)
 

@@ -6,7 +6,7 @@ sends again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -45,7 +45,7 @@ class Listing:
 class Page:
     """One page of a list; `token` is empty on the last."""
 
-    items: list[JSONObject]
+    items: Sequence[JSONObject]
     resource_version: ResourceVersion
     token: str
 
@@ -73,7 +73,7 @@ class Client:
         """Read all objects that match, `limit` per request."""
         selection = Selection(resource, namespace, label_selector, field_selector)
         page = await self.list_page(selection, limit=limit)
-        items = page.items
+        items = list(page.items)
         while page.token:
             page = await self.list_page(selection, limit=limit, token=page.token)
             items += page.items
@@ -88,10 +88,19 @@ class Client:
         return Page(items, ResourceVersion(str(head.get("resourceVersion") or "")), str(head.get("continue") or ""))
 
     async def create(
-        self, resource: Resource, obj: JSONObject, *, body: bytes | None = None, dry_run: bool = False
+        self,
+        resource: Resource,
+        obj: JSONObject,
+        *,
+        body: bytes | None = None,
+        subresource: str = "",
+        dry_run: bool = False,
     ) -> JSONObject:
-        """Create an object; `body`, where given, is sent verbatim instead of an encoding of it."""
-        return await self._write(requests.create(resource, obj, body=body), dry_run=dry_run)
+        """Create an object; `body`, where given, is sent verbatim instead of an encoding of it.
+
+        With `subresource` it is posted to that subresource of the object it names.
+        """
+        return await self._write(requests.create(resource, obj, body=body, subresource=subresource), dry_run=dry_run)
 
     async def update(
         self, resource: Resource, obj: JSONObject, *, subresource: str = "", dry_run: bool = False
@@ -106,26 +115,16 @@ class Client:
         *,
         manager: str,
         force: bool = True,
-        subresource: str = "",
         dry_run: bool = False,
     ) -> JSONObject:
         """Apply an object server-side as `manager`."""
-        request = requests.apply(resource, obj, manager=manager, force=force, subresource=subresource)
-        return await self._write(request, dry_run=dry_run)
+        return await self._write(requests.apply(resource, obj, manager=manager, force=force), dry_run=dry_run)
 
     async def patch(
-        self,
-        resource: Resource,
-        key: ObjectKey,
-        patch: JSON,
-        *,
-        kind: PatchKind,
-        subresource: str = "",
-        dry_run: bool = False,
+        self, resource: Resource, key: ObjectKey, patch: JSON, *, kind: PatchKind, subresource: str = ""
     ) -> JSONObject:
-        """Patch one object."""
-        request = requests.patch(resource, key, patch, kind=kind, subresource=subresource)
-        return await self._write(request, dry_run=dry_run)
+        """Patch one object, or one of its subresources."""
+        return await self._write(requests.patch(resource, key, patch, kind=kind, subresource=subresource))
 
     async def delete(
         self,
@@ -139,6 +138,10 @@ class Client:
         """Delete one object; return it as it is now, or a Status where it is gone already."""
         options = requests.delete(resource, key, propagation=propagation, uid=uid, grace_period=grace_period)
         return await self._object(options)
+
+    async def delete_collection(self, resource: Resource, namespace: str) -> None:
+        """Delete all objects of a kind in a namespace."""
+        await self.send(requests.delete_collection(resource, namespace))
 
     async def send(self, request: Request) -> Response:
         """Send any request (discovery, logs, ...) and return the answer, or raise the error it carries."""
@@ -172,7 +175,7 @@ class Client:
         """Release the connections of the transport."""
         await self._transport.close()
 
-    async def _write(self, request: Request, *, dry_run: bool) -> JSONObject:
+    async def _write(self, request: Request, *, dry_run: bool = False) -> JSONObject:
         query = request.query + self._validation + ((("dryRun", "All"),) if dry_run else ())
         return await self._object(replace(request, query=query))
 

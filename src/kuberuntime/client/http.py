@@ -100,7 +100,7 @@ class HTTPTransport:
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""
         async with self._answer(self._request_session(request), request) as answer:
-            with self._faults():
+            with self._named_errors():
                 return Response(answer.status, _lower(answer), await answer.read())
 
     @asynccontextmanager
@@ -117,7 +117,7 @@ class HTTPTransport:
         """Open a WebSocket of several byte streams, as `/exec` and `/portforward` speak it."""
         credentials = await self._access.credentials.get()
         try:
-            with self._faults():
+            with self._named_errors():
                 socket = await self._stream_session().ws_connect(
                     self._url(Request("GET", path, query)), protocols=(protocol,), **self._options(credentials)
                 )
@@ -162,7 +162,7 @@ class HTTPTransport:
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
-        with self._faults():
+        with self._named_errors():
             async with timeouts.within(self._seconds):
                 return await session.request(
                     request.method,
@@ -232,12 +232,12 @@ class HTTPTransport:
         return self._context
 
     async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        with self._faults():
+        with self._named_errors():
             async for chunk in answer.content.iter_any():
                 yield chunk
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         """Turn whatever keeps an answer from coming into an error that names the server."""
         try:
             yield
@@ -248,7 +248,7 @@ class HTTPTransport:
 
 
 def explain(error: Exception) -> str:
-    """Say in plain words why a connection failed."""
+    """Return in plain words why a connection failed."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate is not trusted: {error.certificate_error}"

@@ -13,7 +13,7 @@ from kuberuntime.clock import Clock
 
 
 class TokenBucket:
-    """Gives `rate` tokens a second; up to `burst` are kept when nobody asks."""
+    """Gives `rate` tokens a second; up to `burst` are kept while none is taken."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate

@@ -71,11 +71,19 @@ def watch(selection: Selection, *, version: str, timeout: int, initial: bool = F
     return Request("GET", selection.path, selection.query + always + _present(resourceVersion=version) + streaming)
 
 
-def create(resource: Resource, obj: JSONObject, *, body: bytes | None = None, query: Query = ()) -> Request:
-    """Build the request that creates `obj`; `body`, where given, is sent verbatim in its place."""
-    namespace = _segment(resource, "namespace", meta.namespace(obj)) if resource.namespaced else ""
+def create(
+    resource: Resource, obj: JSONObject, *, body: bytes | None = None, query: Query = (), subresource: str = ""
+) -> Request:
+    """Build the request that creates `obj`; `body`, where given, is sent verbatim in its place.
+
+    With `subresource` it is posted to that subresource of the object it names.
+    """
     content = msgspec.json.encode(obj) if body is None else body
-    return Request("POST", resource.path(namespace), query, {"content-type": JSON_TYPE}, content)
+    if subresource:
+        path = object_path(resource, meta.key(obj), subresource)
+    else:
+        path = _collection_path(resource, meta.namespace(obj))
+    return Request("POST", path, query, {"content-type": JSON_TYPE}, content)
 
 
 def update(resource: Resource, obj: JSONObject, *, subresource: str = "", query: Query = ()) -> Request:
@@ -84,9 +92,9 @@ def update(resource: Resource, obj: JSONObject, *, subresource: str = "", query:
     return Request("PUT", path, query, {"content-type": JSON_TYPE}, msgspec.json.encode(obj))
 
 
-def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool, subresource: str = "") -> Request:
+def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool) -> Request:
     """Build the server-side apply of `obj` as `manager`; JSON is YAML, so the body is JSON."""
-    path = object_path(resource, meta.key(obj), subresource)
+    path = object_path(resource, meta.key(obj))
     query = (("fieldManager", manager), ("force", "true" if force else "false"))
     return Request("PATCH", path, query, {"content-type": APPLY_TYPE}, msgspec.json.encode(obj))
 
@@ -117,6 +125,11 @@ def delete(
     return Request("DELETE", path, (), {"content-type": JSON_TYPE}, msgspec.json.encode(options))
 
 
+def delete_collection(resource: Resource, namespace: str) -> Request:
+    """Build the deletion of all objects of a kind in a namespace."""
+    return Request("DELETE", _collection_path(resource, namespace))
+
+
 def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> str:
     """Return the path of one object, refusing names that would address something else.
 
@@ -126,6 +139,10 @@ def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> st
     """
     namespace = _segment(resource, "namespace", key.namespace) if resource.namespaced else ""
     return resource.path(namespace, _segment(resource, "name", key.name), subresource)
+
+
+def _collection_path(resource: Resource, namespace: str) -> str:
+    return resource.path(_segment(resource, "namespace", namespace) if resource.namespaced else "")
 
 
 def _segment(resource: Resource, what: str, value: str) -> str:

@@ -1,7 +1,7 @@
 """The seam between the client and an API server: one request, one stream.
 
-Two implementations stand behind it: HTTP (`kuberuntime/client/http.py`) and a call into the embedded API server in the same process
-(`localkube/apiserver/inprocess.py`), so that a whole cluster can run in one thread under simulated time.
+One implementation is HTTP (`http.py`); another calls an API server in the same process, so that a whole cluster can run
+in one thread under simulated time.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -40,7 +40,7 @@ class StreamResponse:
 
 
 class Transport(Protocol):
-    """Carries requests to one API server. Connection errors raise `kube.errors.ConnectionFault`."""
+    """Carries requests to one API server. Connection errors raise `kuberuntime.errors.ConnectionFailedError`."""
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its whole answer."""

@@ -10,7 +10,7 @@ When is a write seen?
 - an object was deleted: the store does not have its UID any more, or shows it as terminating.
 - a kind without informer: at once, as no cache can be behind.
 
-Versions of one kind compare as integers (guaranteed since Kubernetes 1.35, true of etcd's before). Where they are no
+Versions of one kind compare as integers (guaranteed since Kubernetes 1.35, true of etcd's before). Where they are not
 integers, or the object is outside of the informer's selection, `PATIENCE` ends the wait: the informer lists again, and
 a listing that began after the write shows it by definition. So a hold always ends once the API server answers.
 """
@@ -48,14 +48,14 @@ class _Hold:
 
 @dataclass(slots=True)
 class _Gate:
-    """The unseen writes of one informer: by version, cheapest first, and those no version can tell of."""
+    """The unseen writes of one informer: by version, lowest first, and those without a comparable version."""
 
     by_version: list[tuple[int, int, _Hold]] = field(default_factory=list)
     others: list[tuple[Write, _Hold]] = field(default_factory=list)
 
 
 class Barrier:
-    """Holds keys whose writes the informers have not seen; `release` is called with each key let go."""
+    """Holds keys whose writes the informers have not seen; `release` is called with each key released."""
 
     def __init__(
         self, informers: Iterable[Informer], release: Callable[[ObjectKey], None], *, patience: float = PATIENCE
@@ -99,7 +99,7 @@ class Barrier:
             heapq.heappush(gate.by_version, (version, next(self._order), hold))
 
     def _check(self, informer: Informer, gate: _Gate) -> None:
-        """Let go what the informer has seen by now."""
+        """Release what the informer has seen by now."""
         seen = _number(informer.version)
         while seen is not None and gate.by_version and gate.by_version[0][0] <= seen:
             self._seen(heapq.heappop(gate.by_version)[2], informer)

@@ -1,21 +1,55 @@
-"""The controller: a loop (`loop.py`) whose looks are plans, made by a function and performed by the executor."""
+"""The controller: from changes to keys, from keys to plans, from plans to writes, never from a cache that lags.
+
+Changes of the watched informers become keys (`Watch.keys`). Several workers take keys from one queue, never two of them
+the same key (`workqueue.py`); for each key `plan` observes and decides, and the executor performs the plan
+(`executor.py`). The key is not planned again before the caches show what its last plan wrote (`barrier.py`).
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
 
 import structlog
 
+from kuberuntime.backoff import Backoff
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.controller.barrier import Barrier
 from kuberuntime.controller.executor import ExecutionError, Executor, Write
-from kuberuntime.controller.loop import DEFAULTS, Loop, LoopOptions, Watch
+from kuberuntime.controller.observer import SILENCE, Observer
+from kuberuntime.controller.workqueue import BACKOFF, WorkQueue, run_workers
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 
-__all__ = ["Controller", "LoopOptions", "Watch"]
-
 Planner: TypeAlias = Callable[[ObjectKey], Awaitable[Plan]]
+"""Observes what concerns one key, and returns what is to be done."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """An informer, and which keys a change of it concerns."""
+
+    informer: Informer
+    keys: Callable[[Change], Iterable[ObjectKey]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerOptions:
+    """How many keys are processed concurrently, the back-off after failures, and who is notified.
+
+    With `quiet` a plan that was performed is logged at level debug instead of info.
+    """
+
+    workers: int = 4
+    backoff: Backoff = BACKOFF
+    observer: Observer = SILENCE
+    quiet: bool = False
+
+
+DEFAULTS: Final = ControllerOptions()
 
 
 class Controller:
@@ -28,35 +62,71 @@ class Controller:
         watches: Sequence[Watch],
         plan: Planner,
         executor: Executor,
-        options: LoopOptions = DEFAULTS,
+        options: ControllerOptions = DEFAULTS,
     ) -> None:
         self.name = name
+        self._watches = watches
         self._plan = plan
         self._executor = executor
+        self._options = options
         self._log = log.bind(controller=name)
-        self._loop = Loop(name, watches=watches, look=self._reconcile, options=options)
+        self._queue = WorkQueue[ObjectKey](options.backoff, options.observer)
+        self._waiting: set[ObjectKey] = set()
+        self._barrier = Barrier({watch.informer for watch in watches}, self._released)
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
-        """Ask for a look at `key`, for reasons no watch can see."""
-        self._loop.enqueue(key, after=after)
+        """Enqueue `key` for reasons no watch can see; `after` so many seconds."""
+        self._queue.add_after(key, after)
 
     async def run(self) -> None:
-        """Work until cancelled; begin when all watched informers have synced."""
-        await self._loop.run()
+        """Work until cancelled or stopped; begin when all watched informers have synced."""
+        for watch in self._watches:
+            watch.informer.subscribe(partial(self._changed, watch))
+        for watch in self._watches:
+            await watch.informer.wait_synced()
+        try:
+            await run_workers(
+                self._queue, self._process, name=self.name, workers=self._options.workers, is_held=self._is_held
+            )
+        finally:
+            self._barrier.close()
 
     async def stop(self) -> None:
-        """Begin with no more keys; return when the reconciliations under way are done. `run` returns then, too."""
-        await self._loop.stop()
+        """Begin with no more keys; return when the plans under way are performed. `run` returns then, too."""
+        self._queue.discard()
+        await self._queue.wait_idle()
 
-    async def _reconcile(self, key: ObjectKey, writes: list[Write]) -> float | None:
+    def _changed(self, watch: Watch, change: Change) -> None:
+        try:
+            for key in watch.keys(change):
+                self._queue.add(key)
+        except Exception:  # noqa: BLE001 - loop edge: an unforeseen object must not stop the informer
+            self._log.exception("keys of a change not found", resource=watch.informer.resource.group_resource)
+
+    def _released(self, key: ObjectKey) -> None:
+        if key in self._waiting:
+            self._waiting.discard(key)
+            self._queue.add(key)
+
+    def _is_held(self, key: ObjectKey) -> bool:
+        """Return whether the caches lag behind the key's last writes; then it comes again when they do not."""
+        if not self._barrier.holds(key):
+            return False
+        self._waiting.add(key)
+        return True
+
+    async def _process(self, key: ObjectKey) -> float | None:
         time = asyncio.get_running_loop().time
         started = time()
         plan = await self._plan(key)
+        writes: Sequence[Write] = ()
         try:
-            writes += await self._executor.execute(plan)
+            writes = await self._executor.execute(plan)
         except ExecutionError as failure:
-            writes += failure.writes
+            writes = failure.writes
             raise
-        report = self._log.info if plan.actions else self._log.debug
+        finally:
+            self._barrier.expect(key, writes)
+        report = self._log.info if plan.actions and not self._options.quiet else self._log.debug
         report("reconciled", key=str(key), actions=len(plan.actions), seconds=time() - started)
         return plan.requeue_after

@@ -1,4 +1,4 @@
-"""The event recorder: tells people what happened, without ever holding up or failing what happens (contract 8.3).
+"""The event recorder: writes events for people, without ever delaying or failing what they report (contract 8.3).
 
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`.
 Repetitions of the same event about the same object fold into one object with a `series`, which is patched at most
@@ -58,7 +58,7 @@ PASSING: Final = (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-"""Errors that an API server has while it restarts or has no time: worth six attempts, with 15.5 seconds between them."""
+"""Errors that an API server has while it restarts or is overloaded: worth six attempts, with 15.5 seconds between them."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -150,7 +150,7 @@ class EventRecorder:
             series.event, series.queued = None, False
 
     async def _write_patiently(self, series: _Series, event: Event) -> None:
-        """Write one event, waiting out an API server that restarts or has no time."""
+        """Write one event, waiting while the API server restarts or is overloaded."""
         for failures in range(1, ATTEMPTS):
             try:
                 await self._write(series, event)

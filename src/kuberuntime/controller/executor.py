@@ -1,21 +1,22 @@
 """The executor: performs a `Plan`, action by action, and is the only caller of write verbs for controllers.
 
-In: a plan. Out: what was written, so that the next look can wait until the caches show it (`barrier.py`). It stops at
+In: a plan. Out: what was written, so that the next plan can wait until the caches show it (`barrier.py`). It stops at
 the first failure and raises:
 
 ```
 ExecutionError                 carries what was written before
-├── ActionFailed               an action got an error; the cause is chained
-├── LookAgain                  a status write met a newer object: plan again, without a word
+├── ActionError                an action got an error; the cause is chained
+├── RequeueError               a replacement met a newer object: plan again, no warning
 └── PlanError                  the plan itself said so, after all its actions were performed
 ```
 
-An object that exists already (`Create.if_absent`) or is gone already (`Delete`) is success, without events.
+An object that exists already (`if_absent`) or is gone already (`Delete`, `if_present`) is success, without events.
 """
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 import structlog
 
@@ -25,7 +26,26 @@ from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, Kube
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Apply, Create, Delete, Effect, Emit, Event, Plan, PutStatus
+from kuberuntime.plan import (
+    Action,
+    Actions,
+    Apply,
+    Create,
+    Delete,
+    DeleteCollection,
+    Effect,
+    Emit,
+    Event,
+    Finally,
+    Patch,
+    Plan,
+    Put,
+    PutStatus,
+    Together,
+    WriteAction,
+)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +67,15 @@ class Removed:
 
 
 Write: TypeAlias = Written | Removed
-WriteAction: TypeAlias = Apply | Create | Delete | PutStatus
 
 VERBS: Final[dict[type[Effect], str]] = {
     Apply: "apply",
     Create: "create",
-    Delete: "delete",
+    Patch: "patch",
+    Put: "replace",
     PutStatus: "write the status of",
+    Delete: "delete",
+    DeleteCollection: "delete all",
 }
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -62,7 +84,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class ExecutionError(KubeError):
     """A plan was not performed to its end; `writes` is what was done before."""
 
-    def __init__(self, message: str, writes: Sequence[Write]) -> None:
+    def __init__(self, message: str, writes: Sequence[Write] = ()) -> None:
         super().__init__(message)
         self.writes = tuple(writes)
 
@@ -72,11 +94,11 @@ class ActionError(ExecutionError):
 
 
 class RequeueError(ExecutionError):
-    """A status was computed from an object that has changed since."""
+    """A replacement was computed from an object that has changed since."""
 
 
 class PlanError(ExecutionError):
-    """The plan carries a finding that no write can mend."""
+    """The plan carries a finding that no write can correct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +109,22 @@ class _Outcome:
     did_something: bool
 
 
+_NOTHING: Final = _Outcome(None, did_something=False)
+
+
 class Recorder(Protocol):
     """Takes events without waiting."""
 
     def record(self, event: Event) -> None:
         """Take one event."""
         ...
+
+
+class NoEvents:
+    """A recorder for those whose plans carry no events; it drops what comes all the same."""
+
+    def record(self, event: Event) -> None:
+        """Drop it."""
 
 
 class Executor:
@@ -106,25 +138,63 @@ class Executor:
     async def execute(self, plan: Plan) -> tuple[Write, ...]:
         """Perform the actions in order and return what was written; raise an `ExecutionError` at the first failure."""
         writes: list[Write] = []
-        for action in plan.actions:
-            if isinstance(action, Emit):
-                self._record(action.events)
-            else:
-                await self._perform(action, writes)
-        if plan.error is not None:
-            raise PlanError(plan.error, writes)
+        try:
+            await self._perform_all(plan.actions, writes)
+            if plan.error is not None:
+                raise PlanError(plan.error)
+        except ExecutionError as error:
+            error.writes = tuple(writes)
+            raise
         return tuple(writes)
 
-    async def _perform(self, action: WriteAction, writes: list[Write]) -> None:
+    async def _perform_all(self, actions: Actions, writes: list[Write]) -> None:
+        for action in actions:
+            await self._perform(action, writes)
+
+    async def _perform(self, action: Action, writes: list[Write]) -> None:
+        match action:
+            case Emit(events=events):
+                self._record(events)
+            case Together():
+                await self._perform_together(action, writes)
+            case Finally():
+                await self._perform_finally(action, writes)
+            case _:
+                await self._write(action, writes)
+
+    async def _perform_together(self, action: Together, writes: list[Write]) -> None:
+        batches = slow_start(action.sequences) if action.slow_start else [action.sequences]
+        for batch in batches:
+            failures: list[ExecutionError] = []
+            async with asyncio.TaskGroup() as group:
+                for actions in batch:
+                    group.create_task(self._attempt(actions, writes, failures))
+            if failures:
+                raise failures[0]
+
+    async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:
+        failures: list[ExecutionError] = []
+        await self._attempt(action.actions, writes, failures)
+        await self._attempt(action.after, writes, failures)
+        if failures:
+            raise failures[0]
+
+    async def _attempt(self, actions: Actions, writes: list[Write], failures: list[ExecutionError]) -> None:
+        try:
+            await self._perform_all(actions, writes)
+        except ExecutionError as failure:
+            failures.append(failure)
+
+    async def _write(self, action: WriteAction, writes: list[Write]) -> None:
         started = self._clock.monotonic()
         try:
             outcome = await self._send(action)
         except KubeError as error:
-            if isinstance(action, PutStatus) and isinstance(error, ConflictError):
-                raise RequeueError(_describe(action, error), writes) from error
+            if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
+                raise RequeueError(_describe(action, error)) from error
             if isinstance(error, APIError):
                 self._record(_with_error(event, error) for event in action.on_failure)
-            raise ActionError(_describe(action, error), writes) from error
+            raise ActionError(_describe(action, error)) from error
         log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
         if outcome.write is not None:
             writes.append(outcome.write)
@@ -137,26 +207,53 @@ class Executor:
                 return _written(resource, await self._client.apply(resource, obj, manager=manager))
             case Create():
                 return await self._create(action)
-            case PutStatus(resource=resource, object=obj, resource_version=version):
-                seen = obj | {"metadata": meta.metadata(obj) | {"resourceVersion": version}}
-                return _written(resource, await self._client.update(resource, seen, subresource="status"))
+            case Put(resource=resource, object=obj, subresource=subresource):
+                return _written(resource, await self._client.update(resource, obj, subresource=subresource))
+            case Patch() | PutStatus():
+                return await self._change(action)
             case Delete():
                 return await self._delete(action)
+            case DeleteCollection(resource=resource, namespace=namespace):
+                await self._client.delete_collection(resource, namespace)
+                return _Outcome(None, did_something=True)
 
     async def _create(self, action: Create) -> _Outcome:
         try:
-            return _written(
-                action.resource, await self._client.create(action.resource, action.object, body=action.body)
+            answer = await self._client.create(
+                action.resource, action.object, body=action.body, subresource=action.subresource
             )
         except AlreadyExistsError:
             if action.if_absent:
-                return _Outcome(None, did_something=False)
+                return _NOTHING
             raise
+        if action.subresource:  # the answer is a Status: which version the parent has now is not known
+            return _Outcome(None, did_something=True)
+        return _written(action.resource, answer)
+
+    async def _change(self, action: Patch | PutStatus) -> _Outcome:
+        try:
+            return _written(action.resource, await self._send_change(action))
+        except NotFoundError:
+            if action.if_present:
+                return _NOTHING
+            raise
+
+    async def _send_change(self, action: Patch | PutStatus) -> JSONObject:
+        match action:
+            case Patch(resource=resource, key=key, patch=patch, subresource=subresource):
+                return await self._client.patch(resource, key, patch, kind="merge", subresource=subresource)
+            case PutStatus(resource=resource, object=obj, resource_version=version):
+                seen = obj | {"metadata": meta.metadata(obj) | {"resourceVersion": version}}
+                return await self._client.update(resource, seen, subresource="status")
 
     async def _delete(self, action: Delete) -> _Outcome:
         try:
             answer = await self._client.delete(
-                action.resource, action.key, propagation=action.propagation, uid=action.uid
+                action.resource,
+                action.key,
+                propagation=action.propagation,
+                uid=action.uid,
+                grace_period=action.grace_period,
             )
         except APIError as error:
             is_gone = isinstance(error, NotFoundError) or (isinstance(error, ConflictError) and action.uid is not None)
@@ -169,6 +266,18 @@ class Executor:
     def _record(self, events: Iterable[Event]) -> None:
         for event in events:
             self._events.record(event)
+
+
+def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut items into batches that double in size.
+
+    >>> [len(batch) for batch in slow_start(range(10))]
+    [1, 2, 4, 3]
+    """
+    begin, size = 0, 1
+    while begin < len(items):
+        yield items[begin : begin + size]
+        begin, size = begin + size, size * 2
 
 
 def _written(resource: Resource, answer: JSONObject) -> _Outcome:
@@ -186,5 +295,15 @@ def _with_error(event: Event, error: APIError) -> Event:
 
 
 def _describe(action: WriteAction, error: KubeError) -> str:
-    key = action.key if isinstance(action, Delete) else meta.key(action.object)
-    return f"{VERBS[type(action)]} {action.resource.kind} {key}: {error}"
+    """Return what was to be written where, and why it failed."""
+    kind = action.resource.kind
+    match action:
+        case DeleteCollection(namespace=namespace):
+            where = f"in {namespace}"
+        case Delete(key=key) | Patch(key=key):
+            where = str(key)
+        case _:
+            where = str(meta.key(action.object))
+    if isinstance(action, Create | Patch | Put) and action.subresource:
+        kind = f"{kind}/{action.subresource}"
+    return f"{VERBS[type(action)]} {kind} {where}: {error}"

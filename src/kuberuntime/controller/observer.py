@@ -1,4 +1,4 @@
-"""What one controller's queue and workers tell of themselves, for whoever counts it (`metrics.py`), or for nobody."""
+"""The steps of a key through one controller's queue and workers, for whoever counts them (`metrics.py`)."""
 
 from collections.abc import Hashable
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 
 class Result(StrEnum):
-    """How a look at a key ended, in controller-runtime's words."""
+    """How the processing of a key ended, in controller-runtime's words."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -15,10 +15,10 @@ class Result(StrEnum):
 
 
 class Observer(Protocol):
-    """Hears of every step of a key through a queue. It must return at once and never fail."""
+    """Is notified of every step of a key through a queue. It must return at once and never fail."""
 
     def queued(self, key: Hashable) -> None:
-        """Note that `key` wants work and did not before."""
+        """Note that `key` is due and was not before."""
         ...
 
     def retried(self, key: Hashable) -> None:
@@ -35,7 +35,7 @@ class Observer(Protocol):
 
 
 class Silence:
-    """An observer that tells nobody."""
+    """An observer that ignores everything."""
 
     def queued(self, key: Hashable) -> None:
         """Ignore it."""

@@ -1,27 +1,36 @@
-"""The work queue: which key is to be worked on next, never by two workers at once.
+"""The work queue: which key is processed next, never by two workers at once, and the workers that process them.
 
-A key that is added while it waits is there once; a key that is added while it is worked on comes again when that work
-is done. Keys leave in the order they came, so none starves. Delays and the exponential back-off of failing keys run
-on the event loop's clock. Mirrors client-go's `util/workqueue`.
+A key that is added while it waits is there once; a key that is added while it is processed comes again when that is
+done. Keys leave in the order they came, so none starves. Delays and the exponential back-off of failing keys run on
+the event loop's clock. Mirrors client-go's `util/workqueue`.
 """
 
 import asyncio
-from collections.abc import Hashable
-from typing import Final, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import structlog
 
 from kuberuntime.backoff import Backoff
-from kuberuntime.controller.observer import SILENCE, Observer
+from kuberuntime.controller.executor import RequeueError
+from kuberuntime.controller.observer import SILENCE, Observer, Result
+from kuberuntime.errors import KubeError
 
 K = TypeVar("K", bound=Hashable)
+
+Process: TypeAlias = Callable[[K], Awaitable[float | None]]
+"""Processes one key; returns in how many seconds to process it again without a change (None: never)."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
 """client-go's default for controllers."""
 
 
 class WorkQueue(Generic[K]):
-    """Keys to work on. `dirty` ones want work; those in `processing` are being worked on.
+    """Keys to process. `dirty` ones are due; those in `processing` are with a worker.
 
-    `observer` hears of every step; whoever does the work tells it how that ended.
+    `observer` is notified of every step; the workers notify it of the results.
     """
 
     def __init__(self, backoff: Backoff = BACKOFF, observer: Observer = SILENCE) -> None:
@@ -37,11 +46,11 @@ class WorkQueue(Generic[K]):
         self._idle.set()
 
     def __len__(self) -> int:
-        """Return how many keys want work."""
+        """Return how many keys are due."""
         return len(self._dirty)
 
     def add(self, key: K) -> None:
-        """Ask for work on `key` as soon as a worker is free."""
+        """Enqueue `key` for the next worker that is free."""
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
@@ -50,7 +59,7 @@ class WorkQueue(Generic[K]):
             self._ready.put_nowait(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Ask for work on `key` in `delay` seconds; of several times asked for, the earliest counts."""
+        """Enqueue `key` in `delay` seconds; of several times given, the earliest counts."""
         if delay <= 0:
             self.add(key)
             return
@@ -63,7 +72,7 @@ class WorkQueue(Generic[K]):
         self._timers[key] = loop.call_later(delay, self._due, key)
 
     def add_rate_limited(self, key: K) -> float:
-        """Ask for work on `key` after its back-off, which doubles each time until `forget`; return the delay."""
+        """Enqueue `key` after its back-off, which doubles each time until `forget`; return the delay."""
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(self._failures[key])
         self.add_after(key, delay)
@@ -87,7 +96,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """End the work on `key`; it comes again if it was added meanwhile."""
+        """Hand back `key`; it comes again if it was added meanwhile."""
         self._processing.discard(key)
         if key in self._dirty:
             self._ready.put_nowait(key)
@@ -105,7 +114,7 @@ class WorkQueue(Generic[K]):
         self._ready.put_nowait(None)
 
     def discard(self) -> None:
-        """Take no more keys and drop all that wait: workers end once they have done what they are at."""
+        """Take no more keys and drop all that wait: workers end once their present keys are done."""
         while not self._ready.empty():
             self._ready.get_nowait()
         self._dirty.clear()
@@ -114,9 +123,63 @@ class WorkQueue(Generic[K]):
             self._ready.put_nowait(None)  # it was shut down before
 
     async def wait_idle(self) -> None:
-        """Wait until no key is being worked on."""
+        """Wait until no key is being processed."""
         await self._idle.wait()
 
     def _due(self, key: K) -> None:
         del self._timers[key]
         self.add(key)
+
+
+async def run_workers(
+    queue: WorkQueue[K],
+    process: Process[K],
+    *,
+    name: str,
+    workers: int,
+    is_held: Callable[[K], bool] = lambda _: False,
+) -> None:
+    """Process the keys of a queue until cancelled, or until the queue is shut down and empty.
+
+    Whatever error a key has ends here, in the log, and never stops another: it comes again after its back-off. A key
+    that `is_held` is skipped, neither a success nor a failure; whoever holds it adds it again.
+    """
+    bound = log.bind(controller=name)
+
+    async def serve() -> None:
+        while (key := await queue.get()) is not None:
+            try:
+                result = Result.REQUEUE if is_held(key) else await _process(queue, process, key, bound)
+                queue.observer.finished(key, result)
+            finally:
+                queue.done(key)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(workers):
+                group.create_task(serve(), name=f"{name}-{number}")
+    finally:
+        queue.shut_down()
+
+
+async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: structlog.stdlib.BoundLogger) -> Result:
+    """Process one key and enqueue it again where that is due."""
+    try:
+        again = await process(key)
+    except RequeueError as stale:
+        delay = queue.add_rate_limited(key)
+        bound.debug("planning again", key=str(key), reason=str(stale), retry_in=delay)
+        return Result.REQUEUE
+    except KubeError as error:
+        delay = queue.add_rate_limited(key)
+        bound.warning("reconcile failed", key=str(key), error=str(error), retry_in=delay)
+    except Exception:  # noqa: BLE001 - loop edge: an error in one key must not stop the others
+        delay = queue.add_rate_limited(key)
+        bound.exception("reconcile broke", key=str(key), retry_in=delay)
+    else:
+        queue.forget(key)
+        if again is None:
+            return Result.SUCCESS
+        queue.add_after(key, again)
+        return Result.REQUEUE_AFTER
+    return Result.ERROR

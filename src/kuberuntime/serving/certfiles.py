@@ -17,13 +17,13 @@ from kuberuntime.serving.serving import server_context
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 INTERVAL: Final = 5.0
-"""Seconds between two looks."""
+"""Seconds between two readings."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Observer(Protocol):
-    """Hears of every reading."""
+class CertificateObserver(Protocol):
+    """Is notified of every reading."""
 
     def read_certificate(self, *, failed: bool) -> None:
         """Note one reading."""
@@ -33,7 +33,7 @@ class Observer(Protocol):
 class CertificateFiles:
     """Watches one directory; `use` gets every new pair, certificate and key as one PEM."""
 
-    def __init__(self, directory: Path, observer: Observer) -> None:
+    def __init__(self, directory: Path, observer: CertificateObserver) -> None:
         self._directory = directory
         self._observer = observer
         self._chain = b""

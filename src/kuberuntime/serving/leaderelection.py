@@ -70,8 +70,8 @@ class Wait:
 Decision: TypeAlias = Claim | Wait
 
 
-class Observer(Protocol):
-    """Hears when leadership begins and ends."""
+class ElectionObserver(Protocol):
+    """Is notified when leadership begins and ends."""
 
     def leading(self, *, is_leader: bool) -> None:
         """Note the change."""
@@ -100,7 +100,7 @@ def decide(settings: ElectionSettings, lease: JSONObject | None, seen: Sighting 
 
 
 def see(seen: Sighting | None, lease: JSONObject, now: float) -> Sighting:
-    """Return what we know of the lease after this look: its age begins anew only where it changed."""
+    """Return what we know of the lease after this reading: its age begins anew only where it changed."""
     spec = meta.spec(lease)
     return seen if seen is not None and seen.spec == spec else Sighting(spec, now)
 
@@ -130,7 +130,7 @@ class LeaderElection:
         client: Client,
         settings: ElectionSettings,
         clock: Clock,
-        observer: Observer,
+        observer: ElectionObserver,
         *,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -163,7 +163,7 @@ class LeaderElection:
             self._log.warning("leadership lost")
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
-        """Campaign and lead once; tell whether `lead` came to its end by itself."""
+        """Campaign and lead once; return whether `lead` came to its end by itself."""
         await self._acquire()
         self._log.info("leading")
         self._observer.leading(is_leader=True)
@@ -196,7 +196,7 @@ class LeaderElection:
                 self._log.warning("the lease was not renewed in time")
 
     async def _try(self) -> bool:
-        """Look at the lease and claim it where that is allowed; tell whether we hold it now."""
+        """Read the lease and claim it where that is allowed; return whether we hold it now."""
         started = self._clock.monotonic()
         try:
             lease = await self._get()

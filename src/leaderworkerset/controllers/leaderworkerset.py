@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.clock import Clock
-from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.objects import meta
@@ -73,7 +73,7 @@ def build_controller(
 ) -> Controller:
     """Wire the controller."""
     driver = Driver(informers, clock)
-    options = LoopOptions(observer=observer)
+    options = ControllerOptions(observer=observer)
     return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 

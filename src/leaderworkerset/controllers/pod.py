@@ -12,7 +12,7 @@ from dataclasses import replace
 from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.errors import NotFoundError
@@ -130,7 +130,7 @@ def build_controller(
 ) -> Controller:
     """Wire the controller."""
     driver = Driver(informers, client, clock)
-    options = LoopOptions(observer=observer)
+    options = ControllerOptions(observer=observer)
     return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 

@@ -1,12 +1,12 @@
 """Keeping certificates good: the loop that performs what `rotation.py` decides, on every replica alike (R-CERT-1).
 
-It follows one secret and the two webhook configurations. Each look renews the secret where that is due, makes both
-configurations trust its authorities, and only then gives the certificate to `serve`. Replicas need no leader: of two
+It follows one secret and the two webhook configurations. Each plan renews the secret where that is due, or makes both
+configurations trust its authorities; only once they do the certificate goes to `serve`. Replicas need no leader: of two
 that renew at once the API server takes the first, the other reads what that wrote.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -17,10 +17,10 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import Write, Written
-from kuberuntime.controller.loop import Loop, LoopOptions, Watch
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
+from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
-from kuberuntime.errors import ConfigError, ConflictError, NotFoundError
+from kuberuntime.errors import ConfigError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -29,17 +29,18 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from kuberuntime.plan import Actions, Plan, Put
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.rotation import Material, Step
 
 INTERVAL: Final = 12 * 3600.0
-"""Seconds between two looks without a reason."""
+"""Seconds between two plans without a change."""
 
 SETTLE: Final = 5.0
-"""Seconds that API servers get to hear of a new authority before a certificate of it is shown to them."""
+"""Seconds that API servers get to learn a new authority before a certificate of it is shown to them."""
 
-AGAIN: Final = 1.0
-"""Seconds after which a look is repeated that met a newer object than its cache had."""
+SHORTEST: Final = 1.0
+"""Seconds between two plans at least, where a renewal is due at once."""
 
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
@@ -83,27 +84,30 @@ class Rotation:
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
-        loop = Loop("certificates", watches=watches, look=self.look, options=LoopOptions(workers=1, backoff=RETRY))
-        loop.enqueue(self._place.secret)
-        await Manager(informers=informers, runnables=(loop,)).run()
+        controller = Controller(
+            "certificates",
+            watches=watches,
+            plan=self.plan,
+            executor=Executor(self._client, NoEvents(), self._clock),
+            options=ControllerOptions(workers=1, backoff=RETRY),
+        )
+        controller.enqueue(self._place.secret)
+        await Manager(informers=informers, runnables=(controller,)).run()
 
-    async def look(self, _key: ObjectKey, writes: list[Write]) -> float | None:
-        """Do what is due now; return when to look again."""
+    async def plan(self, _key: ObjectKey) -> Plan:
+        """Return what is due now; where nothing is, serve the certificate."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
             raise ConfigError(missing(self._place.secret))
         material = rotation.read(secret.get("data") or {})
         now = self._clock.now()
         step = rotation.decide(material, (self._place.host,), now)
-        try:
-            if step is not Step.KEEP:
-                await self._renew(secret, material, step, writes)
-                return None  # the change of the secret asks for the next look
-            await self._trust(material.bundle, writes)
-        except ConflictError:
-            return AGAIN
+        if step is not Step.KEEP:
+            return Plan(await self._renew(secret, material, step))  # the change of the secret is planned for next
+        if untrusting := self._trust(material.bundle):
+            return Plan(untrusting, requeue_after=0.0)
         await self._show(material)
-        return min(max((rotation.due_at(material) - now).total_seconds(), AGAIN), INTERVAL)
+        return Plan(requeue_after=min(max((rotation.due_at(material) - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
         try:
@@ -111,16 +115,17 @@ class Rotation:
         except NotFoundError as error:
             raise ConfigError(missing(self._place.secret)) from error
 
-    async def _renew(self, secret: JSONObject, material: Material, step: Step, writes: list[Write]) -> None:
+    async def _renew(self, secret: JSONObject, material: Material, step: Step) -> Actions:
         renewed = await asyncio.to_thread(rotation.renew, material, step, (self._place.host,), self._clock.now())
         data = (secret.get("data") or {}) | rotation.write(renewed)
-        written = await self._client.update(SECRETS, secret | {"data": data})
-        writes.append(Written(SECRETS, meta.key(written), meta.resource_version(written)))
-        log.info("certificates renewed", secret=str(self._place.secret), step=step.value)
+        log.info("renewing certificates", secret=str(self._place.secret), step=step.value)
+        return (Put(resource=SECRETS, object=secret | {"data": data}),)
 
-    async def _trust(self, bundle: bytes, writes: list[Write]) -> None:
+    def _trust(self, bundle: bytes) -> Actions:
+        """Return the writes of the configurations that do not trust the authorities yet."""
+        actions: Actions = ()
         for informer in self._configurations:
-            found: Sequence[JSONObject] = informer.store.list()
+            found = informer.store.list()
             if not found:
                 raise ConfigError(
                     f"{informer.resource.kind} not found: install the webhook configurations (lws install)"
@@ -128,9 +133,9 @@ class Rotation:
             for configuration in found:
                 trusting = rotation.with_authority(configuration, bundle)
                 if trusting is not configuration:
-                    written = await self._client.update(informer.resource, trusting)
-                    writes.append(Written(informer.resource, meta.key(written), meta.resource_version(written)))
-                    log.info("authority injected", configuration=meta.name(configuration))
+                    log.info("injecting the authority", configuration=meta.name(configuration))
+                    actions += (Put(resource=informer.resource, object=trusting),)
+        return actions
 
     async def _show(self, material: Material) -> None:
         """Serve the certificate, where it is another than before; a new authority gets time to be known."""

@@ -1,4 +1,4 @@
-"""All controllers of the embedded cluster, wired and run together over one client.
+"""All controllers of the small Kubernetes, wired and run together over one client.
 
 Informers are shared, so that every kind is watched once (the garbage collector watches the metadata of all kinds
 beside that). Events are written under the names that the controllers have upstream.
@@ -6,16 +6,19 @@ beside that). Events are written under the names that the controllers have upstr
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.events import EventRecorder
 from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.loop import Loop, LoopOptions
 from kuberuntime.controller.manager import Manager, Runnable
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.plan import Plan
 from localkube.controllers.endpoints import EndpointSlices
 from localkube.controllers.garbage.controller import GarbageCollector
 from localkube.controllers.informers import Informers, build_informers
@@ -28,10 +31,12 @@ from localkube.controllers.scheduler import controller as scheduling
 from localkube.controllers.statefulset.controller import StatefulSets
 from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
 
-MANY: Final = LoopOptions(workers=8)
-"""For sets, each of which may create its pods at the same time too."""
+USUAL: Final = ControllerOptions(quiet=True)
 
-ONE: Final = LoopOptions(workers=1)
+MANY: Final = ControllerOptions(workers=8, quiet=True)
+"""For sets, each of which may create its pods concurrently too."""
+
+ONE: Final = ControllerOptions(workers=1, quiet=True)
 """For what may wait."""
 
 
@@ -45,7 +50,7 @@ class ControllerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What every controller gets."""
+    """What controllers are made of."""
 
     client: Client
     informers: Informers
@@ -58,6 +63,23 @@ class Wiring:
     def executor(self, recorder: EventRecorder) -> Executor:
         """Build the executor of one controller."""
         return Executor(self.client, recorder, self.clock)
+
+
+class Driver(Protocol):
+    """What a controller is made for: the changes that concern its keys, and the plan of a key."""
+
+    def watches(self) -> Sequence[Watch]:
+        """Return which keys a change concerns."""
+        ...
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Observe and decide what is to be done for one key."""
+        ...
+
+
+def build_controller(name: str, driver: Driver, executor: Executor, options: ControllerOptions = USUAL) -> Controller:
+    """Build the controller around a driver."""
+    return Controller(name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
 async def run_controllers(
@@ -78,7 +100,7 @@ async def run_controllers(
     )
     manager = Manager(informers=wiring.informers.all(), runnables=runnables)
     async with asyncio.TaskGroup() as group:
-        group.create_task(manager.run(), name="embedded controllers")
+        group.create_task(manager.run(), name="controllers")
         await manager.wait_synced()
         await collector.synced.wait()
         if ready is not None:
@@ -93,10 +115,9 @@ def _statefulsets(wiring: Wiring) -> tuple[Runnable, ...]:
         revisions=informers.revisions,
         claims=informers.claims,
         client=wiring.client,
-        executor=wiring.executor(recorder),
         clock=wiring.clock,
     )
-    return recorder, Loop("statefulset", watches=sets.watches(), look=sets.look, options=MANY)
+    return recorder, build_controller("statefulset", sets, wiring.executor(recorder), MANY)
 
 
 def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:
@@ -104,7 +125,7 @@ def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:
     sources = scheduling.Sources(
         pods=informers.pods, nodes=informers.nodes, claims=informers.claims, namespaces=informers.namespaces
     )
-    return recorder, scheduling.Scheduler(wiring.client, sources, recorder, wiring.clock)
+    return recorder, scheduling.Scheduler(wiring.executor(recorder), sources, recorder, wiring.clock)
 
 
 def _volume_binder(wiring: Wiring, root: Path) -> tuple[Runnable, ...]:
@@ -115,26 +136,23 @@ def _volume_binder(wiring: Wiring, root: Path) -> tuple[Runnable, ...]:
         classes=informers.classes,
         pods=informers.pods,
         client=wiring.client,
-        executor=wiring.executor(recorder),
         root=root,
     )
-    return recorder, Loop("persistent-volume", watches=binder.watches(), look=binder.look)
+    return recorder, build_controller("persistent-volume", binder, wiring.executor(recorder))
 
 
 def _nodes(wiring: Wiring) -> tuple[Runnable, ...]:
-    """Build the controllers that look after nodes, and after pods whose nodes are lost."""
+    """Build the controllers of nodes, and of pods whose nodes are lost."""
     informers, recorder = wiring.informers, wiring.recorder("taint-eviction-controller")
     executor = wiring.executor(recorder)
-    taints = NodeTaints(nodes=informers.nodes, client=wiring.client, executor=executor, clock=wiring.clock)
-    eviction = TaintEviction(
-        pods=informers.pods, nodes=informers.nodes, client=wiring.client, executor=executor, clock=wiring.clock
-    )
+    taints = NodeTaints(nodes=informers.nodes, clock=wiring.clock)
+    eviction = TaintEviction(pods=informers.pods, nodes=informers.nodes, clock=wiring.clock)
     collector = PodGarbageCollector(wiring.client, informers.pods, informers.nodes)
     return (
         recorder,
-        Loop("node-lifecycle", watches=taints.watches(), look=taints.look, options=ONE),
-        Loop("taint-eviction", watches=eviction.watches(), look=eviction.look),
-        Loop("pod-garbage-collector", watches=collector.watches(), look=collector.look, options=ONE),
+        build_controller("node-lifecycle", taints, executor, ONE),
+        build_controller("taint-eviction", eviction, executor),
+        build_controller("pod-garbage-collector", collector, executor, ONE),
     )
 
 
@@ -142,19 +160,15 @@ def _housekeeping(wiring: Wiring) -> tuple[Runnable, ...]:
     """Build the controllers that write no events."""
     informers, recorder = wiring.informers, wiring.recorder("controller-manager")
     executor = wiring.executor(recorder)
-    namespaces = Namespaces(
-        namespaces=informers.namespaces, client=wiring.client, executor=executor, clock=wiring.clock
-    )
+    namespaces = Namespaces(namespaces=informers.namespaces, client=wiring.client, clock=wiring.clock)
     slices = EndpointSlices(
         services=informers.services,
         pods=informers.pods,
         slices=informers.slices,
-        client=wiring.client,
-        executor=executor,
         clock=wiring.clock,
     )
     return (
         recorder,
-        Loop("namespace", watches=namespaces.watches(), look=namespaces.look),
-        Loop("endpointslice", watches=slices.watches(), look=slices.look),
+        build_controller("namespace", namespaces, executor),
+        build_controller("endpointslice", slices, executor),
     )

@@ -1,6 +1,6 @@
-"""EndpointSlices: which pods stand behind a service, for those who read them (`kubectl get endpointslices`, clients).
+"""EndpointSlices: which pods are behind a service, for their readers (`kubectl get endpointslices`, clients).
 
-Nothing in the embedded cluster resolves names by them, so they are written at most once a second per service. Slices
+Nothing in this cluster resolves names by them, so they are written at most once a second per service. Slices
 are named `<service>-<number>` and hold up to 100 endpoints each, as upstream's do. The older Endpoints are not made.
 """
 
@@ -9,16 +9,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.controller.loop import Watch
+from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import ENDPOINT_SLICES
-from kuberuntime.plan import Create, Delete
-from localkube.controllers.framework.session import Session
-from localkube.controllers.framework.steps import Step, guarded_patch
+from kuberuntime.plan import Action, Actions, Create, Delete, Plan, guarded_patch
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
@@ -53,33 +49,29 @@ class EndpointSlices:
     services: Informer
     pods: Informer
     slices: Informer
-    client: Client
-    executor: Executor
     clock: Clock
     _written: dict[UID, float] = field(default_factory=dict)
 
     def watches(self) -> tuple[Watch, ...]:
-        """Say which services a change concerns."""
+        """Return which services a change concerns."""
         return (
             Watch(self.services, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._services_of_pod),
             Watch(self.slices, _service_of_slice),
         )
 
-    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
+    async def plan(self, key: ObjectKey) -> Plan:
         """Write the slices of one service, unless they were written a moment ago; the collector deletes old ones."""
         service = self.services.store.get(key)
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
-            return None
+            return Plan()
         elapsed = self.clock.monotonic() - self._written.get(meta.uid(service), -INTERVAL)
         if elapsed < INTERVAL:
-            return INTERVAL - elapsed
-        steps = plan(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
-        if not steps:
-            return None
-        self._written[meta.uid(service)] = self.clock.monotonic()
-        await Session(self.client, self.executor, writes).perform(*steps)
-        return None
+            return Plan(requeue_after=INTERVAL - elapsed)
+        actions = corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
+        if actions:
+            self._written[meta.uid(service)] = self.clock.monotonic()
+        return Plan(actions)
 
     def _pods_of(self, service: JSONObject) -> list[JSONObject]:
         pods = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(service))
@@ -94,21 +86,21 @@ class EndpointSlices:
                 yield meta.key(service)
 
 
-def plan(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> list[Step]:
+def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
     """Return what makes the existing slices those of the service."""
     known = {meta.name(one): one for one in existing}
     wanted = {meta.name(one): one for one in build(service, pods)}
-    steps: list[Step] = [
+    actions: list[Action] = [
         Create(resource=ENDPOINT_SLICES, object=one) for name, one in wanted.items() if name not in known
     ]
     for name, one in known.items():
         if name not in wanted:
             key, uid = meta.key(one), meta.uid(one)
-            steps.append(Delete(resource=ENDPOINT_SLICES, key=key, propagation="Background", uid=uid))
+            actions.append(Delete(resource=ENDPOINT_SLICES, key=key, propagation="Background", uid=uid))
         elif any((one.get(part) or []) != wanted[name][part] for part in ("endpoints", "ports")):
             change = {part: wanted[name][part] for part in ("endpoints", "ports")}
-            steps.append(guarded_patch(ENDPOINT_SLICES, one, change))
-    return steps
+            actions.append(guarded_patch(ENDPOINT_SLICES, one, change))
+    return tuple(actions)
 
 
 def build(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
@@ -175,7 +167,7 @@ def _ports(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
 
 
 def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
-    """Return the number of a service port's target; a name is looked up in the first pod that has it."""
+    """Return the number of a service port's target; a name is that of a port of the first pod that has it."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target

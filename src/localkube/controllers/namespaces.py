@@ -1,88 +1,83 @@
-"""The end of a namespace: everything in it is deleted, then its finalizer is taken off, which removes it.
+"""The end of a namespace: everything in it is deleted, then its finalizer is removed, and the namespace with it.
 
 Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources go too. While
-something is left (a pod in its grace period, an object with finalizers) the namespace is looked at again; what is left
-is said in its conditions.
+something is left (a pod in its grace period, an object with finalizers) the namespace is planned again and again, and
+its conditions name what is left.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.controller.loop import Watch
+from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta, timestamps
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, Resource
-from kuberuntime.plan import PutStatus
-from localkube.controllers.framework.session import Session
+from kuberuntime.plan import Actions, DeleteCollection, Plan, Put, PutStatus, Together
 from localkube.controllers.garbage.discovery import discover
 from localkube.controllers.garbage.metadata import metadata_client
 
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"
-LOOK_AGAIN: Final = 0.25
-"""Seconds between two looks at a namespace that is not empty yet."""
+RECOUNT: Final = 0.25
+"""Seconds until the objects of a namespace that is not empty yet are counted again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespaces:
-    """Empties and finishes namespaces that are being deleted."""
+    """Empties and finishes namespaces that are being deleted; `_emptying` are those whose objects were deleted once."""
 
     namespaces: Informer
     client: Client
-    executor: Executor
     clock: Clock
+    _emptying: dict[ObjectKey, UID] = field(default_factory=dict)
 
     def watches(self) -> tuple[Watch, ...]:
-        """Say which namespaces a change concerns."""
+        """Return which namespaces a change concerns."""
         return (Watch(self.namespaces, lambda change: [meta.key(change.object)]),)
 
-    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
-        """Bring one namespace nearer to its end."""
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Delete what is in one namespace, or finish it once it is empty."""
         namespace = self.namespaces.store.get(key)
         finalizers = meta.spec(namespace or {}).get("finalizers") or []
         if namespace is None or not meta.is_deleting(namespace) or FINALIZER not in finalizers:
-            return None
-        remaining = await self._empty(key.name)
-        if remaining:
-            await self._report(namespace, remaining, writes)
-            return LOOK_AGAIN
-        kept = [name for name in finalizers if name != FINALIZER]
-        finished = namespace | {"spec": meta.spec(namespace) | {"finalizers": kept}}
-        await self.client.update(NAMESPACES, finished, subresource="finalize")
-        return None
+            self._emptying.pop(key, None)
+            return Plan()
+        remaining = await self._count(key.name)
+        if not remaining:
+            kept = [name for name in finalizers if name != FINALIZER]
+            finished = namespace | {"spec": meta.spec(namespace) | {"finalizers": kept}}
+            return Plan((Put(resource=NAMESPACES, object=finished, subresource="finalize"),))
+        deletions = Together(
+            sequences=tuple((DeleteCollection(resource=resource, namespace=key.name),) for resource in remaining),
+            slow_start=False,
+        )
+        if self._emptying.get(key) != meta.uid(namespace):  # most objects are gone at once: count before reporting
+            self._emptying[key] = meta.uid(namespace)
+            return Plan((deletions,), requeue_after=0.0)
+        return Plan((*self._report(namespace, remaining), deletions), requeue_after=RECOUNT)
 
-    async def _empty(self, namespace: str) -> Counter[str]:
-        """Delete everything in a namespace; return how much of which kind is still there."""
-        served = [resource for resource in await discover(self.client) if resource.namespaced]
-        async with asyncio.TaskGroup() as group:
-            counts = [group.create_task(self._empty_kind(resource, namespace)) for resource in served]
-        found = zip(served, counts, strict=True)
-        return Counter({resource.group_resource: count.result() for resource, count in found if count.result()})
-
-    async def _empty_kind(self, resource: Resource, namespace: str) -> int:
+    async def _count(self, namespace: str) -> Counter[Resource]:
+        """Count the objects in a namespace, by kind."""
         reader = metadata_client(self.client)
-        if not (await reader.list(resource, namespace=namespace)).items:
-            return 0
-        await self.client.send(Request("DELETE", resource.path(namespace)))
-        return len((await reader.list(resource, namespace=namespace)).items)
+        served = [resource for resource in await discover(self.client) if resource.namespaced]
+        lists = await asyncio.gather(*(reader.list(resource, namespace=namespace) for resource in served))
+        return +Counter({resource: len(found.items) for resource, found in zip(served, lists, strict=True)})
 
-    async def _report(self, namespace: JSONObject, remaining: Counter[str], writes: list[Write]) -> None:
-        conditions = with_remaining(namespace, remaining, self.clock.now())
+    def _report(self, namespace: JSONObject, remaining: Counter[Resource]) -> Actions:
+        counts = Counter({resource.group_resource: number for resource, number in remaining.items()})
+        conditions = with_remaining(namespace, counts, self.clock.now())
         if conditions is None:
-            return
+            return ()
         version = meta.resource_version(namespace)
         changed = namespace | {"status": meta.status(namespace) | {"conditions": conditions}}
-        put = PutStatus(resource=NAMESPACES, object=changed, resource_version=version)
-        await Session(self.client, self.executor, writes).perform(put)
+        return (PutStatus(resource=NAMESPACES, object=changed, resource_version=version),)
 
 
 def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime) -> Sequence[JSONObject] | None:

@@ -22,6 +22,7 @@ from kuberuntime.objects.resources import (
     PODS,
     SERVICES,
 )
+from localkube import wellknown
 from localkube.controllers.nodes.labeltemplate import parse_label
 from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
 from localkube.controllers.nodes.nodewords import parse_taint
@@ -189,6 +190,23 @@ def test_nodes_are_as_the_settings_say_and_written_only_when_they_differ(tmp_pat
             [node] = await world.until(NODES, lambda found: len(found) == 1)
             assert "rack" not in meta.labels(await world.get(NODES, "node-0"))
             assert not meta.spec(await world.get(NODES, meta.name(node))).get("taints")
+
+    asyncio.run(scenario())
+
+
+def test_nodes_of_an_earlier_version_are_taken_over_or_removed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path, NodeSettings(count=2)) as world:
+            for name in ("node-0", "node-1"):
+                former = {wellknown.SIMULATED: None, wellknown.FORMER_SIMULATED: "true"}
+                await world.patch(NODES, name, {"metadata": {"labels": former}})
+            own = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-9"}}
+            await world.client.create(NODES, own)
+            await ensure_nodes(world.client, NodeSettings(count=1), SystemClock())
+            kept = await world.get(NODES, "node-0")
+            assert meta.labels(kept)[wellknown.SIMULATED] == "true"
+            assert wellknown.FORMER_SIMULATED not in meta.labels(kept)
+            await world.until_named(NODES, "node-0", "node-9")
 
     asyncio.run(scenario())
 

@@ -1,12 +1,11 @@
-"""The driver of the garbage collector: watches the metadata of every kind, and acts on what the plan decides.
+"""The driver of the garbage collector: watches the metadata of every kind, and acts on the verdicts.
 
 Kinds come from discovery, anew whenever a CustomResourceDefinition changes. Nothing is deleted on a doubtful absence:
-an owner that was not seen being deleted is asked for, and the object itself is read again just before.
+an owner that was not seen being deleted is read, and so is the object itself just before.
 """
 
 import asyncio
 from collections.abc import Collection
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -14,17 +13,18 @@ import structlog
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.controller.workers import Workers
-from kuberuntime.controller.workqueue import WorkQueue
-from kuberuntime.errors import ConflictError, KubeError, NotFoundError
+from kuberuntime.clock import SystemClock
+from kuberuntime.controller.executor import Executor, NoEvents
+from kuberuntime.controller.workqueue import WorkQueue, run_workers
+from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
-from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.plan import Actions, Delete, Patch, Plan, Together, guarded_patch
 from localkube.controllers.garbage.discovery import discover
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner, read_node, read_owners
 from localkube.controllers.garbage.metadata import metadata_client
-from localkube.controllers.garbage.plan import Collect, Disown, Keep, OwnerState, Verdict, decide
+from localkube.controllers.garbage.verdict import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 IGNORED: Final = {"events", "events.events.k8s.io"}
 """Never collected, as in kube-controller-manager: they are many, short-lived, and own nothing."""
@@ -42,10 +42,10 @@ class GarbageCollector:
 
     def __init__(self, client: Client, definitions: Informer) -> None:
         self._client = metadata_client(client)
+        self._executor = Executor(self._client, NoEvents(), SystemClock())
         self._definitions = definitions
         self._graph = Graph()
         self._queue = WorkQueue[UID]()
-        self._workers = Workers("garbage-collector", self._queue, self._look, count=WORKERS)
         self._watched: dict[Resource, asyncio.Task[None]] = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
         self._kinds_changed = asyncio.Event()
@@ -58,7 +58,7 @@ class GarbageCollector:
         async with asyncio.TaskGroup() as group:
             for informer in await self._follow_kinds(group):
                 await informer.wait_synced()
-            group.create_task(self._workers.run())
+            group.create_task(run_workers(self._queue, self._process, name="garbage-collector", workers=WORKERS))
             self.synced.set()
             while True:
                 await self._kinds_changed.wait()
@@ -91,30 +91,33 @@ class GarbageCollector:
         for uid in concerned:
             self._queue.add(uid)
 
-    async def _look(self, uid: UID) -> None:
+    async def _process(self, uid: UID) -> None:
+        await self._executor.execute(Plan(await self._plan(uid)))
+
+    async def _plan(self, uid: UID) -> Actions:
         node = self._graph.nodes.get(uid)
         if node is None:
-            return
+            return ()
         if node.orphans_dependents:
-            await self._orphan_dependents(node)
-        elif node.waits_for_dependents and not self._graph.blocking_dependents(uid):
-            await self._remove_finalizer(node, FOREGROUND)
-        elif not isinstance(await self._decide(node), Keep):
-            await self._act(node)
+            return await self._orphan_dependents(node)
+        if node.waits_for_dependents and not self._graph.blocking_dependents(uid):
+            return await self._remove_finalizer(node, FOREGROUND)
+        if isinstance(await self._decide(node), Keep):
+            return ()
+        return await self._act(node)
 
-    async def _act(self, node: Node) -> None:
-        """Decide again on the object as it is now, and do it."""
+    async def _act(self, node: Node) -> Actions:
+        """Decide again on the object as it is now."""
         live = await self._read(node)
         if live is None:
-            return
+            return ()
         match await self._decide(read_node(node.resource, live)):
             case Disown(uids):
-                await self._write_owners(node.resource, live, without(live, uids))
+                return (set_owners(node.resource, live, without(live, uids)),)
             case Collect(propagation, unblock):
-                if unblock:
-                    await self._write_owners(node.resource, live, unblocked(live))
-                with suppress(NotFoundError, ConflictError):
-                    await self._client.delete(node.resource, node.key, propagation=propagation, uid=node.uid)
+                delete = Delete(resource=node.resource, key=node.key, propagation=propagation, uid=node.uid)
+                return (set_owners(node.resource, live, unblocked(live)), delete) if unblock else (delete,)
+        return ()
 
     async def _decide(self, node: Node) -> Verdict:
         states = {owner.uid: await self._state(node, owner) for owner in node.owners if not node.deleting}
@@ -126,13 +129,13 @@ class GarbageCollector:
             return OwnerState.WAITING if known.waits_for_dependents else OwnerState.SOLID
         if self._graph.is_known_gone(owner.uid):
             return OwnerState.ABSENT
-        return await self._ask_for(node, owner)
+        return await self._read_state(node, owner)
 
-    async def _ask_for(self, node: Node, owner: Owner) -> OwnerState:
-        """Ask the API server for an owner that the graph does not have."""
+    async def _read_state(self, node: Node, owner: Owner) -> OwnerState:
+        """Read an owner that the graph does not have from the API server."""
         resource = self._kinds.get((owner.group, owner.kind))
         if resource is None or (resource.namespaced and not node.key.namespace):
-            log.debug("owner cannot be looked up", object=str(node.key), owner=owner.name, kind=owner.kind)
+            log.debug("owner of an unknown kind", object=str(node.key), owner=owner.name, kind=owner.kind)
             return OwnerState.SOLID
         key = ObjectKey(node.key.namespace if resource.namespaced else "", owner.name)
         try:
@@ -144,29 +147,24 @@ class GarbageCollector:
             return OwnerState.ABSENT
         return OwnerState.WAITING if found.waits_for_dependents else OwnerState.SOLID
 
-    async def _orphan_dependents(self, node: Node) -> None:
-        """Let all dependents go at the same time, so that whoever counts them counts few halves; then the owner."""
-        failures: list[KubeError] = []
-        async with asyncio.TaskGroup() as group:
-            for dependent in self._graph.dependents(node.uid):
-                group.create_task(self._orphan(dependent, node.uid, failures))
-        if failures:
-            raise failures[0]
-        await self._remove_finalizer(node, ORPHAN)
+    async def _orphan_dependents(self, node: Node) -> Actions:
+        """Release all dependents concurrently, so that whoever counts them counts few halves; then the owner."""
+        patches = await asyncio.gather(*(self._orphan(one, node.uid) for one in self._graph.dependents(node.uid)))
+        releases = tuple((patch,) for patch in patches if patch is not None)
+        return (Together(sequences=releases, slow_start=False), *await self._remove_finalizer(node, ORPHAN))
 
-    async def _orphan(self, dependent: Node, owner: UID, failures: list[KubeError]) -> None:
-        try:
-            live = await self._read(dependent)
-            if live is not None and any(one.uid == owner for one in read_owners(live)):
-                await self._write_owners(dependent.resource, live, without(live, {owner}))
-        except KubeError as error:
-            failures.append(error)
+    async def _orphan(self, dependent: Node, owner: UID) -> Patch | None:
+        live = await self._read(dependent)
+        if live is None or all(one.uid != owner for one in read_owners(live)):
+            return None
+        return set_owners(dependent.resource, live, without(live, {owner}))
 
-    async def _remove_finalizer(self, node: Node, finalizer: str) -> None:
+    async def _remove_finalizer(self, node: Node, finalizer: str) -> Actions:
         live = await self._read(node)
-        kept = [name for name in meta.metadata(live or {}).get("finalizers") or [] if name != finalizer]
-        if live is not None:
-            await self._patch(node.resource, live, {"finalizers": kept})
+        if live is None:
+            return ()
+        kept = [name for name in meta.metadata(live).get("finalizers") or [] if name != finalizer]
+        return (guarded_patch(node.resource, live, {"metadata": {"finalizers": kept}}, if_present=True),)
 
     async def _read(self, node: Node) -> JSONObject | None:
         """Read the object as it is now; None if it, or the one that was meant, is gone."""
@@ -176,13 +174,10 @@ class GarbageCollector:
             return None
         return live if meta.uid(live) == node.uid else None
 
-    async def _write_owners(self, resource: Resource, live: JSONObject, owners: list[JSONObject]) -> None:
-        await self._patch(resource, live, {"ownerReferences": owners})
 
-    async def _patch(self, resource: Resource, live: JSONObject, change: JSONObject) -> None:
-        step = guarded_patch(resource, live, {"metadata": change})
-        with suppress(NotFoundError):
-            await self._client.patch(resource, step.key, step.patch, kind="merge")
+def set_owners(resource: Resource, live: JSONObject, owners: list[JSONObject]) -> Patch:
+    """Return the patch that gives an object these owner references, where it is still there."""
+    return guarded_patch(resource, live, {"metadata": {"ownerReferences": owners}}, if_present=True)
 
 
 def without(obj: JSONObject, uids: Collection[str]) -> list[JSONObject]:

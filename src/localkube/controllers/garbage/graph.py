@@ -1,6 +1,6 @@
 """Who owns whom: the metadata of all objects as a graph, and whom a change concerns.
 
-In: objects as they come and go, in any order. Out: the UIDs to look at. An owner that the graph does not have may still
+In: objects as they come and go, in any order. Out: the UIDs to process. An owner that the graph does not have may still
 exist (its kind is not watched, or its watch lags); the graph never claims absence, except of what it saw being deleted.
 Mirrors `graph_builder.go`.
 """
@@ -68,7 +68,7 @@ class Graph:
     _gone: OrderedDict[UID, None] = field(default_factory=OrderedDict)
 
     def put(self, node: Node) -> set[UID]:
-        """Take an object as it is now; return whom to look at."""
+        """Take an object as it is now; return whom that concerns."""
         old = self.nodes.get(node.uid)
         if old == node:
             return set()
@@ -80,7 +80,7 @@ class Graph:
         return self._concerned(old, node)
 
     def remove(self, uid: UID) -> set[UID]:
-        """Forget an object that was deleted; return whom to look at: its dependents, and owners that wait for it."""
+        """Forget an object that was deleted; return whom that concerns: its dependents, and owners that wait for it."""
         node = self.nodes.pop(uid, None)
         self._gone[uid] = None
         if len(self._gone) > REMEMBERED:

@@ -19,7 +19,7 @@ def metadata_client(client: Client) -> Client:
 
 @dataclass(frozen=True, slots=True)
 class MetadataTransport:
-    """Asks for metadata in every request. Implements `kube.transport.Transport`."""
+    """Asks for metadata in every request. Implements `kuberuntime.client.transport.Transport`."""
 
     client: Client
 

@@ -1,7 +1,7 @@
 """The simulated nodes: how many, what they have, which labels they carry. All of them are this one machine.
 
-In: `NodeSettings`, made from what the user typed (`labeltemplate.py`, `nodewords.py`). Out: Node objects, and at start the writes that make the
-cluster have exactly these. Nothing is enforced: a node with 8 GPUs lets 8 be requested. The defaults are far more than
+In: `NodeSettings`, made from what the user typed (`labeltemplate.py`, `nodewords.py`). Out: Node objects, and at start the
+writes that make the cluster have exactly these. Nothing is enforced: a node with 8 GPUs lets 8 be requested. The defaults are far more than
 any machine has, so that requests written for real nodes do not leave pods pending; give smaller ones to rehearse that.
 """
 
@@ -17,12 +17,10 @@ from kuberuntime.errors import AlreadyExistsError, NotFoundError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
-from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.plan import guarded_patch
+from localkube import wellknown
 from localkube.controllers.nodes.labeltemplate import LabelTemplate
 from localkube.controllers.nodes.nodewords import CAPACITY, TaintTemplate
-
-SIMULATED: Final = "embedded.leaderworkerset.x-k8s.io/simulated"
-"""The label of the nodes made here; those without are left alone."""
 
 GPU: Final = "nvidia.com/gpu"
 KUBELET_VERSION: Final = "v1.36.0"
@@ -43,7 +41,7 @@ class NodeSettings:
         return replace(self, capacity=dict(self.capacity) | {GPU: str(number)})
 
     def check(self) -> None:
-        """Raise a `ValueError` where a template goes wrong for one of the nodes."""
+        """Raise a `ValueError` where a template is invalid for one of the nodes."""
         for index in range(self.count):
             for label in self.labels:
                 label.value(index)
@@ -69,7 +67,7 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": system,
         "kubernetes.io/arch": architecture,
-        SIMULATED: "true",
+        wellknown.SIMULATED: "true",
     }
     capacity = CAPACITY | dict(settings.capacity)
     return {
@@ -92,10 +90,14 @@ async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> 
     wanted = [build_node(settings, index, clock.now()) for index in range(settings.count)]
     for node in wanted:
         await _ensure_node(client, node)
-    found = await client.list(NODES, label_selector=f"{SIMULATED}=true")
-    for node in found.items:
-        if meta.name(node) not in node_names(settings):
+    for node in (await client.list(NODES)).items:
+        if is_simulated(node) and meta.name(node) not in node_names(settings):
             await _remove_node(client, node)
+
+
+def is_simulated(node: JSONObject) -> bool:
+    """Return whether the node was made here, by this version or an earlier one."""
+    return any(meta.labels(node).get(name) == "true" for name in (wellknown.SIMULATED, wellknown.FORMER_SIMULATED))
 
 
 async def _ensure_node(client: Client, wanted: JSONObject) -> None:
@@ -107,8 +109,8 @@ async def _ensure_node(client: Client, wanted: JSONObject) -> None:
     removed: dict[str, str | None] = dict.fromkeys(meta.labels(live).keys() - labels.keys())
     if removed or meta.labels(live) != labels or (meta.spec(live).get("taints") or []) != taints:
         change = {"metadata": {"labels": removed | labels}, "spec": {"taints": taints}}
-        step = guarded_patch(NODES, live, change)
-        live = await client.patch(NODES, step.key, step.patch, kind="merge")
+        guarded = guarded_patch(NODES, live, change)
+        live = await client.patch(NODES, guarded.key, guarded.patch, kind="merge")
     if _status_differs(meta.status(live), meta.status(wanted)):
         await client.update(NODES, live | {"status": meta.status(wanted)}, subresource="status")
 

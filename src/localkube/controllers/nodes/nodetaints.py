@@ -1,8 +1,8 @@
-"""What the conditions of a node say is also said by taints, which is what schedulers and evictions go by.
+"""Taints that repeat the conditions of a node, for schedulers and evictions, which follow taints.
 
 Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Not mirrored: a node that says nothing
 for a while becomes Unknown, and the pods of a node that is not ready become unready. The nodes here live and die with
-this process, so that nobody but a user ever makes one NotReady.
+this process, so that only a user ever makes one NotReady.
 """
 
 from dataclasses import dataclass
@@ -10,15 +10,12 @@ from datetime import datetime
 from typing import Final
 
 from kuberuntime.cache.informer import Informer
-from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.controller.loop import Watch
+from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
-from localkube.controllers.framework.session import Session
-from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.plan import Plan, guarded_patch
 
 PREFIX: Final = "node.kubernetes.io/"
 
@@ -44,21 +41,19 @@ class NodeTaints:
     """Keeps the taints of nodes as their conditions are."""
 
     nodes: Informer
-    client: Client
-    executor: Executor
     clock: Clock
 
     def watches(self) -> tuple[Watch, ...]:
-        """Say which nodes a change concerns."""
+        """Return which nodes a change concerns."""
         return (Watch(self.nodes, lambda change: [meta.key(change.object)]),)
 
-    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
+    async def plan(self, key: ObjectKey) -> Plan:
         """Correct the taints of one node."""
         node = self.nodes.store.get(key)
-        if node is not None and (taints := corrected(node, self.clock.now())) is not None:
-            session = Session(self.client, self.executor, writes)
-            await session.patch(guarded_patch(NODES, node, {"spec": {"taints": taints}}))
-        return None
+        taints = None if node is None else corrected(node, self.clock.now())
+        if node is None or taints is None:
+            return Plan()
+        return Plan((guarded_patch(NODES, node, {"spec": {"taints": taints}}),))
 
 
 def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:

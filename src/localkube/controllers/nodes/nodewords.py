@@ -54,15 +54,15 @@ def parse_capacity(words: Iterable[str]) -> dict[str, str]:
     for text in words:
         for part in text.split(","):
             name, separator, amount = part.partition("=")
-            failure = _fault(name, amount) if separator else "must have the form RESOURCE=AMOUNT[,RESOURCE=AMOUNT…]"
+            failure = _problem(name, amount) if separator else "must have the form RESOURCE=AMOUNT[,RESOURCE=AMOUNT…]"
             if failure or name in capacity:
                 raise ValueError(f"Invalid value: {text!r}: {failure or f'{name} is given twice; leave one out'}")
             capacity[name] = amount
     return capacity
 
 
-def _fault(name: str, amount: str) -> str:
-    """Say what is wrong with the capacity of one resource."""
+def _problem(name: str, amount: str) -> str:
+    """Return what is invalid about the capacity of one resource; empty for nothing."""
     for failure in names.qualified_name(name):
         return f"{name!r} names no resource: {failure}"
     if not ("/" in name or name in CAPACITY or name.startswith("hugepages-")):

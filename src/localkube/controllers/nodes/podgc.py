@@ -1,22 +1,21 @@
-"""Pods on nodes that are gone: nobody else will ever end them, so they are removed at once.
+"""Pods on nodes that are gone: nothing else will ever end them, so they are removed at once.
 
-Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: the nodes are ours, and a live GET tells
+Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: the nodes are ours, and a live GET shows
 whether one is gone.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.controller.executor import Removed, Write
-from kuberuntime.controller.loop import Watch
-from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.controller.controller import Watch
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.plan import Delete, Plan
 
 BY_NODE: Final = "node"
 
@@ -36,21 +35,20 @@ class PodGarbageCollector:
     nodes: Informer
 
     def watches(self) -> tuple[Watch, ...]:
-        """Say which nodes a change concerns."""
+        """Return which nodes a change concerns."""
         return Watch(self.nodes, _lost_node), Watch(self.pods, self._unknown_node)
 
-    async def look(self, key: ObjectKey, writes: list[Write]) -> None:
+    async def plan(self, key: ObjectKey) -> Plan:
         """Remove the pods of one node, if it is gone."""
         stranded = self.pods.store.by_index(BY_NODE, key.name)
         if not stranded or not await self._is_gone(key):
-            return
-        for pod in stranded:
-            with suppress(NotFoundError, ConflictError):
-                await self.client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0)
-            writes.append(Removed(PODS, meta.key(pod), meta.uid(pod)))
+            return Plan()
+        return Plan(
+            tuple(Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0) for pod in stranded)
+        )
 
     def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
-        """Name the node of a pod where it is not known: gone before this process began, or not heard of yet."""
+        """Name the node of a pod where it is not known: gone before this process began, or not seen yet."""
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)

@@ -10,16 +10,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.controller.loop import Watch
+from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Delete, Event
-from localkube.controllers.framework import events
-from localkube.controllers.framework.session import Session
+from kuberuntime.plan import Delete, Event, Plan
+from localkube.controllers import events
 from localkube.controllers.nodes.podgc import BY_NODE
 from localkube.controllers.nodes.tolerations import read_tolerations
 
@@ -32,34 +29,31 @@ class TaintEviction:
 
     pods: Informer
     nodes: Informer
-    client: Client
-    executor: Executor
     clock: Clock
     _since: dict[ObjectKey, tuple[UID, datetime]] = field(default_factory=dict)
 
     def watches(self) -> tuple[Watch, ...]:
-        """Say which pods a change concerns."""
+        """Return which pods a change concerns."""
         return Watch(self.nodes, self._pods_of), Watch(self.pods, self._pod_in_danger)
 
-    async def look(self, key: ObjectKey, writes: list[Write]) -> float | None:
-        """Evict one pod, if its time has come; return in how many seconds it comes."""
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Evict one pod, or plan again when its time comes."""
         pod = self.pods.store.get(key)
         stay = None if pod is None or meta.is_deleting(pod) else self._stay(pod)
         if pod is None or stay is None:
             self._since.pop(key, None)
-            return None
+            return Plan()
         now = self.clock.now()
         uid, since = self._since.get(key, ("", now))
         since = since if uid == meta.uid(pod) else now
         self._since[key] = (meta.uid(pod), since)
         left = (since + stay - now).total_seconds()
         if left > 0:
-            return left
+            return Plan(requeue_after=left)
         deletion = Delete(
             resource=PODS, key=key, propagation="Background", uid=meta.uid(pod), on_success=(marked(pod),)
         )
-        await Session(self.client, self.executor, writes).perform(deletion)
-        return None
+        return Plan((deletion,))
 
     def _stay(self, pod: JSONObject) -> timedelta | None:
         return tolerated(pod, self._taints_around(pod))
@@ -81,7 +75,7 @@ class TaintEviction:
 
 
 def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
-    """Return how long the pod may stay on a node with these taints NoExecute; None: as long as it likes."""
+    """Return how long the pod may stay on a node with these taints NoExecute; None: without limit."""
     tolerations = read_tolerations(pod)
     limits: list[float] = []
     for taint in taints:
@@ -93,5 +87,5 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
 
 
 def marked(pod: JSONObject) -> Event:
-    """Tell that the pod is evicted, as kube-controller-manager does."""
+    """Build the event of an eviction, as kube-controller-manager has it."""
     return events.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")

@@ -1,4 +1,4 @@
-"""Which taints a pod puts up with, as the scheduler and those who evict read it."""
+"""Which taints a pod tolerates, as the scheduler and the taint eviction read it."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """One toleration; empty parts match anything. `seconds` is how long NoExecute is put up with; None: for ever."""
+    """One toleration; empty parts match anything. `seconds` is how long NoExecute is tolerated; None: for ever."""
 
     key: str
     operator: str

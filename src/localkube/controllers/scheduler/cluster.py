@@ -67,7 +67,7 @@ class Cluster:
         self.nodes.pop(name, None)
 
     def put_namespace(self, name: str, labels: dict[str, str]) -> bool:
-        """Take the labels of a namespace; tell whether they changed."""
+        """Take the labels of a namespace; return whether they changed."""
         if self.namespaces.get(name) == labels:
             return False
         self.namespaces[name] = labels

@@ -1,22 +1,45 @@
-"""The condition PodScheduled of pods that fit on no node, and the scheduler's events.
+"""What the scheduler writes: bindings, the condition PodScheduled of pods that fit on no node, and their events.
 
 Pods with scheduling gates get their condition from the API server when they are created.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Event
-from localkube.controllers.framework import events
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Create, Event, Patch, guarded_patch
+from localkube.controllers import events
 
 SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
 
 
+def binding(pod: JSONObject, node: str) -> Create:
+    """Return the action that binds a pod to a node."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    identity = {"name": meta.name(pod), "namespace": meta.namespace(pod), "uid": meta.uid(pod)}
+    return Create(
+        resource=PODS,
+        object={"apiVersion": "v1", "kind": "Binding", "metadata": identity, "target": target},
+        subresource="binding",
+        on_success=(scheduled(pod, node),),
+    )
+
+
+def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
+    """Return the action that records on the pod why it has no node; None where it is recorded already."""
+    changed = unschedulable(pod, message, now)
+    if changed is None:
+        return None
+    patch = guarded_patch(PODS, pod, {"status": {"conditions": changed}}, subresource="status")
+    return replace(patch, on_success=(failed(pod, message),))
+
+
 def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
-    """Return the pod's conditions with PodScheduled=False and why; None where they say so already."""
+    """Return the pod's conditions with PodScheduled=False and why; None where they have it already."""
     known = meta.find_condition(pod, SCHEDULED) or {}
     if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
         return None
@@ -36,10 +59,10 @@ def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObje
 
 
 def scheduled(pod: JSONObject, node: str) -> Event:
-    """Tell that a pod got a node."""
+    """Build the event of a pod that got a node."""
     return events.normal(pod, "Scheduled", "Binding", f"Successfully assigned {meta.key(pod)} to {node}")
 
 
 def failed(pod: JSONObject, message: str) -> Event:
-    """Return why a pod got no node."""
+    """Build the event of a pod that got no node."""
     return events.warning(pod, "FailedScheduling", "Scheduling", message)

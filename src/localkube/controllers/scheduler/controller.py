@@ -1,27 +1,22 @@
-"""The driver of the scheduler: keeps the cluster's state by watching, decides pod by pod, binds at the same time.
+"""The driver of the scheduler: keeps the cluster's state by watching, decides pod by pod, binds concurrently.
 
-A decision is taken as made the moment it is made (the pod counts on its node), so that the next pod is decided without
-waiting for the binding; a binding that fails is taken back. Pods of other schedulers are left alone.
+A decision counts from the moment it is made (the pod is assumed on its node), so that the next pod is decided without
+waiting for the binding; a binding that fails is undone. Pods of other schedulers are ignored.
 """
 
 import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
 import structlog
 
 from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client import requests
-from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import Recorder
-from kuberuntime.errors import ConflictError, KubeError, NotFoundError
+from kuberuntime.controller.executor import ExecutionError, Executor, Recorder
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
-from kuberuntime.objects.resources import PODS
-from localkube.controllers.framework.steps import guarded_patch
+from kuberuntime.plan import Plan
 from localkube.controllers.scheduler import conditions, queue, volumes
 from localkube.controllers.scheduler.cluster import Cluster
 from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
@@ -31,13 +26,13 @@ from localkube.controllers.scheduler.queue import SchedulingQueue
 
 NAME: Final = "default-scheduler"
 BINDINGS: Final = 32
-"""How many bindings and reports are under way at the same time."""
+"""How many bindings and reports are written concurrently."""
 
 RETRY: Final = 1.0
 """Seconds after which a pod is tried again whose binding or report failed, as kube-scheduler's first back-off."""
 
 CATCH_UP: Final = 0.05
-"""Seconds until a pod that changed meanwhile is looked at again: by then the watch has told how."""
+"""Seconds until a pod that changed meanwhile is decided again: by then the watch has delivered the change."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -55,8 +50,8 @@ class Sources:
 class Scheduler:
     """Gives nodes to pods that name this scheduler."""
 
-    def __init__(self, client: Client, sources: Sources, recorder: Recorder, clock: Clock) -> None:
-        self._client = client
+    def __init__(self, executor: Executor, sources: Sources, recorder: Recorder, clock: Clock) -> None:
+        self._executor = executor
         self._sources = sources
         self._recorder = recorder
         self._clock = clock
@@ -84,7 +79,7 @@ class Scheduler:
                     group.create_task(self._write(pod, self._decide(pod)))
 
     def _decide(self, pod: PodInfo) -> Decision:
-        """Decide on a pod, and take the decision as made."""
+        """Decide on a pod, and assume that the decision will be written."""
         objection = volumes.objection(pod, self._sources.claims.store.get)
         if objection:
             total = len(self._cluster.nodes)
@@ -100,20 +95,15 @@ class Scheduler:
         return decision
 
     async def _write(self, pod: PodInfo, decision: Decision) -> None:
-        """Write a decision; what fails is taken back and decided again later."""
+        """Write a decision; one that cannot be written is undone and decided again later."""
         obj = self._sources.pods.store.get(pod.key)
         try:
             if obj is None or meta.uid(obj) != pod.uid:
                 self._forget(pod.uid)
                 return
-            match decision:
-                case Placement(node):
-                    await self._bind(obj, node)
-                    self._recorder.record(conditions.scheduled(obj, node))
-                case Refusal(message):
-                    await self._report(obj, message)
-        except KubeError as error:
-            stale = isinstance(error, NotFoundError | ConflictError)
+            await self._executor.execute(self._plan(obj, decision))
+        except ExecutionError as error:
+            stale = isinstance(error.__cause__, NotFoundError | ConflictError)
             delay = CATCH_UP if stale else RETRY
             report = log.debug if stale else log.warning
             report("scheduling failed", pod=str(pod.key), error=str(error), retry_in=delay)
@@ -121,26 +111,13 @@ class Scheduler:
         finally:
             self._slots.release()
 
-    async def _bind(self, pod: JSONObject, node: str) -> None:
-        key = meta.key(pod)
-        binding = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": key.name, "namespace": key.namespace, "uid": meta.uid(pod)},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-        }
-        path = requests.object_path(PODS, key, "binding")
-        headers = {"content-type": requests.JSON_TYPE}
-        await self._client.send(Request("POST", path, headers=headers, body=msgspec.json.encode(binding)))
-
-    async def _report(self, pod: JSONObject, message: str) -> None:
-        """Say on the pod why it has no node, unless it says so already."""
-        changed = conditions.unschedulable(pod, message, self._clock.now())
-        if changed is None:
-            return
-        step = guarded_patch(PODS, pod, {"status": {"conditions": changed}}, subresource="status")
-        await self._client.patch(PODS, step.key, step.patch, kind="merge", subresource=step.subresource)
-        self._recorder.record(conditions.failed(pod, message))
+    def _plan(self, pod: JSONObject, decision: Decision) -> Plan:
+        match decision:
+            case Placement(node):
+                return Plan((conditions.binding(pod, node),))
+            case Refusal(message):
+                report = conditions.report(pod, message, self._clock.now())
+                return Plan((report,) if report else ())
 
     def _take_back(self, pod: PodInfo) -> None:
         """Undo a decision that could not be written, and decide again if the pod still waits for a node."""
@@ -177,10 +154,10 @@ class Scheduler:
             self._take(change.new)
 
     def _take(self, pod: JSONObject) -> None:
-        """Take a pod as it is now: on a node, in the queue, or nobody's business."""
+        """Take a pod as it is now: on a node, in the queue, or ignored."""
         try:
             self._sort(pod)
-        except Exception as error:  # noqa: BLE001 - loop edge: a pod nobody foresaw must not stop the others
+        except Exception as error:  # noqa: BLE001 - loop edge: an unforeseen pod must not stop the others
             log.warning("pod cannot be read", pod=str(meta.key(pod)), error=repr(error))
             self._recorder.record(conditions.failed(pod, f"the pod cannot be read: {error!r}"))
 

@@ -48,7 +48,7 @@ def decide(cluster: Cluster, pod: PodInfo) -> Decision:
 
 
 def message(nodes: int, reasons: Counter[str]) -> str:
-    """Say why no node will do.
+    """Return why no node will do.
 
     >>> message(3, Counter({"Insufficient cpu": 2, "node(s) were unschedulable": 1}))
     '0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu.'
@@ -61,7 +61,7 @@ def message(nodes: int, reasons: Counter[str]) -> str:
 def _objections(
     pod: PodInfo, node: NodeState, near: affinity.Affinity, spreads: tuple[spread.Spread, ...]
 ) -> list[tuple[Cause, str]]:
-    """Return what the first rule that objects to the node has to say."""
+    """Return what the first rule that objects to the node returns."""
     for cause, check in NODE_CHECKS:
         if found := check(pod, node):
             return [(cause, reason) for reason in found]

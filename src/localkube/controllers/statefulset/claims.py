@@ -3,7 +3,7 @@
 Mirrors `stateful_set_utils.go` and `stateful_pod_control.go`. A claim is named `<template>-<pod>` and is created before
 its pod. `spec.persistentVolumeClaimRetentionPolicy` says who owns it: nobody (Retain, Retain); the set (whenDeleted
 Delete) while its pod is wanted; the pod (whenScaled Delete) once the set was scaled below it. Claims that another
-controller owns are left alone.
+controller owns are ignored.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS
-from localkube.controllers.framework.steps import MergePatch, guarded_patch
+from kuberuntime.plan import Patch, guarded_patch
 
 DELETE: Final = "Delete"
 
@@ -75,14 +75,14 @@ def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONOb
 
 
 def deleting_claim(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> str | None:
-    """Return the first claim of the pod that is on its way out, so that the pod cannot be made yet."""
+    """Return the first claim of the pod that is being deleted, so that the pod cannot be made yet."""
     names = claim_names(statefulset, pod_name)
     return next((name for name in names if name in claims and meta.is_deleting(claims[name])), None)
 
 
 def retention_patches(
     statefulset: JSONObject, pod: JSONObject, *, wanted: bool, claims: Mapping[str, JSONObject]
-) -> list[MergePatch]:
+) -> list[Patch]:
     """Return the patches that give the pod's claims the owners the policy asks for; `wanted`: the ordinal stays."""
     patches = []
     for name in claim_names(statefulset, meta.name(pod)):

@@ -1,4 +1,4 @@
-"""Who a pod of a StatefulSet is: its ordinal, name, labels, host name and template.
+"""The identity of a pod of a StatefulSet: its ordinal, name, labels, host name and template.
 
 Mirrors `stateful_set_utils.go`. The ordinals of a set are `spec.ordinals.start` and the `spec.replicas - 1` that follow.
 """
@@ -70,12 +70,12 @@ def revision_of(pod: JSONObject) -> str:
 
 
 def identity_labels(statefulset: JSONObject, ordinal: int) -> dict[str, str]:
-    """Return the labels by which the pod says who it is."""
+    """Return the labels of the pod's identity."""
     return {POD_NAME_LABEL: pod_name(statefulset, ordinal), POD_INDEX_LABEL: str(ordinal)}
 
 
 def has_identity(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the pod still says who it is (its labels may be edited)."""
+    """Return whether the pod still has the labels of its identity (they may be edited)."""
     return meta.labels(pod).get(POD_NAME_LABEL) == pod_name(statefulset, ordinal_of(pod))
 
 

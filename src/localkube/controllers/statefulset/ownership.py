@@ -1,8 +1,8 @@
-"""Which pods and revisions belong to a StatefulSet, which it adopts, which it lets go.
+"""Which pods and revisions belong to a StatefulSet, which it adopts, which it releases.
 
-Mirrors `controller_ref_manager.go`. A pod belongs where its owner reference says so; it is let go when its name or
+Mirrors `controller_ref_manager.go`. A pod belongs where its owner reference says so; it is released when its name or
 labels do not fit any more, and adopted when it has no controller and both fit. Nothing is adopted by, or for, an object
-on its way out; before adopting, the live set is read to be sure that it is still the one that was seen.
+that is being deleted; before adopting, the live set is read to be sure that it is still the one that was seen.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,13 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.objects.selectors import LabelSelector
-from localkube.controllers.framework.steps import MergePatch, guarded_patch
+from kuberuntime.plan import Patch, guarded_patch
 from localkube.controllers.statefulset import identity
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """The pods of a set, those to let go, and those to adopt."""
+    """The pods of a set, those to release, and those to adopt."""
 
     members: tuple[JSONObject, ...]
     released: tuple[JSONObject, ...]
@@ -44,14 +44,14 @@ def claim(statefulset: JSONObject, owned: Sequence[JSONObject], orphans: Iterabl
     )
 
 
-def adopt(resource: Resource, statefulset: JSONObject, orphan: JSONObject) -> MergePatch:
+def adopt(resource: Resource, statefulset: JSONObject, orphan: JSONObject) -> Patch:
     """Make the set the controller of an object."""
     owners = [*_owners(orphan), meta.controller_reference(statefulset)]
     return guarded_patch(resource, orphan, {"metadata": {"ownerReferences": owners}})
 
 
-def release(resource: Resource, statefulset: JSONObject, obj: JSONObject) -> MergePatch:
-    """Take the set from the owners of an object."""
+def release(resource: Resource, statefulset: JSONObject, obj: JSONObject) -> Patch:
+    """Remove the set from the owners of an object."""
     owners = [owner for owner in _owners(obj) if owner.get("uid") != meta.uid(statefulset)]
     return guarded_patch(resource, obj, {"metadata": {"ownerReferences": owners}})
 

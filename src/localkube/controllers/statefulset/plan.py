@@ -1,7 +1,7 @@
 """Which pods of a StatefulSet to create, repair and delete next.
 
-In: one `Observed`. Out: a `PodPlan`: phases to perform one after the other, the status to write afterwards, and when to
-look again. Mirrors `updateStatefulSet` of kube-controller-manager:
+In: one `Observed`. Out: a `Plan`: phases one after the other, the status after them in any case, then the history cut to
+its limit. Mirrors `updateStatefulSet` of kube-controller-manager:
 
 1. Wanted ordinals from the lowest: finished pods are deleted, missing ones created, edited ones repaired.
 2. Condemned pods (outside the ordinals) from the highest are deleted.
@@ -24,15 +24,18 @@ from typing import Final, NamedTuple, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
-from kuberuntime.plan import Create, Delete, Emit
-from localkube.controllers.framework.steps import Steps, guarded_patch
-from localkube.controllers.statefulset import claims, events, identity, pods, status
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
+from kuberuntime.plan import Actions, Create, Delete, Emit, Finally, Plan, PutStatus, Together, guarded_patch
+from localkube.controllers.statefulset import claims, events, identity, pods, revisions, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """All that the decision depends on. `pods` are those the set owns; `claims` are the claims of its pods by name."""
+    """All that the decision depends on.
+
+    `pods` are those the set owns; `claims` are the claims of its pods by name; `history` is ordered; `renewal` gives the
+    API server the revision `update` where it does not have it as it is here.
+    """
 
     statefulset: JSONObject
     pods: Sequence[JSONObject]
@@ -41,38 +44,49 @@ class Observed:
     update: JSONObject
     collisions: int
     now: datetime
+    history: Sequence[JSONObject] = ()
+    renewal: Actions = ()
 
 
 AT_ONCE: Final = 500
 """How many missing pods one plan creates at most."""
 
-Phase: TypeAlias = tuple[Steps, ...]
-"""Steps that may be performed at the same time; a failure ends the plan after the phase."""
+Phase: TypeAlias = tuple[Actions, ...]
+"""Sequences of actions that are performed concurrently; a failure ends the plan after the phase."""
 
 
 @dataclass(frozen=True, slots=True)
-class PodPlan:
-    """What to do. `status` is the whole new status, written even where a phase failed."""
+class Decision:
+    """What to do with the pods. `status` is the whole new status, written even where a phase failed."""
 
     phases: tuple[Phase, ...]
     status: JSONObject
-    look_again: float | None = None
+    requeue_after: float | None = None
 
 
-class Verdict(NamedTuple):
+class Need(NamedTuple):
     """What one pod needs, and whether OrderedReady must not go past it now."""
 
-    steps: Steps
+    actions: Actions
     blocks: bool
 
 
-def plan(observed: Observed) -> PodPlan:
-    """Decide the next steps of a set."""
+def plan(observed: Observed) -> Plan:
+    """Return the next actions of a set."""
+    decision = decide(observed)
+    phases = tuple(Together(sequences=phase) for phase in decision.phases)
+    after = _status_actions(observed.statefulset, decision.status)
+    changes = (Finally(actions=phases, after=after),) if phases or after else ()
+    return Plan((*observed.renewal, *changes, *_truncation(observed)), requeue_after=decision.requeue_after)
+
+
+def decide(observed: Observed) -> Decision:
+    """Decide what to do with the pods of a set, and what its status is."""
     phases = () if meta.is_deleting(observed.statefulset) else _phases(observed)
-    return PodPlan(
+    return Decision(
         phases=tuple(phase for phase in phases if phase),
         status=status.build(observed.statefulset, _counts(observed), observed.collisions),
-        look_again=status.next_available(observed.statefulset, observed.pods, observed.now),
+        requeue_after=status.next_available(observed.statefulset, observed.pods, observed.now),
     )
 
 
@@ -95,20 +109,38 @@ def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
     return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in taken), AT_ONCE))
 
 
+def _status_actions(statefulset: JSONObject, wanted: JSONObject) -> Actions:
+    """Return the write of the status where it changed; a set that is gone meanwhile needs none."""
+    if not status.is_changed(statefulset, wanted):
+        return ()
+    version = meta.resource_version(statefulset)
+    changed = statefulset | {"status": wanted}
+    return (PutStatus(resource=STATEFULSETS, object=changed, resource_version=version, if_present=True),)
+
+
+def _truncation(observed: Observed) -> Actions:
+    """Return the deletions of the revisions beyond the history limit."""
+    live = {meta.name(observed.current), meta.name(observed.update), *map(identity.revision_of, observed.pods)}
+    return tuple(
+        Delete(resource=CONTROLLER_REVISIONS, key=meta.key(revision), propagation="Background", uid=meta.uid(revision))
+        for revision in revisions.obsolete(observed.statefulset, observed.history, live)
+    )
+
+
 def _phases(observed: Observed) -> tuple[Phase, ...]:
     wanted, condemned = _sort(observed)
     candidates = wanted | dict.fromkeys(missing(observed.statefulset, wanted.values()))
     replicas = (_replica(observed, ordinal, candidates[ordinal]) for ordinal in sorted(candidates))
-    retention = (Verdict(_claim_steps(observed, pod, wanted=False), blocks=False) for pod in condemned)
-    removals = _condemned_verdicts(observed, wanted, condemned)
+    retention = (Need(_claim_actions(observed, pod, wanted=False), blocks=False) for pod in condemned)
+    removals = _condemned_needs(observed, wanted, condemned)
     if _is_ordered(observed.statefulset):
-        steps, blocked = _until_blocked(chain(replicas, retention, removals))
-        update: Steps = () if blocked else _update_step(observed, wanted)
-        return ((steps,) if steps else (), (update,) if update else ())
+        actions, blocked = _until_blocked(chain(replicas, retention, removals))
+        update: Actions = () if blocked else _update_actions(observed, wanted)
+        return ((actions,) if actions else (), (update,) if update else ())
     burst: list[Phase] = [
-        tuple(verdict.steps for verdict in verdicts if verdict.steps) for verdicts in (replicas, retention, removals)
+        tuple(need.actions for need in needs if need.actions) for needs in (replicas, retention, removals)
     ]
-    update = _update_step(observed, wanted)
+    update = _update_actions(observed, wanted)
     return (*burst, (update,) if update else ())
 
 
@@ -121,28 +153,28 @@ def _sort(observed: Observed) -> tuple[dict[int, JSONObject], list[JSONObject]]:
     return wanted, sorted(condemned, key=identity.ordinal_of, reverse=True)
 
 
-def _until_blocked(verdicts: Iterable[Verdict]) -> tuple[Steps, bool]:
-    steps: Steps = ()
-    for verdict in verdicts:
-        steps += verdict.steps
-        if verdict.blocks:
-            return steps, True
-    return steps, False
+def _until_blocked(needs: Iterable[Need]) -> tuple[Actions, bool]:
+    actions: Actions = ()
+    for need in needs:
+        actions += need.actions
+        if need.blocks:
+            return actions, True
+    return actions, False
 
 
-def _replica(observed: Observed, ordinal: int, pod: JSONObject | None) -> Verdict:
+def _replica(observed: Observed, ordinal: int, pod: JSONObject | None) -> Need:
     if pod is None:
-        return Verdict(_create_steps(observed, ordinal), blocks=True)
+        return Need(_create_actions(observed, ordinal), blocks=True)
     statefulset = observed.statefulset
     if pods.is_finished(pod):
-        return Verdict(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks=True)
+        return Need(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks=True)
     missing = _claim_creations(observed, pod) if pods.phase(pod) == "Pending" else ()
     if _is_ordered(statefulset) and (meta.is_deleting(pod) or not _is_available(observed, pod)):
-        return Verdict(missing, blocks=True)
-    return Verdict(missing + _repair_steps(observed, pod), blocks=False)
+        return Need(missing, blocks=True)
+    return Need(missing + _repair_actions(observed, pod), blocks=False)
 
 
-def _create_steps(observed: Observed, ordinal: int) -> Steps:
+def _create_actions(observed: Observed, ordinal: int) -> Actions:
     statefulset = observed.statefulset
     pod = build_pod(observed, ordinal)
     if claims.is_stale(statefulset, meta.name(pod), observed.claims):
@@ -156,10 +188,10 @@ def _create_steps(observed: Observed, ordinal: int) -> Steps:
         on_success=(events.pod_done(statefulset, "create", meta.name(pod)),),
         on_failure=(events.pod_failed(statefulset, "create", meta.name(pod)),),
     )
-    return (*_claim_creations(observed, pod), create, *_claim_steps(observed, pod, wanted=True))
+    return (*_claim_creations(observed, pod), create, *_claim_actions(observed, pod, wanted=True))
 
 
-def _claim_creations(observed: Observed, pod: JSONObject) -> Steps:
+def _claim_creations(observed: Observed, pod: JSONObject) -> Actions:
     statefulset, name = observed.statefulset, meta.name(pod)
     return tuple(
         Create(
@@ -177,28 +209,28 @@ def _claim_creations(observed: Observed, pod: JSONObject) -> Steps:
     )
 
 
-def _repair_steps(observed: Observed, pod: JSONObject) -> Steps:
-    """Give a pod back the labels that say who it is, create claims that vanished, and set the owners of its claims."""
+def _repair_actions(observed: Observed, pod: JSONObject) -> Actions:
+    """Give a pod back the labels of its identity, create claims that vanished, and set the owners of its claims."""
     statefulset = observed.statefulset
-    steps: Steps = ()
+    actions: Actions = ()
     if not identity.has_identity(statefulset, pod):
         labels = meta.labels(pod) | identity.identity_labels(statefulset, identity.ordinal_of(pod))
-        steps = (guarded_patch(PODS, pod, {"metadata": {"labels": labels}}),)
-    return steps + _claim_steps(observed, pod, wanted=True)
+        actions = (guarded_patch(PODS, pod, {"metadata": {"labels": labels}}),)
+    return actions + _claim_actions(observed, pod, wanted=True)
 
 
-def _claim_steps(observed: Observed, pod: JSONObject, *, wanted: bool) -> Steps:
+def _claim_actions(observed: Observed, pod: JSONObject, *, wanted: bool) -> Actions:
     return tuple(claims.retention_patches(observed.statefulset, pod, wanted=wanted, claims=observed.claims))
 
 
-def _condemned_verdicts(
+def _condemned_needs(
     observed: Observed, wanted: Mapping[int, JSONObject], condemned: Sequence[JSONObject]
-) -> list[Verdict]:
+) -> list[Need]:
     first_unhealthy = _first_unhealthy(wanted, condemned)
     return [
-        Verdict((), blocks=True)
+        Need((), blocks=True)
         if meta.is_deleting(pod) or _waits_its_turn(observed, pod, first_unhealthy)
-        else Verdict((_delete(observed.statefulset, pod),), blocks=True)
+        else Need((_delete(observed.statefulset, pod),), blocks=True)
         for pod in condemned
     ]
 
@@ -214,7 +246,7 @@ def _first_unhealthy(wanted: Mapping[int, JSONObject], condemned: Sequence[JSONO
     return next((pod for pod in candidates if meta.is_deleting(pod) or not pods.is_ready(pod)), None)
 
 
-def _update_step(observed: Observed, wanted: Mapping[int, JSONObject]) -> Steps:
+def _update_actions(observed: Observed, wanted: Mapping[int, JSONObject]) -> Actions:
     """Delete the highest outdated pod at or above the partition, once all pods above it are available."""
     strategy = meta.spec(observed.statefulset).get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":

@@ -21,7 +21,7 @@ FNV_PRIME: Final = 16777619
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Current:
     """The newest revision already holds the template."""
 
     revision: JSONObject
@@ -47,14 +47,14 @@ def order(revisions: Iterable[JSONObject]) -> list[JSONObject]:
     return sorted(revisions, key=lambda revision: (number_of(revision), _created(revision), meta.name(revision)))
 
 
-def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Keep | Raise | New:
+def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Current | Raise | New:
     """Decide which revision is the update revision; `history` is ordered."""
     data = revision_data(statefulset)
     equal = [revision for revision in history if revision.get("data") == data]
     number = number_of(history[-1]) + 1 if history else 1
     if not equal:
         return New(number)
-    return Keep(history[-1]) if equal[-1] is history[-1] else Raise(equal[-1], number)
+    return Current(history[-1]) if equal[-1] is history[-1] else Raise(equal[-1], number)
 
 
 def choose_current(statefulset: JSONObject, history: Iterable[JSONObject], update: JSONObject) -> JSONObject:

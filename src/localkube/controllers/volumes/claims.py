@@ -19,11 +19,10 @@ from typing import Final
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from kuberuntime.plan import Create, Emit, Event
-from localkube.controllers.framework import events
-from localkube.controllers.framework.steps import MergePatch, Steps, guarded_patch
+from kuberuntime.plan import Actions, Create, Emit, Event, Patch, guarded_patch
+from localkube import wellknown
+from localkube.controllers import events
 
-PROVISIONER: Final = "embedded.leaderworkerset.x-k8s.io/directory"
 DEFAULT_CLASS_NAME: Final = "standard"
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
@@ -34,7 +33,7 @@ DEFAULT_CLASS: Final[JSONObject] = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "StorageClass",
     "metadata": {"name": DEFAULT_CLASS_NAME, "annotations": {IS_DEFAULT: "true"}},
-    "provisioner": PROVISIONER,
+    "provisioner": wellknown.PROVISIONER,
     "reclaimPolicy": "Delete",
     "volumeBindingMode": "Immediate",
 }
@@ -50,8 +49,8 @@ class Observed:
     root: Path
 
 
-def plan(observed: Observed) -> Steps:
-    """Decide the next steps of a claim; each step's result is looked at before the next."""
+def plan(observed: Observed) -> Actions:
+    """Decide the next steps of a claim; each one is planned after the caches show the one before."""
     claim = observed.claim
     if meta.is_deleting(claim) or meta.status(claim).get("phase") == "Bound":
         return ()
@@ -66,7 +65,7 @@ def plan(observed: Observed) -> Steps:
 def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
     """Return whether a made volume lost its claim."""
     reference = meta.spec(volume).get("claimRef") or {}
-    made = meta.annotations(volume).get(PROVISIONED_BY) == PROVISIONER
+    made = meta.annotations(volume).get(PROVISIONED_BY) in wellknown.PROVISIONERS
     return made and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))
 
 
@@ -86,50 +85,50 @@ def _find(observed: Observed) -> JSONObject | None:
     return next(reserved, None) or min(fitting, key=lambda volume: _capacity(volume).nanos, default=None)
 
 
-def _bind(claim: JSONObject, volume: JSONObject) -> Steps:
+def _bind(claim: JSONObject, volume: JSONObject) -> Actions:
     """Bind both sides, the volume first, so that no other claim can take it."""
-    steps: Steps = ()
+    actions: Actions = ()
     if not _is_reserved_for(volume, claim):
-        steps += (guarded_patch(PERSISTENT_VOLUMES, volume, {"spec": {"claimRef": _reference(claim)}}),)
+        actions += (guarded_patch(PERSISTENT_VOLUMES, volume, {"spec": {"claimRef": _reference(claim)}}),)
     if meta.status(volume).get("phase") != "Bound":
         patch = {"metadata": {"uid": meta.uid(volume)}, "status": {"phase": "Bound"}}
         key = meta.key(volume)
-        steps += (MergePatch(resource=PERSISTENT_VOLUMES, key=key, patch=patch, subresource="status"),)
+        actions += (Patch(resource=PERSISTENT_VOLUMES, key=key, patch=patch, subresource="status"),)
     if meta.spec(claim).get("volumeName") == meta.name(volume):
-        return (*steps, _status(claim, volume))
+        return (*actions, _status(claim, volume))
     completed = {"annotations": {BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}}
     change = {"metadata": completed, "spec": {"volumeName": meta.name(volume)}}
-    return (*steps, guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, change))
+    return (*actions, guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, change))
 
 
-def _status(claim: JSONObject, volume: JSONObject) -> MergePatch:
+def _status(claim: JSONObject, volume: JSONObject) -> Patch:
     spec = meta.spec(volume)
     bound = {"phase": "Bound", "accessModes": spec.get("accessModes"), "capacity": spec.get("capacity")}
     return guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, {"status": bound}, subresource="status")
 
 
-def _provision(observed: Observed) -> Steps:
+def _provision(observed: Observed) -> Actions:
     claim = observed.claim
     name = class_of(observed)
     if not name:
         note = "no persistent volumes available for this claim and no storage class is set"
-        return _say(claim, events.normal(claim, "FailedBinding", "Binding", note))
+        return _stay_pending(claim, events.normal(claim, "FailedBinding", "Binding", note))
     storage_class = observed.classes.get(name)
     if storage_class is None:
         note = f'storageclass.storage.k8s.io "{name}" not found'
-        return _say(claim, events.warning(claim, "ProvisioningFailed", "Provisioning", note))
-    if storage_class.get("provisioner") != PROVISIONER:
+        return _stay_pending(claim, events.warning(claim, "ProvisioningFailed", "Provisioning", note))
+    if storage_class.get("provisioner") not in wellknown.PROVISIONERS:
         note = (
             "Waiting for a volume to be created either by the external provisioner "
             f"'{storage_class.get('provisioner')}' or manually by the system administrator. If volume creation is "
             "delayed, please verify that the provisioner is running and correctly registered."
         )
-        return _say(claim, events.normal(claim, "ExternalProvisioning", "Provisioning", note))
+        return _stay_pending(claim, events.normal(claim, "ExternalProvisioning", "Provisioning", note))
     return (Create(resource=PERSISTENT_VOLUMES, object=_volume(observed, storage_class), if_absent=True),)
 
 
 def class_of(observed: Observed) -> str:
-    """Return the name of the claim's class, that of the default class where it says nothing, empty for none."""
+    """Return the name of the claim's class, that of the default class where it names none, empty without a default."""
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
         return str(name)
@@ -145,7 +144,7 @@ def _volume(observed: Observed, storage_class: JSONObject) -> JSONObject:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}},
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: wellknown.PROVISIONER}},
         "spec": {
             "capacity": {"storage": _request(claim)},
             "accessModes": meta.spec(claim).get("accessModes") or ["ReadWriteOnce"],
@@ -158,9 +157,9 @@ def _volume(observed: Observed, storage_class: JSONObject) -> JSONObject:
     }
 
 
-def _say(claim: JSONObject, event: Event) -> Steps:
-    """Say why the claim stays Pending; its phase tells the rest."""
-    pending: Steps = ()
+def _stay_pending(claim: JSONObject, event: Event) -> Actions:
+    """Report why the claim stays Pending."""
+    pending: Actions = ()
     if meta.status(claim).get("phase") != "Pending":
         status = {"status": {"phase": "Pending"}}
         pending = (guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, status, subresource="status"),)

@@ -1,4 +1,4 @@
-"""The driver of volume claims: binds them as `claims.py` decides, and clears away what they leave."""
+"""The driver of volume claims: binds them as `claims.py` decides, and removes the volumes that lost their claims."""
 
 import asyncio
 import shutil
@@ -12,15 +12,13 @@ import structlog
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.controller.executor import Executor, Write
-from kuberuntime.controller.loop import Watch
+from kuberuntime.controller.controller import Watch
 from kuberuntime.errors import AlreadyExistsError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
-from kuberuntime.plan import Delete
-from localkube.controllers.framework.session import Session
-from localkube.controllers.volumes.claims import DEFAULT_CLASS, Observed, directory_of, is_abandoned, plan
+from kuberuntime.plan import Actions, Delete, Patch, Plan
+from localkube.controllers.volumes import claims as rules
 
 BY_CLAIM: Final = "claim"
 
@@ -38,18 +36,17 @@ def pod_claim_index(pod: JSONObject) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeBinder:
-    """Looks at claims; `pods` has the index above. Volumes are looked at through the claim they belong to."""
+    """Reconciles claims, and each volume through the claim it belongs to; `pods` has the index above."""
 
     claims: Informer
     volumes: Informer
     classes: Informer
     pods: Informer
     client: Client
-    executor: Executor
     root: Path
 
     def watches(self) -> tuple[Watch, ...]:
-        """Say which claims a change concerns."""
+        """Return which claims a change concerns."""
         return (
             Watch(self.claims, lambda change: [meta.key(change.object)]),
             Watch(self.volumes, self._claims_of_volume),
@@ -57,45 +54,36 @@ class VolumeBinder:
             Watch(self.pods, self._claims_of_lost_pod),
         )
 
-    async def look(self, key: ObjectKey, writes: list[Write]) -> None:
-        """Bind one claim, and clear away the volumes that former claims of its name left."""
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Bind one claim, after reclaiming the volumes that former claims of its name left."""
         claim = self.claims.store.get(key)
-        session = Session(self.client, self.executor, writes)
+        actions: Actions = ()
         for volume in self._volumes_of(key):
-            if is_abandoned(volume, claim) and not self._is_mounted(key):
-                await self._reclaim(volume, key, session)
-        if claim is not None:
-            await session.perform(*plan(self._observe(claim)))
+            if rules.is_abandoned(volume, claim) and not self._is_mounted(key):
+                actions += await self._reclaim(volume, key)
+        return Plan(actions if claim is None else actions + rules.plan(self._observe(claim)))
 
-    def _observe(self, claim: JSONObject) -> Observed:
-        return Observed(
+    def _observe(self, claim: JSONObject) -> rules.Observed:
+        return rules.Observed(
             claim=claim,
             volumes={meta.name(volume): volume for volume in self.volumes.store.list()},
             classes={meta.name(one): one for one in self.classes.store.list()},
             root=self.root,
         )
 
-    async def _reclaim(self, volume: JSONObject, key: ObjectKey, session: Session) -> None:
-        """Release or delete a volume whose claim is certain to be gone."""
+    async def _reclaim(self, volume: JSONObject, key: ObjectKey) -> Actions:
+        """Release or delete a volume whose claim is certain to be gone; its directory goes before its object."""
         wanted = (meta.spec(volume).get("claimRef") or {}).get("uid")
         with suppress(NotFoundError):
             if meta.uid(await self.client.get(PERSISTENT_VOLUME_CLAIMS, key)) == wanted:
-                return
+                return ()
         if meta.spec(volume).get("persistentVolumeReclaimPolicy") != "Delete":
-            await self._release(volume)
-            return
-        directory = directory_of(volume, self.root)
+            return _release(volume)
+        directory = rules.directory_of(volume, self.root)
         if directory is not None:
             await asyncio.to_thread(_remove, directory)
         uid = meta.uid(volume)
-        await session.perform(
-            Delete(resource=PERSISTENT_VOLUMES, key=meta.key(volume), propagation="Background", uid=uid)
-        )
-
-    async def _release(self, volume: JSONObject) -> None:
-        if meta.status(volume).get("phase") != "Released":
-            change = {"status": {"phase": "Released"}}
-            await self.client.patch(PERSISTENT_VOLUMES, meta.key(volume), change, kind="merge", subresource="status")
+        return (Delete(resource=PERSISTENT_VOLUMES, key=meta.key(volume), propagation="Background", uid=uid),)
 
     def _volumes_of(self, key: ObjectKey) -> list[JSONObject]:
         return [volume for volume in self.volumes.store.list() if _claim_key(volume) == key]
@@ -126,7 +114,14 @@ class VolumeBinder:
 async def ensure_default_class(client: Client) -> None:
     """Create the default storage class, unless there is one of that name."""
     with suppress(AlreadyExistsError):
-        await client.create(STORAGE_CLASSES, DEFAULT_CLASS)
+        await client.create(STORAGE_CLASSES, rules.DEFAULT_CLASS)
+
+
+def _release(volume: JSONObject) -> Actions:
+    if meta.status(volume).get("phase") == "Released":
+        return ()
+    change = {"status": {"phase": "Released"}}
+    return (Patch(resource=PERSISTENT_VOLUMES, key=meta.key(volume), patch=change, subresource="status"),)
 
 
 def _claim_key(volume: JSONObject) -> ObjectKey | None:

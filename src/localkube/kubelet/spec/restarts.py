@@ -1,14 +1,9 @@
 """Whether a container that ended starts again: the pod's policy, the container's own, and rules on exit codes. Pure."""
 
-from typing import Final
-
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from localkube import wellknown
 from localkube.kubelet.spec import podspec
-
-HOLD_COMPLETED: Final = "embedded.leaderworkerset.x-k8s.io/hold-completed"
-"""Annotation of a pod (value `true`): its containers that end with exit code 0 stay ended, although their policy says
-Always. Pods of StatefulSets cannot say OnFailure, and programs that come to an end have to be seen at theirs."""
 
 
 def policy(pod: JSONObject, container: JSONObject) -> str:
@@ -36,13 +31,14 @@ def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool
 
 def holds_completed(pod: JSONObject) -> bool:
     """Return whether containers of the pod that completed are left as they are."""
-    return meta.annotations(pod).get(HOLD_COMPLETED) == "true"
+    names = (wellknown.HOLD_COMPLETED, wellknown.FORMER_HOLD_COMPLETED)
+    return any(meta.annotations(pod).get(name) == "true" for name in names)
 
 
 def hold_completed(pod: JSONObject) -> JSONObject:
     """Return the pod with the annotation that lets completed containers be."""
     metadata = meta.metadata(pod)
-    return {**pod, "metadata": {**metadata, "annotations": {**meta.annotations(pod), HOLD_COMPLETED: "true"}}}
+    return {**pod, "metadata": {**metadata, "annotations": {**meta.annotations(pod), wellknown.HOLD_COMPLETED: "true"}}}
 
 
 def _matches(rule: JSONObject, exit_code: int) -> bool:

@@ -12,20 +12,20 @@ from kuberuntime.cache.watch import (
     Deleted,
     Dropped,
     Ended,
-    Event,
     Found,
     Input,
     Opened,
     Output,
-    Page,
     Phase,
     Progressed,
     Refused,
     Relist,
     Started,
     State,
+    StreamEvent,
     step,
 )
+from kuberuntime.client.client import Page
 from kuberuntime.errors import APIError, ConnectionFailedError, KubeError, from_status
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
@@ -126,28 +126,28 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "a streaming list begins": (at(EMPTY), Opened(), at(INITIAL), (Started(),)),
     "a streaming list brings objects": (
         at(INITIAL),
-        Event("ADDED", pod("3")),
+        StreamEvent("ADDED", pod("3")),
         at(INITIAL),
         (Found((pod("3"),)),),
     ),
     "an object may vanish before the list is complete": (
         at(INITIAL),
-        Event("DELETED", pod("4")),
+        StreamEvent("DELETED", pod("4")),
         at(INITIAL),
         (Dropped(pod("4")),),
     ),
     "its bookmark completes a streaming list": (
         at(INITIAL, failures=2),
-        Event("BOOKMARK", END),
+        StreamEvent("BOOKMARK", END),
         at(WATCHING, "7"),
         (Completed(SEVEN),),
     ),
-    "another bookmark does not": (at(INITIAL), Event("BOOKMARK", pod("6")), at(INITIAL), ()),
+    "another bookmark does not": (at(INITIAL), StreamEvent("BOOKMARK", pod("6")), at(INITIAL), ()),
     "a streaming list that breaks off starts over": (at(INITIAL), Refused(ERROR), at(EMPTY, failures=1), ()),
     "a streaming list that ends early starts over": (at(INITIAL), Ended(0.1), at(EMPTY, failures=1), ()),
     "a streaming list that fails starts over": (
         at(INITIAL),
-        Event("ERROR", LEADER_CHANGED),
+        StreamEvent("ERROR", LEADER_CHANGED),
         at(EMPTY, failures=1),
         (),
     ),
@@ -161,38 +161,38 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     ),
     "an addition moves the version": (
         at(WATCHING, "7", failures=2),
-        Event("ADDED", pod("8")),
+        StreamEvent("ADDED", pod("8")),
         at(WATCHING, "8"),
         (Applied(pod("8")),),
     ),
     "so does a change": (
         at(WATCHING, "7"),
-        Event("MODIFIED", pod("8")),
+        StreamEvent("MODIFIED", pod("8")),
         at(WATCHING, "8"),
         (Applied(pod("8")),),
     ),
     "so does a deletion": (
         at(WATCHING, "7"),
-        Event("DELETED", pod("8")),
+        StreamEvent("DELETED", pod("8")),
         at(WATCHING, "8"),
         (Deleted(pod("8")),),
     ),
     "so does a bookmark": (
         at(WATCHING, "7"),
-        Event("BOOKMARK", pod("7")),
+        StreamEvent("BOOKMARK", pod("7")),
         at(WATCHING, "7"),
         (Progressed(SEVEN),),
     ),
-    "an unknown type means nothing": (at(WATCHING, "7"), Event("PONDERED", pod("9")), at(WATCHING, "7"), ()),
+    "an unknown type means nothing": (at(WATCHING, "7"), StreamEvent("PONDERED", pod("9")), at(WATCHING, "7"), ()),
     "a watch that falls behind lists again": (
         at(WATCHING, "7"),
-        Event("ERROR", GONE),
+        StreamEvent("ERROR", GONE),
         at(EMPTY, failures=1),
         (),
     ),
     "a watch that fails goes on from its version": (
         at(WATCHING, "7"),
-        Event("ERROR", LEADER_CHANGED),
+        StreamEvent("ERROR", LEADER_CHANGED),
         at(LISTED, "7", failures=1),
         (),
     ),
@@ -221,8 +221,8 @@ def test_transition(state: State, happened: Input, after: State, outputs: tuple[
 
 
 STREAMED: st.SearchStrategy[Input] = st.one_of(
-    st.builds(Event, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod("8"))),
-    st.sampled_from([Event("BOOKMARK", END), Event("ERROR", GONE), Event("ERROR", LEADER_CHANGED)]),
+    st.builds(StreamEvent, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod("8"))),
+    st.sampled_from([StreamEvent("BOOKMARK", END), StreamEvent("ERROR", GONE), StreamEvent("ERROR", LEADER_CHANGED)]),
     st.builds(Ended, st.floats(0, 300)),
     st.sampled_from([Refused(ERROR), Relist()]),
 )

@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
+import structlog
 from tests.unit.kuberuntime.fakes import SmallServer, failure
 from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
-from kuberuntime.controller.controller import Controller, LoopOptions, Watch
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.errors import KubeError
@@ -81,7 +83,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(*, workers: int = 2) -> AsyncIterator[Rig]:
+async def rig(*, workers: int = 2, quiet: bool = False) -> AsyncIterator[Rig]:
     server = SmallServer()
     informer = Informer(Client(server), PODS)
     doubler = Doubler(informer)
@@ -90,7 +92,7 @@ async def rig(*, workers: int = 2) -> AsyncIterator[Rig]:
         watches=[Watch(informer, doubler.keys)],
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
-        options=LoopOptions(workers=workers),
+        options=ControllerOptions(workers=workers, quiet=quiet),
     )
     manager = Manager(informers=[informer], runnables=[controller])
     async with asyncio.TaskGroup() as group:
@@ -114,6 +116,19 @@ def test_every_object_gets_its_twin_by_one_create() -> None:
             assert posts(r.server) == 5
 
     run(scenario())
+
+
+@pytest.mark.parametrize(("quiet", "level"), [(False, "info"), (True, "debug")], ids=["usual", "quiet"])
+def test_a_plan_that_was_performed_is_logged(quiet: bool, level: str) -> None:
+    async def scenario() -> None:
+        async with rig(quiet=quiet) as r:
+            r.server.put("a")
+            await asyncio.sleep(1)
+
+    with structlog.testing.capture_logs() as logs:
+        run(scenario())
+
+    assert level in {line["log_level"] for line in logs if line["event"] == "reconciled" and line["actions"]}
 
 
 def test_a_cache_that_lags_does_not_create_twice() -> None:

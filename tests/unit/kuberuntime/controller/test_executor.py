@@ -22,7 +22,20 @@ from kuberuntime.controller.executor import (
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    DeleteCollection,
+    Emit,
+    Event,
+    Finally,
+    Patch,
+    Plan,
+    Put,
+    PutStatus,
+)
 
 KEY = ObjectKey("default", "web")
 POD: JSONObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
@@ -42,6 +55,17 @@ STATUS = PutStatus(
     on_success=(DONE,),
     on_failure=(FAILED,),
 )
+PATCH = Patch(
+    resource=PODS,
+    key=KEY,
+    patch={"metadata": {"uid": "u"}, "status": {"phase": "Failed"}},
+    subresource="status",
+    on_success=(DONE,),
+    on_failure=(FAILED,),
+)
+PUT = Put(resource=PODS, object=POD, on_success=(DONE,), on_failure=(FAILED,))
+BIND = replace(CREATE, object=POD | {"kind": "Binding"}, subresource="binding")
+ALL = DeleteCollection(resource=PODS, namespace="default", on_success=(DONE,), on_failure=(FAILED,))
 WRITE = Written(PODS, KEY, ResourceVersion("7"))
 GONE = Removed(PODS, KEY, UID("u"))
 CONFLICT = failure(409, "Conflict", "the object has been modified")
@@ -87,6 +111,12 @@ def execute(plan: Plan, *script: Response | Exception) -> Outcome:
         (replace(DELETE, uid=None), answer(200, {"kind": "Status", "details": {"uid": "u"}}), (GONE,), [DONE]),
         (replace(DELETE, uid=None), failure(404, "NotFound"), (Removed(PODS, KEY, None),), []),
         (STATUS, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (replace(STATUS, if_present=True), failure(404, "NotFound"), (), []),
+        (PATCH, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (replace(PATCH, if_present=True), failure(404, "NotFound"), (), []),
+        (PUT, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (BIND, answer(201, {"kind": "Status", "status": "Success"}), (), [DONE]),
+        (ALL, answer(200, {"kind": "PodList", "items": []}), (), [DONE]),
     ],
     ids=[
         "apply",
@@ -99,6 +129,12 @@ def execute(plan: Plan, *script: Response | Exception) -> Outcome:
         "delete that is done at once",
         "delete what is gone, without a UID",
         "put status",
+        "put the status of what is gone, if present",
+        "patch",
+        "patch what is gone, if present",
+        "put",
+        "bind",
+        "delete a collection",
     ],
 )
 def test_an_action_that_succeeds(
@@ -116,8 +152,23 @@ def test_an_action_that_succeeds(
         (CREATE, failure(409, "AlreadyExists", "it exists"), "create Pod default/web: it exists"),
         (replace(DELETE, uid=None), failure(409, "Conflict", "busy"), "delete Pod default/web: busy"),
         (STATUS, failure(404, "NotFound", "gone"), "write the status of Pod default/web: gone"),
+        (PATCH, failure(409, "Conflict", "newer"), "patch Pod/status default/web: newer"),
+        (PATCH, failure(404, "NotFound", "gone"), "patch Pod/status default/web: gone"),
+        (PUT, failure(422, "Invalid", "no such field"), "replace Pod default/web: no such field"),
+        (BIND, failure(409, "Conflict", "bound"), "create Pod/binding default/web: bound"),
+        (ALL, failure(405, "MethodNotAllowed", "not so"), "delete all Pod in default: not so"),
     ],
-    ids=["apply", "create", "delete", "put status"],
+    ids=[
+        "apply",
+        "create",
+        "delete",
+        "put status",
+        "patch a newer one",
+        "patch what is gone",
+        "put",
+        "bind",
+        "delete a collection",
+    ],
 )
 def test_an_action_that_is_refused_tells_so_by_its_event(action: Action, script: Response, message: str) -> None:
     outcome = execute(Plan((action,)), script)
@@ -135,8 +186,9 @@ def test_an_action_without_an_answer_has_no_event() -> None:
     assert outcome.events == []
 
 
-def test_a_status_that_met_a_newer_object_is_silent() -> None:
-    outcome = execute(Plan((STATUS,)), CONFLICT)
+@pytest.mark.parametrize("action", [STATUS, PUT], ids=["put status", "put"])
+def test_a_replacement_that_met_a_newer_object_is_silent(action: Action) -> None:
+    outcome = execute(Plan((action,)), CONFLICT)
 
     assert isinstance(outcome.error, RequeueError)
     assert outcome.events == []
@@ -151,6 +203,60 @@ def test_a_status_is_written_at_the_version_it_was_computed_from() -> None:
         "metadata": POD["metadata"] | {"resourceVersion": "6"},
         "status": {"phase": "Running"},
     }
+
+
+@pytest.mark.parametrize(
+    ("action", "method", "path"),
+    [
+        (PATCH, "PATCH", "/api/v1/namespaces/default/pods/web/status"),
+        (replace(PUT, subresource="resize"), "PUT", "/api/v1/namespaces/default/pods/web/resize"),
+        (BIND, "POST", "/api/v1/namespaces/default/pods/web/binding"),
+        (ALL, "DELETE", "/api/v1/namespaces/default/pods"),
+    ],
+    ids=["patch", "put", "bind", "delete a collection"],
+)
+def test_an_action_goes_to_its_address(action: Action, method: str, path: str) -> None:
+    outcome = execute(Plan((action,)), answer(200, WRITTEN))
+
+    assert [(request.method, request.path) for request in outcome.transport.requests] == [(method, path)]
+
+
+def test_a_deletion_without_propagation_leaves_that_to_the_kind() -> None:
+    outcome = execute(Plan((Delete(resource=PODS, key=KEY, uid=UID("u"), grace_period=0),)), answer(200, WRITTEN))
+
+    assert msgspec.json.decode(outcome.transport.requests[0].body) == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": "u"},
+        "gracePeriodSeconds": 0,
+    }
+
+
+def test_what_comes_finally_is_performed_after_a_failure_too() -> None:
+    plan = Plan((Finally(actions=(CREATE, DELETE), after=(STATUS,)), APPLY))
+
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
+
+    assert str(outcome.error) == "create Pod default/web: quota"
+    assert outcome.writes == (WRITE,)
+    assert [request.method for request in outcome.transport.requests] == ["POST", "PUT"]
+
+
+def test_the_first_of_two_failures_is_the_one_reported() -> None:
+    plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)),))
+
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), CONFLICT)
+
+    assert str(outcome.error) == "create Pod default/web: quota"
+
+
+def test_after_what_comes_finally_the_plan_goes_on() -> None:
+    plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)), DELETE))
+
+    outcome = execute(plan, *[answer(200, WRITTEN)] * 3)
+
+    assert outcome.error is None
+    assert outcome.writes == (WRITE, WRITE, GONE)
 
 
 def test_a_given_body_is_sent_verbatim() -> None:

@@ -1,4 +1,4 @@
-"""Workers: what becomes of a key after success, failure, and a look that came too early."""
+"""Workers: what becomes of a key after success, after failure, and while it is held."""
 
 import asyncio
 from collections import Counter
@@ -7,13 +7,12 @@ import pytest
 from tests.virtualtime import run
 
 from kuberuntime.controller.executor import RequeueError
-from kuberuntime.controller.workers import Workers
-from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import KubeError
 
 
 @pytest.mark.parametrize("error", [RequeueError("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
-def test_a_fault_brings_the_key_again_with_back_off(error: Exception) -> None:
+def test_an_error_brings_the_key_again_with_back_off(error: Exception) -> None:
     """R-ARC-9: whatever was raised."""
     times: list[float] = []
 
@@ -25,7 +24,7 @@ def test_a_fault_brings_the_key_again_with_back_off(error: Exception) -> None:
     async def scenario() -> None:
         queue = WorkQueue[str]()
         queue.add("a")
-        task = asyncio.ensure_future(Workers("test", queue, work, count=1).run())
+        task = asyncio.ensure_future(run_workers(queue, work, name="test", workers=1))
         await asyncio.sleep(1)
         task.cancel()
 
@@ -44,8 +43,7 @@ def test_a_held_key_is_neither_a_success_nor_a_failure() -> None:
         queue = WorkQueue[str]()
         queue.add_rate_limited("a")
         queue.add("b")
-        workers = Workers("test", queue, work, count=2, is_held=held.__contains__)
-        task = asyncio.ensure_future(workers.run())
+        task = asyncio.ensure_future(run_workers(queue, work, name="test", workers=2, is_held=held.__contains__))
         await asyncio.sleep(1)
         assert looks == {"b": 1}
         assert queue.add_rate_limited("a") == pytest.approx(0.01)
@@ -64,6 +62,6 @@ def test_workers_end_when_the_queue_is_shut_down() -> None:
     async def scenario() -> None:
         queue = WorkQueue[str]()
         queue.shut_down()
-        await Workers("test", queue, work, count=3).run()
+        await run_workers(queue, work, name="test", workers=3)
 
     run(scenario())

@@ -8,8 +8,7 @@ from tests.virtualtime import run
 
 from kuberuntime.client.transport import Request
 from kuberuntime.controller.observer import Result
-from kuberuntime.controller.workers import Workers
-from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving.metrics import Metrics, ObservedTransport, verb_and_resource
 
@@ -38,8 +37,8 @@ def test_every_step_of_a_key_is_counted() -> None:
             queue.add(key)
         before = samples(metrics)
         assert before['workqueue_depth{controller="pod",name="pod"}'] == 5
-        workers = Workers("pod", queue, work, count=1, is_held=lambda key: key == "held")
-        task = asyncio.create_task(workers.run())
+        workers = run_workers(queue, work, name="pod", workers=1, is_held=lambda key: key == "held")
+        task = asyncio.create_task(workers)
         await asyncio.sleep(0.001)
         task.cancel()
         await asyncio.wait([task])

@@ -17,8 +17,8 @@ from tests.virtualtime import VirtualClock
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.controller.controller import Controller
 from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.loop import Loop
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -173,13 +173,15 @@ class Cluster:
             ),
             claims=Informer(client, PERSISTENT_VOLUME_CLAIMS),
             client=client,
-            executor=Executor(client, _Silence(), self.clock),
             clock=self.clock,
         )
+        executor = Executor(client, _Silence(), self.clock)
         async with asyncio.TaskGroup() as group:
             for informer in (sets.sets, sets.pods, sets.revisions, sets.claims):
                 group.create_task(informer.run())
-            group.create_task(Loop("statefulset", watches=sets.watches(), look=sets.look).run())
+            group.create_task(
+                Controller("statefulset", watches=sets.watches(), plan=sets.plan, executor=executor).run()
+            )
 
     async def _collect(self) -> None:
         definitions = Informer(self.client, CUSTOM_RESOURCE_DEFINITIONS)

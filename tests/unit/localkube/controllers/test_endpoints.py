@@ -6,9 +6,8 @@ from tests.unit.localkube.controllers.objects import build_pod, merge, ready_sta
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete
+from kuberuntime.plan import Create, Delete, Patch
 from localkube.controllers import endpoints
-from localkube.controllers.framework.steps import MergePatch
 
 
 def build_service(**spec: Any) -> JSONObject:
@@ -69,13 +68,13 @@ def test_named_ports_are_looked_up_in_the_pods() -> None:
 def test_only_differences_are_written() -> None:
     service, pod = build_service(), build_endpoint_pod("a")
     built = [merge(one, {"metadata": {"uid": "u", "resourceVersion": "3"}}) for one in endpoints.build(service, [pod])]
-    assert endpoints.plan(service, [pod], built) == []
-    [create] = endpoints.plan(service, [pod], [])
+    assert endpoints.corrections(service, [pod], built) == ()
+    [create] = endpoints.corrections(service, [pod], [])
     assert isinstance(create, Create)
-    [patch] = endpoints.plan(service, [], built)
-    assert isinstance(patch, MergePatch)
+    [patch] = endpoints.corrections(service, [], built)
+    assert isinstance(patch, Patch)
     surplus = merge(built[0], {"metadata": {"name": "web-9"}})
-    [delete] = endpoints.plan(service, [pod], [*built, surplus])
+    [delete] = endpoints.corrections(service, [pod], [*built, surplus])
     assert isinstance(delete, Delete)
 
 

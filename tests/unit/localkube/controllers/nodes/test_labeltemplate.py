@@ -26,8 +26,8 @@ def test_values(text: str, values: list[str]) -> None:
         ("rack", "must have the form KEY=VALUE"),
         ("a b=c", "name part must consist of"),
         ("rack=r{i", "a brace is not closed"),
-        ("rack=r{}", "is no expression"),
-        ("rack=r{i+}", "is no expression"),
+        ("rack=r{}", "is not an expression"),
+        ("rack=r{i+}", "is not an expression"),
         ("rack=r{j}", "'j' is not allowed"),
         ("rack=r{i/2}", "'i / 2' is not allowed"),
         ("rack=r{i**9}", "'i ** 9' is not allowed"),
@@ -40,7 +40,7 @@ def test_values(text: str, values: list[str]) -> None:
         (f"rack={{{'i+' * 60}i}}", "more than 100 characters"),
     ],
 )
-def test_faults_name_the_label_and_what_to_do(text: str, error: str) -> None:
+def test_errors_name_the_label_and_what_to_do(text: str, error: str) -> None:
     with pytest.raises(ValueError, match="Invalid value") as caught:
         parse_label(text)
     assert error in str(caught.value)

@@ -1,6 +1,7 @@
 """Which pods the StatefulSet controller creates, repairs and deletes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ from tests.unit.localkube.controllers.objects import NOW, build_statefulset, bui
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete, Emit
-from localkube.controllers.framework.steps import MergePatch
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Create, Delete, Emit, Finally, Patch, Plan, PutStatus, Together
 from localkube.controllers.statefulset import identity, plan, revisions
 from localkube.controllers.statefulset.plan import Observed
 
@@ -46,7 +47,7 @@ def existing(statefulset: JSONObject, ordinal: int, revision: JSONObject, change
     return merge(merge(identity.build_pod(statefulset, revision, ordinal), made), change)
 
 
-def words(result: plan.PodPlan) -> list[list[str]]:
+def words(result: plan.Decision) -> list[list[str]]:
     """Return the plan as words: per phase, `create web-0`, `delete web-1`, ..."""
     return [[word(step) for steps in phase for step in steps] for phase in result.phases]
 
@@ -58,7 +59,7 @@ def word(step: Any) -> str:
             return f"create {meta.name(step.object)}"
         case Delete():
             return f"delete {step.key.name}"
-        case MergePatch():
+        case Patch():
             return f"patch {step.key.name}"
         case Emit():
             return step.events[0].reason
@@ -127,7 +128,7 @@ def word(step: Any) -> str:
     ],
 )
 def test_scaling(spec: JSONObject, pods: dict[int, tuple[JSONObject, JSONObject]], expected: list[list[str]]) -> None:
-    assert words(plan.plan(observe(build_statefulset(**spec), pods))) == expected
+    assert words(plan.decide(observe(build_statefulset(**spec), pods))) == expected
 
 
 ALL_OLD = dict.fromkeys(range(3), (OLD, READY))
@@ -161,7 +162,7 @@ ALL_OLD = dict.fromkeys(range(3), (OLD, READY))
 def test_rolling_update(
     spec: JSONObject, pods: dict[int, tuple[JSONObject, JSONObject]], expected: list[list[str]]
 ) -> None:
-    assert words(plan.plan(observe(build_statefulset(**spec), pods, update=NEW))) == expected
+    assert words(plan.decide(observe(build_statefulset(**spec), pods, update=NEW))) == expected
 
 
 @pytest.mark.parametrize(
@@ -186,11 +187,11 @@ def test_a_pod_comes_back_at_the_revision_its_ordinal_calls_for(
 
 def test_a_set_that_is_being_deleted_touches_no_pod() -> None:
     statefulset = build_statefulset(GOING, replicas=0)
-    assert plan.plan(observe(statefulset, {0: (OLD, FAILED)})).phases == ()
+    assert plan.decide(observe(statefulset, {0: (OLD, FAILED)})).phases == ()
 
 
 def test_creation_and_deletion_carry_their_events() -> None:
-    result = plan.plan(observe(build_statefulset(replicas=1, **PARALLEL), {1: (OLD, READY)}))
+    result = plan.decide(observe(build_statefulset(replicas=1, **PARALLEL), {1: (OLD, READY)}))
     create, delete = (phase[0][0] for phase in result.phases)
     assert isinstance(create, Create)
     assert isinstance(delete, Delete)
@@ -205,8 +206,8 @@ def test_creation_and_deletion_carry_their_events() -> None:
 def test_an_edited_identity_is_repaired_under_guard_of_what_was_seen() -> None:
     statefulset = build_statefulset(replicas=1)
     edited = merge(READY, {"metadata": {"labels": {identity.POD_NAME_LABEL: "other"}}})
-    [[[step]]] = plan.plan(observe(statefulset, {0: (OLD, edited)})).phases
-    assert isinstance(step, MergePatch)
+    [[[step]]] = plan.decide(observe(statefulset, {0: (OLD, edited)})).phases
+    assert isinstance(step, Patch)
     assert step.patch["metadata"]["labels"][identity.POD_NAME_LABEL] == "web-0"
     assert (step.patch["metadata"]["uid"], step.patch["metadata"]["resourceVersion"]) == ("uid-0", "7")
 
@@ -214,7 +215,7 @@ def test_an_edited_identity_is_repaired_under_guard_of_what_was_seen() -> None:
 def test_looks_again_when_the_next_pod_becomes_available() -> None:
     statefulset = build_statefulset(minReadySeconds=100, **PARALLEL)
     pods = {0: (OLD, {"status": ready_status(60)}), 1: (OLD, {"status": ready_status(70)}), 2: (OLD, {})}
-    assert plan.plan(observe(statefulset, pods)).look_again == 30
+    assert plan.decide(observe(statefulset, pods)).requeue_after == 30
 
 
 CLAIMS = {"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"resources": {}}}]}
@@ -228,19 +229,21 @@ def build_claim(name: str, **metadata: object) -> JSONObject:
 
 def test_claims_are_created_before_their_pod() -> None:
     statefulset = build_statefulset(replicas=1, **CLAIMS)
-    assert words(plan.plan(observe(statefulset, {}))) == [["create data-web-0", "create web-0"]]
-    assert words(plan.plan(observe(statefulset, {}, claims={"data-web-0": build_claim("data-web-0")}))) == [
+    assert words(plan.decide(observe(statefulset, {}))) == [["create data-web-0", "create web-0"]]
+    assert words(plan.decide(observe(statefulset, {}, claims={"data-web-0": build_claim("data-web-0")}))) == [
         ["create web-0"]
     ]
 
 
 def test_a_claim_lost_while_its_pod_is_pending_is_created_again() -> None:
-    assert words(plan.plan(observe(build_statefulset(replicas=1, **CLAIMS), {0: (OLD, {})}))) == [["create data-web-0"]]
+    assert words(plan.decide(observe(build_statefulset(replicas=1, **CLAIMS), {0: (OLD, {})}))) == [
+        ["create data-web-0"]
+    ]
 
 
 def test_a_pod_waits_for_a_claim_on_its_way_out() -> None:
     going = build_claim("data-web-0", deletionTimestamp="2026-01-01T11:59:59Z")
-    result = plan.plan(observe(build_statefulset(replicas=1, **CLAIMS), {}, claims={"data-web-0": going}))
+    result = plan.decide(observe(build_statefulset(replicas=1, **CLAIMS), {}, claims={"data-web-0": going}))
     [[[step]]] = result.phases
     assert isinstance(step, Emit)
     assert step.events[0].note.endswith("failed error: pvc data-web-0 is being deleted")
@@ -250,12 +253,12 @@ def test_a_pod_waits_for_a_claim_that_its_predecessor_takes_along() -> None:
     owner = {"kind": "Pod", "name": "web-0", "uid": "former"}
     stale = build_claim("data-web-0", ownerReferences=[owner])
     statefulset = build_statefulset(replicas=1, **CLAIMS, **WHEN_SCALED)
-    assert plan.plan(observe(statefulset, {}, claims={"data-web-0": stale})).phases == ()
+    assert plan.decide(observe(statefulset, {}, claims={"data-web-0": stale})).phases == ()
 
 
 def test_a_condemned_pod_takes_its_claims_along_where_the_policy_says_so() -> None:
     statefulset = build_statefulset(replicas=0, **CLAIMS, **WHEN_SCALED)
-    result = plan.plan(observe(statefulset, {0: (OLD, READY)}, claims={"data-web-0": build_claim("data-web-0")}))
+    result = plan.decide(observe(statefulset, {0: (OLD, READY)}, claims={"data-web-0": build_claim("data-web-0")}))
     assert words(result) == [["patch data-web-0", "delete web-0"]]
 
 
@@ -266,7 +269,7 @@ MOST = 2**31 - 1
 @pytest.mark.parametrize("ordinals", [{}, {"ordinals": {"start": MOST}}], ids=["from 0", "from the highest"])
 def test_two_billion_replicas_are_planned_a_few_at_a_time(fields: JSONObject, ordinals: JSONObject) -> None:
     statefulset = build_statefulset(replicas=MOST, **fields, **ordinals)
-    found = words(plan.plan(observe(statefulset, {})))
+    found = words(plan.decide(observe(statefulset, {})))
     start = MOST if ordinals else 0
     count = plan.AT_ONCE if fields else 1
     assert found == [[f"create web-{ordinal}" for ordinal in range(start, start + count)]]
@@ -275,7 +278,7 @@ def test_two_billion_replicas_are_planned_a_few_at_a_time(fields: JSONObject, or
 def test_the_next_missing_pods_are_created_behind_those_that_are_there() -> None:
     statefulset = build_statefulset(replicas=MOST, **PARALLEL)
     there = dict.fromkeys((0, 1, 3), (OLD, READY))
-    (created,) = words(plan.plan(observe(statefulset, there)))
+    (created,) = words(plan.decide(observe(statefulset, there)))
     assert created[:3] == ["create web-2", "create web-4", "create web-5"]
     assert len(created) == plan.AT_ONCE
 
@@ -284,6 +287,34 @@ def test_two_billion_replicas_do_not_keep_a_rollout_below_a_missing_pod_waiting_
     statefulset = build_statefulset(
         replicas=MOST, updateStrategy={"rollingUpdate": {"partition": MOST - 2}}, **PARALLEL
     )
-    result = plan.plan(observe(statefulset, {MOST - 1: (OLD, READY)}, update=NEW))
+    result = plan.decide(observe(statefulset, {MOST - 1: (OLD, READY)}, update=NEW))
     assert words(result)[0][0] == "create web-0"
     assert result.status["replicas"] == 1
+
+
+def test_the_status_is_written_after_the_pods_even_where_they_failed_and_the_history_is_cut_last() -> None:
+    statefulset = build_statefulset(replicas=1, revisionHistoryLimit=0)
+    renewal = (Create(resource=CONTROLLER_REVISIONS, object=NEW),)
+    obsolete = merge(OLD, {"metadata": {"name": "web-obsolete", "uid": "obsolete"}})
+    observed = replace(observe(statefulset, {}, update=NEW), history=(obsolete, OLD), renewal=renewal)
+
+    result = plan.plan(observed)
+
+    created, changes, deleted = result.actions
+    assert created == renewal[0]
+    assert isinstance(changes, Finally)
+    assert isinstance(deleted, Delete)
+    [phase] = changes.actions
+    assert isinstance(phase, Together)
+    assert [word(action) for actions in phase.sequences for action in actions] == ["create web-0"]
+    [put] = changes.after
+    assert isinstance(put, PutStatus)
+    assert (put.object["status"]["updateRevision"], put.resource_version) == (meta.name(NEW), "1")
+    assert (deleted.key.name, deleted.uid) == ("web-obsolete", "obsolete")
+
+
+def test_a_set_that_is_as_it_should_be_has_nothing_to_do() -> None:
+    settled = build_statefulset(replicas=1)
+    settled |= {"status": plan.decide(observe(settled, {0: (OLD, READY)})).status}
+
+    assert plan.plan(observe(settled, {0: (OLD, READY)})) == Plan()

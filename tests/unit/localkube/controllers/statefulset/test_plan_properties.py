@@ -40,7 +40,7 @@ class World:
         made: JSONObject = {"metadata": {"uid": f"uid-{self.serial}", "resourceVersion": "1"}, "status": status}
         self.pods[meta.name(pod)] = merge(pod, made)
 
-    def perform(self, decided: plan.PodPlan) -> bool:
+    def perform(self, decided: plan.Decision) -> bool:
         """Perform all phases; return whether anything was done."""
         self.statefulset = self.statefulset | {"status": decided.status}
         steps = [step for phase in decided.phases for steps in phase for step in steps]
@@ -94,9 +94,9 @@ def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
     statefulset = world.statefulset
     before = dict(world.pods)
     for _ in range(60):
-        acted = world.perform(plan.plan(world.observe()))
+        acted = world.perform(plan.decide(world.observe()))
         world.advance()
-        if not acted and not plan.plan(world.observe()).phases:
+        if not acted and not plan.decide(world.observe()).phases:
             break
     else:
         raise AssertionError("no rest after 60 rounds")
@@ -113,7 +113,7 @@ def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
 @settings(max_examples=150, deadline=None)
 @given(worlds())
 def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_partition(world: World) -> None:
-    decided = plan.plan(world.observe())
+    decided = plan.decide(world.observe())
     deleted = {s.key.name for phase in decided.phases for steps in phase for s in steps if isinstance(s, Delete)}
     wanted = identity.ordinals(world.statefulset)
     healthy = [

@@ -6,7 +6,7 @@ from tests.unit.localkube.controllers.objects import build_statefulset, build_te
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.statefulset import revisions
-from localkube.controllers.statefulset.revisions import Keep, New, Raise
+from localkube.controllers.statefulset.revisions import Current, New, Raise
 
 FIRST = revisions.build(build_statefulset(), 1, 0)
 SECOND = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
@@ -16,12 +16,12 @@ SECOND = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
     ("history", "expected"),
     [
         pytest.param([], New(1), id="the first"),
-        pytest.param([FIRST], Keep(FIRST), id="unchanged"),
+        pytest.param([FIRST], Current(FIRST), id="unchanged"),
         pytest.param([SECOND], New(3), id="changed"),
         pytest.param([FIRST, SECOND], Raise(FIRST, 3), id="rolled back"),
     ],
 )
-def test_update_revision(history: list[JSONObject], expected: Keep | Raise | New) -> None:
+def test_update_revision(history: list[JSONObject], expected: Current | Raise | New) -> None:
     assert revisions.choose_update(build_statefulset(), history) == expected
 
 

@@ -8,8 +8,8 @@ from tests.unit.localkube.controllers.objects import merge
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Emit
-from localkube.controllers.framework.steps import MergePatch, Steps
+from kuberuntime.plan import Actions, Create, Emit, Patch
+from localkube import wellknown
 from localkube.controllers.volumes import claims
 from localkube.controllers.volumes.claims import Observed
 
@@ -35,7 +35,7 @@ def build_volume(name: str, size: str = "2Gi", **spec: Any) -> JSONObject:
     return {"metadata": {"name": name, "uid": name, "resourceVersion": "7"}, "spec": base | spec, "status": {}}
 
 
-def decide(claim: JSONObject, *volumes: JSONObject, classes: tuple[JSONObject, ...] = ()) -> Steps:
+def decide(claim: JSONObject, *volumes: JSONObject, classes: tuple[JSONObject, ...] = ()) -> Actions:
     """Plan for a claim."""
     known = {meta.name(one): one for one in classes}
     return claims.plan(
@@ -43,13 +43,13 @@ def decide(claim: JSONObject, *volumes: JSONObject, classes: tuple[JSONObject, .
     )
 
 
-def taken(steps: Steps) -> str:
+def taken(steps: Actions) -> str:
     """Return the name of the volume that the claim is bound to."""
-    patches = [step for step in steps if isinstance(step, MergePatch)]
+    patches = [step for step in steps if isinstance(step, Patch)]
     return str(patches[-1].patch["spec"]["volumeName"])
 
 
-def note(steps: Steps) -> str:
+def note(steps: Actions) -> str:
     """Return the text of the event."""
     [step] = steps
     assert isinstance(step, Emit)
@@ -86,14 +86,14 @@ def test_a_volume_reserved_for_the_claim_comes_first() -> None:
 def test_both_sides_are_bound_one_after_the_other() -> None:
     claim, volume = build_claim(storageClassName=""), build_volume("v")
     steps = decide(claim, volume)
-    assert [(step.key.name, step.subresource) for step in steps if isinstance(step, MergePatch)] == [
+    assert [(step.key.name, step.subresource) for step in steps if isinstance(step, Patch)] == [
         ("v", ""),
         ("v", "status"),
         ("data", ""),
     ]
     bound = merge(volume, {"spec": {"claimRef": KEY | {"uid": "1"}}, "status": {"phase": "Bound"}})
     [last] = decide(build_claim(storageClassName="", volumeName="v"), bound)
-    assert isinstance(last, MergePatch)
+    assert isinstance(last, Patch)
     assert last.patch["status"] == {
         "phase": "Bound",
         "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
@@ -117,8 +117,17 @@ def test_a_claim_that_nobody_serves_stays_pending_and_says_why() -> None:
     )
 
 
-def test_only_volumes_made_here_are_reclaimed() -> None:
-    made = {claims.PROVISIONED_BY: claims.PROVISIONER}
+@pytest.mark.parametrize("provisioner", wellknown.PROVISIONERS)
+def test_a_class_that_an_earlier_version_wrote_is_still_served(provisioner: str) -> None:
+    written = {"metadata": {"name": "fast"}, "provisioner": provisioner}
+    [create] = decide(build_claim(storageClassName="fast"), classes=(written,))
+    assert isinstance(create, Create)
+    assert meta.annotations(create.object) == {claims.PROVISIONED_BY: wellknown.PROVISIONER}
+
+
+@pytest.mark.parametrize("provisioner", wellknown.PROVISIONERS)
+def test_only_volumes_made_here_are_reclaimed(provisioner: str) -> None:
+    made = {claims.PROVISIONED_BY: provisioner}
     volume = merge(build_volume("pvc-1", claimRef=KEY | {"uid": "1"}), {"metadata": {"annotations": made}})
     assert claims.is_abandoned(volume, None)
     assert claims.is_abandoned(volume, build_claim({"metadata": {"uid": "2"}}))

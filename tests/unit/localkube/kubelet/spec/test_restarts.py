@@ -4,6 +4,7 @@ import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects.meta import JSONObject
+from localkube import wellknown
 from localkube.kubelet.spec import restarts
 
 ON_42 = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]
@@ -40,3 +41,10 @@ def test_a_completed_container_is_left_alone_where_the_pod_says_so() -> None:
     held = restarts.hold_completed(pod(main))
     assert not restarts.starts_again(held, main, 0)
     assert restarts.starts_again(held, main, 1)
+
+
+@pytest.mark.parametrize("name", [wellknown.HOLD_COMPLETED, wellknown.FORMER_HOLD_COMPLETED])
+def test_a_completed_container_stays_ended_where_the_pod_says_so(name: str) -> None:
+    held = {"metadata": {"annotations": {name: "true"}}, "spec": {"restartPolicy": "Always", "containers": []}}
+    assert not restarts.starts_again(held, {"name": "main"}, 0)
+    assert restarts.starts_again(held, {"name": "main"}, 1)

@@ -24,7 +24,7 @@ class OwnerState(StrEnum):
     """What is known of an owner."""
 
     SOLID = "solid"
-    """It exists, or cannot be told to be absent."""
+    """It exists, or is not known to be absent."""
     WAITING = "waiting"
     """It is being deleted in the foreground."""
     ABSENT = "absent"
@@ -33,7 +33,7 @@ class OwnerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Leave the object alone."""
+    """Keep the object as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Building the events of the embedded controllers."""
+"""Events of the controllers, built from the object they are about."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -6,17 +6,17 @@ from kuberuntime.plan import Event
 
 
 def normal(obj: JSONObject, reason: str, action: str, note: str) -> Event:
-    """Build the event of something that went as it should, about `obj`."""
+    """Build a Normal event about `obj`."""
     return Event("Normal", reason, action, note, reference(obj))
 
 
 def warning(obj: JSONObject, reason: str, action: str, note: str) -> Event:
-    """Build the event of something that someone should look at, about `obj`."""
+    """Build a Warning event about `obj`."""
     return Event("Warning", reason, action, note, reference(obj))
 
 
 def reference(obj: JSONObject) -> JSONObject:
-    """Return the object reference by which an event names what it is about."""
+    """Return the object reference by which an event names its object."""
     metadata = meta.metadata(obj)
     fields = ("namespace", "name", "uid", "resourceVersion")
     identity = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}

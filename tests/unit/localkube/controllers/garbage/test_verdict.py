@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner
-from localkube.controllers.garbage.plan import Collect, Disown, Keep, OwnerState, Verdict, decide
+from localkube.controllers.garbage.verdict import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.ABSENT
 

@@ -1,4 +1,4 @@
-"""One look at one key: what is performed, and what is remembered of it."""
+"""Sequences of actions that are performed concurrently: what is written, what is returned, what a failure ends."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -9,13 +9,10 @@ import pytest
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
-from kuberuntime.controller.executor import Executor, Write, Written
-from kuberuntime.errors import KubeError
+from kuberuntime.controller.executor import ExecutionError, Executor, NoEvents, Write, Written, slow_start
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS
-from kuberuntime.plan import Create, Event
-from localkube.controllers.framework.session import Session, slow_start
-from localkube.controllers.framework.steps import Steps, guarded_patch
+from kuberuntime.plan import Actions, Create, Plan, Together, guarded_patch
 
 
 class Echo:
@@ -41,15 +38,8 @@ class Echo:
         """Nothing to release."""
 
 
-class Silent:
-    """Takes events and forgets them."""
-
-    def record(self, event: Event) -> None:
-        """Forget it."""
-
-
 def create(name: str) -> Create:
-    """Return the step that creates a config map."""
+    """Return the action that creates a config map."""
     return Create(resource=CONFIG_MAPS, object={"metadata": {"name": name, "namespace": "default"}})
 
 
@@ -58,28 +48,34 @@ def written(name: str) -> Written:
     return Written(CONFIG_MAPS, ObjectKey("default", name), ResourceVersion("7"))
 
 
-async def perform(sequences: list[Steps]) -> tuple[set[Write], int, str]:
+async def perform(sequences: list[Actions], *, slow: bool = True) -> tuple[set[Write], int, str]:
     """Perform sequences together; return what was written, how many requests were sent, and the failure."""
     server = Echo()
-    writes: list[Write] = []
-    client = Client(server)
-    session = Session(client, Executor(client, Silent(), SystemClock()), writes)
+    executor = Executor(Client(server), NoEvents(), SystemClock())
+    plan = Plan((Together(sequences=tuple(sequences), slow_start=slow),))
     try:
-        await session.perform_together(sequences)
-    except KubeError as error:
-        return set(writes), len(server.sent), str(error)
-    return set(writes), len(server.sent), ""
+        return set(await executor.execute(plan)), len(server.sent), ""
+    except ExecutionError as error:
+        return set(error.writes), len(server.sent), str(error)
 
 
 def test_all_sequences_are_performed_and_remembered() -> None:
-    sequences: list[Steps] = [(create(f"a{number}"), create(f"b{number}")) for number in range(5)]
+    sequences: list[Actions] = [(create(f"a{number}"), create(f"b{number}")) for number in range(5)]
     names = {f"{letter}{number}" for letter in "ab" for number in range(5)}
     assert asyncio.run(perform(sequences)) == (set(map(written, names)), 10, "")
 
 
 def test_a_failure_ends_its_sequence_and_the_batches_after_it() -> None:
-    sequences: list[Steps] = [(create("a"),), (create("bad"), create("never")), (create("b"),), (create("late"),)]
+    sequences: list[Actions] = [(create("a"),), (create("bad"), create("never")), (create("b"),), (create("late"),)]
     writes, requests, failure = asyncio.run(perform(sequences))
+    assert writes == {written("a"), written("b")}
+    assert requests == 3
+    assert failure.endswith("bad is refused")
+
+
+def test_without_a_slow_start_all_sequences_are_begun() -> None:
+    sequences: list[Actions] = [(create("bad"), create("never")), (create("a"),), (create("b"),)]
+    writes, requests, failure = asyncio.run(perform(sequences, slow=False))
     assert writes == {written("a"), written("b")}
     assert requests == 3
     assert failure.endswith("bad is refused")
@@ -87,12 +83,12 @@ def test_a_failure_ends_its_sequence_and_the_batches_after_it() -> None:
 
 def test_a_patch_carries_what_was_seen_and_is_remembered() -> None:
     seen = {"metadata": {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
-    step = guarded_patch(CONFIG_MAPS, seen, {"metadata": {"labels": {"x": "y"}}, "data": {"k": "v"}})
-    assert step.patch == {
+    patch = guarded_patch(CONFIG_MAPS, seen, {"metadata": {"labels": {"x": "y"}}, "data": {"k": "v"}})
+    assert patch.patch == {
         "metadata": {"uid": "u", "resourceVersion": "3", "labels": {"x": "y"}},
         "data": {"k": "v"},
     }
-    assert asyncio.run(perform([(step,)])) == ({written("a")}, 1, "")
+    assert asyncio.run(perform([(patch,)])) == ({written("a")}, 1, "")
 
 
 @pytest.mark.parametrize(("number", "batches"), [(0, []), (1, [1]), (3, [1, 2]), (10, [1, 2, 4, 3])])

@@ -1,1 +1,0 @@
-"""What the controllers share: steps as values, performing them, events."""
