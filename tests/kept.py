@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 from kuberuntime.cache.informer import Keep
-from kuberuntime.cache.projection import ITEMS, Path
+from kuberuntime.cache.projection import ITEMS, Path, Projection
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.controllers import kept
 
@@ -39,8 +39,8 @@ class UndeclaredReadError(AssertionError):
 class Reads:
     """The paths that were read of one object."""
 
-    def __init__(self, obj: JSONObject, keep: Keep) -> None:
-        self.projection = keep(obj)
+    def __init__(self, obj: JSONObject, projection: Projection) -> None:
+        self.projection = projection
         self.kind = obj["kind"]
         self.paths: set[Path] = set()
 
@@ -79,7 +79,7 @@ class TrackedObject(dict[str, Any]):
         return super().keys()
 
     def values(self) -> Any:
-        self._note(EVERYTHING)
+        """Return values without their names, and record nothing: only `weight` counts them so, as many as are kept."""
         return [self[name] for name in super().keys()]
 
     def items(self) -> Any:
@@ -135,21 +135,26 @@ def checked(decision: Callable[P, R]) -> Callable[P, R]:
         reads: list[Reads] = []
 
         def track(obj: JSONObject, keep: Keep) -> JSONObject:
-            reads.append(Reads(obj, keep))
+            reads.append(Reads(obj, keep(obj)))
             return TrackedObject(obj, (), reads[-1])
 
         result = decision(*arguments, **named)
         given = [mapped(argument, track) for argument in arguments]
         decision(*given, **{name: mapped(value, track) for name, value in named.items()})  # type: ignore[arg-type]
-        undeclared = sorted({line for one in reads for line in one.undeclared()})
-        if undeclared:
-            raise UndeclaredReadError(f"not declared in leaderworkerset/controllers/kept.py: {', '.join(undeclared)}")
+        assert_declared(reads)
         less = [mapped(argument, reduced) for argument in arguments]
         other = decision(*less, **{name: mapped(value, reduced) for name, value in named.items()})  # type: ignore[arg-type]
         assert mapped(other, reduced) == mapped(result, reduced), "the caches keep too little: another decision"
         return result
 
     return decide
+
+
+def assert_declared(reads: Iterable[Reads]) -> None:
+    """Raise where a path was read that the caches do not keep."""
+    undeclared = sorted({line for one in reads for line in one.undeclared()})
+    if undeclared:
+        raise UndeclaredReadError(f"not declared in leaderworkerset/controllers/kept.py: {', '.join(undeclared)}")
 
 
 def reduced(obj: JSONObject, keep: Keep) -> JSONObject:
