@@ -80,7 +80,7 @@ class TrackedObject(dict[str, Any]):
 
     def values(self) -> Any:
         """Return values without their names, and record nothing: only `weight` counts them so, as many as are kept."""
-        return [self[name] for name in super().keys()]
+        return [tracked(value, (*self._path, name), self._reads) for name, value in super().items()]
 
     def items(self) -> Any:
         self._note(EVERYTHING)

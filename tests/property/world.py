@@ -61,7 +61,9 @@ class World:
             leader_statefulset=self.get(STATEFULSETS, name),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
             has_shared_service=self.get(SERVICES, name) is not None,
-            groups=[kept.checked(groups.describe)(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders],
+            groups=[
+                kept.checked(groups.describe)(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders
+            ],
         )
         return kept.checked(of_lws.reconcile)(observed, self.now)
 

@@ -24,8 +24,8 @@ def test_both_ends_of_a_connection_have_small_buffers_and_lose_nothing(monkeypat
     sizes: list[int] = []
 
     def note(writer: asyncio.StreamWriter) -> None:
-        protocol: SSLProtocol = writer.transport._ssl_protocol  # type: ignore[attr-defined]  # noqa: SLF001
-        sizes.append(len(protocol._ssl_buffer))  # type: ignore[attr-defined]  # noqa: SLF001
+        protocol: SSLProtocol = writer.transport._ssl_protocol  # type: ignore[attr-defined]
+        sizes.append(len(protocol._ssl_buffer))  # type: ignore[attr-defined]
 
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.readexactly(len(LARGE)))
