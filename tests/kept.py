@@ -62,7 +62,7 @@ class TrackedObject(dict[str, Any]):
         self._note(name)
         return tracked(super().__getitem__(name), (*self._path, name), self._reads)
 
-    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, name: str, default: Any = None) -> Any:
         self._note(name)
         return self[name] if super().__contains__(name) else default
 
@@ -84,7 +84,7 @@ class TrackedObject(dict[str, Any]):
 
     def items(self) -> Any:
         self._note(EVERYTHING)
-        return [(name, self[name]) for name in super().keys()]
+        return [(name, self[name]) for name in list(super().__iter__())]
 
     def __or__(self, other: Any) -> Any:
         self._note(EVERYTHING)
@@ -98,7 +98,7 @@ class TrackedObject(dict[str, Any]):
         self._note(EVERYTHING)
         return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def _note(self, step: str) -> None:
         self._reads.paths.add((*self._path, step))
@@ -140,10 +140,10 @@ def checked(decision: Callable[P, R]) -> Callable[P, R]:
 
         result = decision(*arguments, **named)
         given = [mapped(argument, track) for argument in arguments]
-        decision(*given, **{name: mapped(value, track) for name, value in named.items()})  # type: ignore[arg-type]
+        decision(*given, **{name: mapped(value, track) for name, value in named.items()})
         assert_declared(reads)
         less = [mapped(argument, reduced) for argument in arguments]
-        other = decision(*less, **{name: mapped(value, reduced) for name, value in named.items()})  # type: ignore[arg-type]
+        other = decision(*less, **{name: mapped(value, reduced) for name, value in named.items()})
         assert mapped(other, reduced) == mapped(result, reduced), "the caches keep too little: another decision"
         return result
 

@@ -7,8 +7,8 @@ connections take 16 MiB. A TLS record holds at most 16 KiB; asyncio reads what a
 from asyncio.sslproto import SSLProtocol
 from typing import Final
 
-SIZE: Final = 32 * 1024
-"""Bytes read at once: a whole record and the beginning of the next."""
+SIZE: Final = 17 * 1024
+"""Bytes read at once: a whole record with what TLS puts around it. More is decrypted record by record anyway."""
 
 
 def shrink() -> None:
