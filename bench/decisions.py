@@ -1,6 +1,8 @@
 """How long decisions about the largest objects take, how that grows, and how long the event loop waits for one.
 
-python -m bench.decisions [--bytes 1572864] [--shape SHAPE ...]
+python -m bench.decisions [--all | --shape SHAPE ...] [--bytes 1572864]
+
+By default it tries the shapes that a usual LeaderWorkerSet grows in; with `--all` every shape, which takes many minutes.
 
 growth   every public function of the core and of the admission webhooks, in every shape, at half the size and at
          the whole: processor seconds; a function whose time grows by more than 2.2 is reported, and ends the
@@ -24,6 +26,9 @@ from tests.property.growth.shapes import SHAPES, World
 from leaderworkerset.core.leaderworkerset.reconcile import reconcile
 
 LARGEST = 1536 * 1024
+USUAL = ("groups", "long texts", "pods", "variables")
+"""Two about many objects, two about a large one."""
+
 MOST = 2.2
 SLACK = 0.002
 ATTEMPTS = 4
@@ -32,10 +37,13 @@ ATTEMPTS = 4
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", type=int, default=LARGEST)
-    parser.add_argument("--shape", action="append", choices=SHAPES)
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--all", action="store_true", help="try every shape")
+    chosen.add_argument("--shape", action="append", choices=SHAPES)
     options = parser.parse_args()
     print(json.dumps(machine()), flush=True)
-    grown = [name for shape in options.shape or SHAPES for name in measure(shape, options.bytes)]
+    shapes = SHAPES if options.all else options.shape or USUAL
+    grown = [name for shape in shapes for name in measure(shape, options.bytes)]
     if grown:
         raise SystemExit(f"grows by more than {MOST} with twice the input: {', '.join(grown)}")
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
-from tests import builders
+from tests import builders, kept
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -61,9 +61,11 @@ class World:
             leader_statefulset=self.get(STATEFULSETS, name),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
             has_shared_service=self.get(SERVICES, name) is not None,
-            groups=[groups.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders],
+            groups=[
+                kept.checked(groups.describe)(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders
+            ],
         )
-        return of_lws.reconcile(observed, self.now)
+        return kept.checked(of_lws.reconcile)(observed, self.now)
 
     def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
         name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]
@@ -77,7 +79,7 @@ class World:
             has_service=self.get(SERVICES, meta.name(leader)) is not None,
             record=self.get(CONTROLLER_REVISIONS, recreation.record_name(leader)),
         )
-        return of_pod.reconcile(observed, self.now)
+        return kept.checked(of_pod.reconcile)(observed, self.now)
 
     # What the executor does.
 

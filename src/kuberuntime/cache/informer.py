@@ -1,7 +1,7 @@
-"""The informer: one shared, always current copy of the objects of a selection, and word of every change.
+"""The informer: one shared, always current copy of the objects of a selection, and a notification of every change.
 
-It joins the watch (`watching.py`) to the cache (`cache.py`): what the watch puts out goes into the store first, then
-to the subscribers, then to those who wait for a version (`barrier.py`).
+It joins the watch (`watching.py`) to the cache (`cache.py`): outputs of the watch go into the store first, then to the
+subscribers, then to those who wait for a version (`barrier.py`).
 """
 
 import asyncio
@@ -11,16 +11,21 @@ from typing import Final, Self, TypeAlias
 
 from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
+from kuberuntime.cache.projection import Projection
+from kuberuntime.cache.strings import Strings
 from kuberuntime.cache.watching import Watcher
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ResourceVersion
+from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 __all__ = ["Change", "Informer", "Store"]
 
 Subscriber: TypeAlias = Callable[[Change], None]
+
+Keep: TypeAlias = Callable[[JSONObject], Projection]
+"""Returns which fields of an object are kept."""
 
 NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 
@@ -28,25 +33,33 @@ NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 class Informer:
     """Keeps the objects of one kind, all of them or a selection, in `store`.
 
-    `metadata.managedFields` takes as much memory as the rest of a pod, so it is forgotten on arrival.
+    With `keep`, which returns the projection for an object, only the declared fields are kept. Without it objects stay
+    whole but for `metadata.managedFields`, which takes as much memory as the rest of a pod.
     """
 
     def __init__(
-        self, client: Client, what: Resource | Selection, *, indexes: Mapping[str, Indexer] = NO_INDEXES
+        self,
+        client: Client,
+        what: Resource | Selection,
+        *,
+        indexes: Mapping[str, Indexer] = NO_INDEXES,
+        keep: Keep | None = None,
     ) -> None:
         selection = what if isinstance(what, Selection) else Selection(what)
         self.resource = selection.resource
-        self._keeps_managed_fields = False
         self.version = ResourceVersion("")
+        self._keep = keep
+        self._keeps_managed_fields = False
+        self._strings = Strings()
         self._writer = Writer(indexes)
-        self._watcher = Watcher(client, selection, self._take)
+        self._watcher = Watcher(client, selection, self._take, self._reduce)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
         self._on_listed: list[Callable[[], None]] = []
 
     def with_managed_fields(self) -> Self:
-        """Keep `metadata.managedFields`, for a reader who decides by it; return this informer."""
+        """Keep `metadata.managedFields` of whole objects, for a reader who decides by it; return this informer."""
         self._keeps_managed_fields = True
         return self
 
@@ -88,10 +101,16 @@ class Informer:
         """Wait until the store has been filled once."""
         await self._synced.wait()
 
+    def _reduce(self, obj: JSONObject) -> JSONObject:
+        """Return what is kept of an object that nobody else has seen yet."""
+        if self._keep is not None:
+            return self._keep(obj)(obj, self._strings.share)
+        if not self._keeps_managed_fields:
+            obj["metadata"].pop("managedFields", None)
+        return obj
+
     def _take(self, outputs: Sequence[watch.Output]) -> None:
         for output in outputs:
-            if not self._keeps_managed_fields:
-                _forget_managed_fields(output)
             for change in self._writer.take(output):
                 for callback in self._subscribers:
                     callback(change)
@@ -111,13 +130,3 @@ class Informer:
                 listed, self._on_listed = self._on_listed, []
                 for callback in listed:
                     callback()
-
-
-def _forget_managed_fields(output: watch.Output) -> None:
-    """Drop the field from objects that nobody else has seen yet."""
-    match output:
-        case watch.Found(objects):
-            for obj in objects:
-                obj["metadata"].pop("managedFields", None)
-        case watch.Applied(obj) | watch.Deleted(obj):
-            obj["metadata"].pop("managedFields", None)

@@ -9,18 +9,18 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-import msgspec
 import structlog
 
 from kuberuntime import timeouts
 from kuberuntime.cache import watch
+from kuberuntime.cache.decoding import Decoder, Reduce
 from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import EXCERPT, BadRequestError, ConnectionFailedError, ExpiredError, InvalidError, KubeError
+from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError
 
 TIMEOUT: Final = 290
 """Seconds after which the server is asked to end a stream."""
@@ -36,25 +36,22 @@ Sink: TypeAlias = Callable[[Sequence[watch.Output]], None]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class _Line(msgspec.Struct):
-    """One line of a watch stream."""
-
-    type: str
-    object: dict[str, Any]
-
-
-_decode = msgspec.json.Decoder(_Line).decode
-
-
 class Watcher:
-    """Follows the objects of one selection."""
+    """Follows the objects of one selection; `reduce` is applied to each before anything else gets it."""
 
     def __init__(
-        self, client: Client, selection: Selection, sink: Sink, *, jitter: Callable[[], float] = random.random
+        self,
+        client: Client,
+        selection: Selection,
+        sink: Sink,
+        reduce: Reduce,
+        *,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._client = client
         self._selection = selection
         self._sink = sink
+        self._decoder = Decoder(selection.resource, reduce)
         self._jitter = jitter
         self._state = watch.State()
         self._scope: asyncio.Timeout | None = None
@@ -89,8 +86,8 @@ class Watcher:
         if state.phase is Phase.LISTED or (state.phase is Phase.EMPTY and state.streaming):
             await self._stream(state)
         else:
-            page = await self._client.list_page(self._selection, limit=state.limit, token=state.token)
-            self._feed(page)
+            request = requests.list_page(self._selection, limit=state.limit, token=state.token)
+            self._feed(self._decoder.page(await self._client.send(request)))
 
     async def _stream(self, state: watch.State) -> None:
         initial = state.phase is Phase.EMPTY
@@ -100,7 +97,7 @@ class Watcher:
             self._feed(watch.Opened())
             async with aclosing(lines.split(response.chunks)) as batches:
                 async for batch in batches:
-                    self._feed(*map(_event, batch))
+                    self._feed(*map(self._decoder.event, batch))
                     if self._state.phase not in STREAMING:
                         return
         self._feed(watch.Ended(asyncio.get_running_loop().time() - opened))
@@ -123,11 +120,3 @@ class Watcher:
         )
         report = log.debug if fallback or isinstance(error, ExpiredError) else log.warning
         report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))
-
-
-def _event(line: bytes) -> watch.StreamEvent:
-    try:
-        decoded = _decode(line)
-    except msgspec.DecodeError as error:
-        raise ConnectionFailedError(f"the watch sent a line that is no event: {line[:EXCERPT]!r}: {error}") from error
-    return watch.StreamEvent(decoded.type, decoded.object)

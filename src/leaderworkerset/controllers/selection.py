@@ -16,6 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels
+from leaderworkerset.controllers import kept
 from leaderworkerset.core.pod.reconcile import is_leader
 
 BY_LWS: Final = "leaderworkerset"
@@ -45,11 +46,14 @@ def build_informers(client: Client) -> Informers:
     """Build the informers; nothing is read before they run."""
     return Informers(
         leaderworkersets=Informer(client, LEADERWORKERSETS),
-        statefulsets=Informer(client, ours(STATEFULSETS), indexes={BY_GROUP: group_values}).with_managed_fields(),
-        pods=Informer(client, ours(PODS), indexes={BY_GROUP: group_values, LEADERS: leader_values}),
-        services=Informer(client, ours(SERVICES)),
+        statefulsets=Informer(client, ours(STATEFULSETS), indexes={BY_GROUP: group_values}, keep=kept.statefulset),
+        pods=Informer(client, ours(PODS), indexes={BY_GROUP: group_values, LEADERS: leader_values}, keep=kept.pod),
+        services=Informer(client, ours(SERVICES), keep=kept.service),
         revisions=Informer(
-            client, ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"), indexes={BY_LWS: revision_values}
+            client,
+            ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
+            indexes={BY_LWS: revision_values},
+            keep=kept.revision,
         ),
     )
 

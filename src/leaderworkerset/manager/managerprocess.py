@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from kuberuntime import timeouts
+from kuberuntime import timeouts, tlsbuffers
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
 from kuberuntime.client.client import Client
@@ -80,6 +80,7 @@ class Settings:
 
 async def run_until_stopped(settings: Settings) -> None:
     """Run the manager until this process is asked to stop."""
+    tlsbuffers.shrink()
     async with until_stopped() as stopped:
         await ManagerProcess(settings, SystemClock()).run(stopped)
 

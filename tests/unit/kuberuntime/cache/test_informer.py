@@ -11,6 +11,7 @@ from tests.unit.kuberuntime.fakes import SmallServer, failure
 from tests.virtualtime import run
 
 from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.projection import Projection
 from kuberuntime.cache.watching import GRACE, TIMEOUT
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
@@ -297,3 +298,43 @@ async def perform(server: SmallServer, informer: Informer, step: str, number: in
             informer.relist(lambda: None)
         case ["wait"]:
             await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
+def test_what_a_projection_drops_never_reaches_the_store_or_a_subscriber(streaming: bool) -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=streaming)
+        server.put("a", spec={"large": "x"}, status={"phase": "Running"})
+        informer = Informer(Client(server), PODS, keep=lambda _: Projection("status.phase"))
+        changes: list[Change] = []
+        informer.subscribe(changes.append)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run())
+            await informer.wait_synced()
+            server.put("a", status={"phase": "Failed"})
+            server.remove("a")
+            await settle()
+            task.cancel()
+        assert [meta.status(change.object).get("phase") for change in changes] == ["Running", "Failed", "Failed"]
+        assert all("spec" not in change.object for change in changes)
+        assert changes[-1].new is None
+        assert informer.version == str(server.version)
+
+    run(scenario())
+
+
+def test_a_projection_may_differ_from_object_to_object() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a", spec={"x": 1})
+        server.put("b", spec={"x": 1})
+        informer = Informer(
+            Client(server), PODS, keep=lambda obj: Projection("spec") if meta.name(obj) == "a" else Projection()
+        )
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run())
+            await informer.wait_synced()
+            task.cancel()
+        assert {meta.name(obj): meta.spec(obj) for obj in informer.store.list()} == {"a": {"x": 1}, "b": {}}
+
+    run(scenario())

@@ -1,0 +1,112 @@
+"""Projections: the fields of an object that a cache keeps, declared as paths.
+
+In: an object as it came from the wire. Out: a new object with the declared fields and those that caches, barriers and
+events need of every object (`IDENTITY`); all else is dropped. A value that does not have the shape of its path (null,
+a text in place of a list) is kept as it is, so that a reader meets what the server sent.
+
+Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of
+a list: `status.conditions[].type`. A path stands for all that is below it.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+from kuberuntime.objects.meta import JSON, JSONObject
+
+Step: TypeAlias = str
+Path: TypeAlias = tuple[Step, ...]
+Share: TypeAlias = Callable[[str], str]
+
+ITEMS: Final = "[]"
+"""The step from a list to its items."""
+
+IDENTITY: Final = (
+    "apiVersion",
+    "kind",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "metadata.resourceVersion",
+    "metadata.generation",
+    "metadata.deletionTimestamp",
+    "metadata.ownerReferences",
+)
+"""What the runtime reads of every object: keys, preconditions, references, owners, whether it is being deleted."""
+
+DEPTH: Final = 32
+"""Levels of objects and lists in which texts are shared; pod templates have about 12, what users invent may have more."""
+
+_STEP: Final = re.compile(r"\.?([A-Za-z0-9_]+)|(\[\])|\['([^']+)'\]")
+
+_Tree: TypeAlias = dict[Step, "_Tree | None"]
+"""What is kept below each step; None keeps everything."""
+
+
+class Projection:
+    """Keeps the declared paths of objects.
+
+    >>> projection = Projection("status.conditions[].type")
+    >>> projection({"kind": "Pod", "spec": {}, "status": {"conditions": [{"type": "Ready", "message": "is ready"}]}})
+    {'kind': 'Pod', 'status': {'conditions': [{'type': 'Ready'}]}}
+    """
+
+    def __init__(self, *paths: str) -> None:
+        self.paths: Final = tuple(map(parse, (*IDENTITY, *paths)))
+        self._tree: Final = _tree(self.paths)
+
+    def __call__(self, obj: JSONObject, share: Share = str) -> JSONObject:
+        """Return what is kept of the object; `share` replaces each text by an equal one."""
+        kept: JSONObject = _keep(obj, self._tree, share)
+        return kept
+
+    def covers(self, path: Path) -> bool:
+        """Return whether a value at this path, with all that is below it, is kept."""
+        return any(path[: len(kept)] == kept for kept in self.paths)
+
+
+def parse(text: str) -> Path:
+    """Return the steps of a path.
+
+    >>> parse("status.conditions[].type"), parse("metadata.annotations['example.com/a']")
+    (('status', 'conditions', '[]', 'type'), ('metadata', 'annotations', 'example.com/a'))
+    """
+    steps: list[Step] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise ValueError(f"path {text!r}: {text[position:]!r}: want a field, [] or ['key']")
+        steps.append(next(step for step in match.groups() if step is not None))
+        position = match.end()
+    return tuple(steps)
+
+
+def shared(value: JSON, share: Share, levels: int = DEPTH) -> JSON:
+    """Return an equal value whose texts, those of keys too, come from `share`; below `levels` it stays as it is."""
+    if isinstance(value, str):
+        return share(value)
+    if isinstance(value, dict) and levels:
+        return {share(name): shared(child, share, levels - 1) for name, child in value.items()}
+    if isinstance(value, list) and levels:
+        return [shared(item, share, levels - 1) for item in value]
+    return value
+
+
+def _tree(paths: Iterable[Path]) -> _Tree:
+    tree: dict[str, Any] = {}
+    for path in sorted(paths, key=len):
+        below: dict[str, Any] | None = tree
+        for step in path[:-1]:
+            below = None if below is None else below.setdefault(step, {})
+        if below is not None and below.get(path[-1], ...) is not None:
+            below[path[-1]] = None
+    return tree
+
+
+def _keep(value: JSON, tree: _Tree | None, share: Share) -> JSON:
+    if tree is not None and isinstance(value, dict) and ITEMS not in tree:
+        return {name: _keep(value[name], below, share) for name, below in tree.items() if name in value}
+    if tree is not None and isinstance(value, list) and ITEMS in tree:
+        return [_keep(item, tree[ITEMS], share) for item in value]
+    return shared(value, share)

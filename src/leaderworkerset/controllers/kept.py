@@ -1,0 +1,80 @@
+"""Which fields of foreign objects the caches keep: what decisions, indexes and events read of them, and no more.
+
+A decision that reads a field which is not declared here would find it absent; `test_kept.py` records every path that
+the decisions read and fails where one is missing. LeaderWorkerSets stay whole: their status is written back with them.
+"""
+
+from typing import Final
+
+from kuberuntime.cache.projection import Projection
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.admission.accelerators import RESOURCE
+
+TPU_REQUESTS: Final = tuple(
+    f"spec.{containers}[].resources.{amounts}['{RESOURCE}']"
+    for containers in ("containers", "initContainers")
+    for amounts in ("limits", "requests")
+)
+
+POD: Final = Projection(
+    "metadata.labels",
+    f"metadata.annotations['{labels.LEADER_NAME}']",
+    "spec.nodeName",
+    *TPU_REQUESTS,
+    "status.phase",
+    "status.conditions[].type",
+    "status.conditions[].status",
+    "status.containerStatuses[].restartCount",
+    "status.initContainerStatuses[].restartCount",
+)
+"""Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
+
+_ROLLED: Final = (
+    "metadata.labels",
+    f"metadata.annotations['{labels.REPLICAS}']",
+    "spec.replicas",
+    "spec.updateStrategy",
+    "status.observedGeneration",
+    "status.replicas",
+    "status.availableReplicas",
+    "status.currentRevision",
+    "status.updateRevision",
+)
+
+WORKER_STATEFULSET: Final = Projection(*_ROLLED)
+"""The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
+
+LEADER_STATEFULSET: Final = Projection(
+    *_ROLLED, "metadata.labels", "metadata.annotations", "metadata.managedFields", "spec"
+)
+"""The StatefulSet of the leaders: everything that an apply may set, and who set it (`core.leaderworkerset.drift`)."""
+
+SERVICE: Final = Projection()
+"""Services are created where there is none of the name, and never touched again."""
+
+REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", "revision")
+"""Revisions, whose data make templates, and the records of recreations, which are annotations."""
+
+
+def pod(_obj: JSONObject) -> Projection:
+    """Return what is kept of a pod."""
+    return POD
+
+
+def statefulset(obj: JSONObject) -> Projection:
+    """Return what is kept of a StatefulSet: less of one that a pod controls, which is the workers' of its group."""
+    owner = meta.controller_of(obj)
+    return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET
+
+
+def service(_obj: JSONObject) -> Projection:
+    """Return what is kept of a service."""
+    return SERVICE
+
+
+def revision(_obj: JSONObject) -> Projection:
+    """Return what is kept of a ControllerRevision."""
+    return REVISION

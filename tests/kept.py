@@ -1,0 +1,175 @@
+"""Decisions made again with what the caches keep of foreign objects (`leaderworkerset.controllers.kept`).
+
+`checked(decision)` decides three times: with the objects as they are; with objects that record which of their paths
+are read, each of which must be declared; and with the declared paths alone, which must give the same result.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass, replace
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+from kuberuntime.cache.informer import Keep
+from kuberuntime.cache.projection import ITEMS, Path, Projection
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.controllers import kept
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+KEEP: Final[dict[str, Keep]] = {
+    "ControllerRevision": kept.revision,
+    "Pod": kept.pod,
+    "Service": kept.service,
+    "StatefulSet": kept.statefulset,
+}
+
+DECIDING: Final = ContextVar("deciding", default=False)
+"""Whether a decision is being checked; those within it are part of it."""
+
+EVERYTHING: Final = "*"
+"""The step of a read that takes all fields of an object: a copy, a loop."""
+
+
+class UndeclaredReadError(AssertionError):
+    """A decision read a field that the caches do not keep."""
+
+
+class Reads:
+    """The paths that were read of one object."""
+
+    def __init__(self, obj: JSONObject, projection: Projection) -> None:
+        self.projection = projection
+        self.kind = obj["kind"]
+        self.paths: set[Path] = set()
+
+    def undeclared(self) -> list[str]:
+        """Return the paths that are read and not kept; to pass through an object on the way is no read."""
+        prefixes = {path[:length] for path in self.projection.paths for length in range(len(path))}
+        lacking = [path for path in self.paths if path not in prefixes and not self.projection.covers(path)]
+        return sorted(f"{self.kind} {' '.join(path)}" for path in lacking)
+
+
+class TrackedObject(dict[str, Any]):
+    """An object that records what is read of it."""
+
+    def __init__(self, value: JSONObject, path: Path, reads: Reads) -> None:
+        super().__init__(value)
+        self._path, self._reads = path, reads
+
+    def __getitem__(self, name: str) -> Any:
+        self._note(name)
+        return tracked(super().__getitem__(name), (*self._path, name), self._reads)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._note(name)
+        return self[name] if super().__contains__(name) else default
+
+    def __contains__(self, name: object) -> bool:
+        self._note(str(name))
+        return super().__contains__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self._note(EVERYTHING)
+        return super().__iter__()
+
+    def keys(self) -> Any:
+        self._note(EVERYTHING)
+        return super().keys()
+
+    def values(self) -> Any:
+        """Return values without their names, and record nothing: only `weight` counts them so, as many as are kept."""
+        return [tracked(value, (*self._path, name), self._reads) for name, value in super().items()]
+
+    def items(self) -> Any:
+        self._note(EVERYTHING)
+        return [(name, self[name]) for name in list(super().__iter__())]
+
+    def __or__(self, other: Any) -> Any:
+        self._note(EVERYTHING)
+        return dict(self.items()) | other
+
+    def __ror__(self, other: Any) -> Any:
+        self._note(EVERYTHING)
+        return other | dict(self.items())
+
+    def __eq__(self, other: object) -> bool:
+        self._note(EVERYTHING)
+        return super().__eq__(other)
+
+    __hash__ = None
+
+    def _note(self, step: str) -> None:
+        self._reads.paths.add((*self._path, step))
+
+
+class TrackedList(list[Any]):
+    """A list whose items record what is read of them."""
+
+    def __init__(self, value: Iterable[Any], path: Path, reads: Reads) -> None:
+        super().__init__(tracked(item, (*path, ITEMS), reads) for item in value)
+
+
+def tracked(value: JSON, path: Path, reads: Reads) -> JSON:
+    """Return the value so that what is read of it is recorded."""
+    if isinstance(value, dict):
+        return TrackedObject(value, path, reads)
+    return TrackedList(value, path, reads) if isinstance(value, list) else value
+
+
+def checked(decision: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that decides thrice; decisions within a decision are part of it."""
+
+    @wraps(decision)
+    def decide(*arguments: P.args, **named: P.kwargs) -> R:
+        if DECIDING.get():
+            return decision(*arguments, **named)
+        token = DECIDING.set(True)
+        try:
+            return decide_thrice(*arguments, **named)
+        finally:
+            DECIDING.reset(token)
+
+    def decide_thrice(*arguments: P.args, **named: P.kwargs) -> R:
+        reads: list[Reads] = []
+
+        def track(obj: JSONObject, keep: Keep) -> JSONObject:
+            reads.append(Reads(obj, keep(obj)))
+            return TrackedObject(obj, (), reads[-1])
+
+        result = decision(*arguments, **named)
+        given = [mapped(argument, track) for argument in arguments]
+        decision(*given, **{name: mapped(value, track) for name, value in named.items()})
+        assert_declared(reads)
+        less = [mapped(argument, reduced) for argument in arguments]
+        other = decision(*less, **{name: mapped(value, reduced) for name, value in named.items()})
+        assert mapped(other, reduced) == mapped(result, reduced), "the caches keep too little: another decision"
+        return result
+
+    return decide
+
+
+def assert_declared(reads: Iterable[Reads]) -> None:
+    """Raise where a path was read that the caches do not keep."""
+    undeclared = sorted({line for one in reads for line in one.undeclared()})
+    if undeclared:
+        raise UndeclaredReadError(f"not declared in leaderworkerset/controllers/kept.py: {', '.join(undeclared)}")
+
+
+def reduced(obj: JSONObject, keep: Keep) -> JSONObject:
+    """Return what the caches keep."""
+    return keep(obj)(obj)
+
+
+def mapped(value: Any, change: Callable[[JSONObject, Keep], JSONObject]) -> Any:
+    """Return an observation with every foreign object in it changed."""
+    if isinstance(value, dict):
+        keep = KEEP.get(value.get("kind", ""))
+        return value if keep is None or isinstance(value, TrackedObject) else change(value, keep)
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return type(value)(mapped(item, change) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {one.name: mapped(getattr(value, one.name), change) for one in fields(value) if one.init}
+        return replace(value, **changed)
+    return value

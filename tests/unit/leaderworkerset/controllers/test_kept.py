@@ -1,0 +1,149 @@
+"""The caches keep what the controllers read of foreign objects, and nothing else."""
+
+from collections.abc import Callable
+
+import pytest
+from tests import builders, kept, virtualtime
+from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
+from tests.unit.leaderworkerset.controllers.cluster import Cluster
+
+from kuberuntime.cache.projection import Path, Projection, parse
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.controllers import kept as declared
+from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.pod import reconcile as of_pod
+
+TPU = {"limits": {"google.com/tpu": "4"}}
+OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+
+
+@pytest.fixture(name="reads")
+def _reads(monkeypatch: pytest.MonkeyPatch) -> list[Reads]:
+    """Let caches keep everything, and record what is read of it, whoever reads."""
+    reads: list[Reads] = []
+
+    def track(projection: Projection, obj: JSONObject, _share: Callable[[str], str] = str) -> JSONObject:
+        reads.append(Reads(obj, projection))
+        return TrackedObject(obj, (), reads[-1])
+
+    monkeypatch.setattr(Projection, "__call__", track)
+    return reads
+
+
+async def live(cluster: Cluster) -> None:
+    """Create, place, fail, roll, scale and delete, with everything that makes the controllers read more."""
+    async with cluster.managed():
+        await cluster.create(placed())
+        await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
+        await cluster.settle()
+        await cluster.bind("placed-0", "node")
+        await cluster.settle()
+        assert len(await cluster.uids()) == 6
+        await cluster.restart_container("web-0-1")
+        await cluster.settle()
+        await cluster.delete_pod("web-1-1")
+        await cluster.settle()
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+        await cluster.settle()
+        await cluster.edit(replicas=1)
+        await cluster.settle()
+        await cluster.client.delete(LEADERWORKERSETS, ObjectKey(builders.NAMESPACE, "web"))
+        await cluster.settle()
+        assert sorted(await cluster.uids(PODS)) == ["placed-0", "placed-0-1"]
+
+
+def placed() -> JSONObject:
+    """Return a LeaderWorkerSet that wants TPUs, and a rack for its group."""
+    pods = builders.pod_template()
+    pods["spec"]["containers"][0]["resources"] = TPU
+    pods["spec"]["initContainers"] = [{"name": "init", "image": "app:1", "resources": TPU}]
+    metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+    return builders.leaderworkerset_object("placed", replicas=1, metadata=metadata, template={"workerTemplate": pods})
+
+
+def decide_the_rest() -> None:
+    """Make the decisions that need what the cluster of these tests does not do."""
+    lws = builders.leaderworkerset_object()
+    confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
+    checked(of_pod.reconcile)(of_pod.Observed(leader=confused, leaderworkerset=lws), builders.NOW)
+
+
+def run_all() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster:
+            await live(cluster)
+
+    virtualtime.run(scenario())
+
+
+def test_nothing_is_read_of_a_cached_object_that_is_not_declared(reads: list[Reads]) -> None:
+    run_all()
+    kinds = {one.kind for one in reads}
+    assert kinds == {"Pod", "StatefulSet", "Service", "ControllerRevision"}
+    assert_declared(reads)
+
+
+def declared_paths(projection: Projection) -> set[Path]:
+    return set(projection.paths) - set(Projection().paths)
+
+
+def is_read(path: Path, read: set[Path]) -> bool:
+    return any(one[: len(path)] == path for one in read)
+
+
+@pytest.mark.parametrize(
+    ("kind", "projections"),
+    [
+        ("Pod", [declared.POD]),
+        ("StatefulSet", [declared.LEADER_STATEFULSET, declared.WORKER_STATEFULSET]),
+        ("ControllerRevision", [declared.REVISION]),
+    ],
+)
+def test_everything_that_is_declared_is_read(
+    kind: str, projections: list[Projection], reads: list[Reads], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_all()
+    monkeypatch.setattr(kept, "assert_declared", reads.extend)
+    decide_the_rest()
+    read = {path for one in reads if one.kind == kind for path in one.paths}
+    paths = {path for projection in projections for path in declared_paths(projection)}
+    assert {path for path in paths if not is_read(path, read)} == set()
+
+
+@pytest.mark.parametrize(
+    ("projection", "missing", "kind"),
+    [
+        (declared.POD, "status.phase", "Pod"),
+        (declared.POD, "spec.nodeName", "Pod"),
+        (declared.LEADER_STATEFULSET, "metadata.managedFields", "StatefulSet"),
+        (declared.REVISION, "data", "ControllerRevision"),
+    ],
+)
+def test_a_read_that_is_not_declared_is_noticed(
+    projection: Projection, missing: str, kind: str, reads: list[Reads], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = tuple(path for path in projection.paths if path != parse(missing))
+    monkeypatch.setattr(projection, "paths", paths)
+    run_all()
+    with pytest.raises(UndeclaredReadError, match=f"{kind} {missing.replace('.', ' ')}"):
+        assert_declared(reads)
+
+
+def test_a_worker_statefulset_with_the_name_of_another_leaderworkerset_decides_the_same() -> None:
+    """Names may collide: what is kept of workers' sets holds what is read of leaders' sets beside their templates."""
+    other = builders.leaderworkerset_object("web-0")
+    workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
+    observed = of_lws.Observed(leaderworkerset=other, leader_statefulset=workers)
+    assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
+    assert checked(of_lws.reconcile)(observed, builders.NOW).error is None
+
+
+def test_the_set_of_leaders_keeps_its_template_whatever_its_labels_are() -> None:
+    """Labels of a LeaderWorkerSet are copied to its StatefulSet; they do not make it a set of workers."""
+    lws = builders.leaderworkerset_object(metadata={"labels": {labels.GROUP_INDEX: "0"}})
+    statefulset = builders.worker_statefulset(builders.leader_pod(lws))
+    owned = statefulset["metadata"] | {"ownerReferences": [meta.controller_reference(lws)]}
+    assert declared.statefulset(statefulset | {"metadata": owned}) is declared.LEADER_STATEFULSET

@@ -1,0 +1,37 @@
+"""Every decision that these tests make is made again with what the caches keep, and must be the same."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from tests.kept import checked
+
+from leaderworkerset.core.leaderworkerset import groups, replacement, revisions
+from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.pod import placement, restart, statefulset
+from leaderworkerset.core.pod import reconcile as of_pod
+
+ENTRIES: Final[tuple[Callable[..., Any], ...]] = (of_lws.reconcile, of_pod.reconcile, of_pod.wants_node)
+"""The decisions that tests import by name."""
+
+PARTS: Final = (
+    (groups, "describe"),
+    (groups, "describe_workers"),
+    (groups, "is_statefulset_ready"),
+    (placement, "node_selector"),
+    (replacement, "choose"),
+    (restart, "failed_pod"),
+    (restart, "has_failed"),
+    (revisions, "resolve"),
+    (statefulset, "build"),
+)
+"""Parts of decisions, which tests reach through their modules."""
+
+
+@pytest.fixture(autouse=True)
+def _decide_again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in vars(request.module).items():
+        if any(value is entry for entry in ENTRIES):
+            monkeypatch.setattr(request.module, name, checked(value))
+    for module, name in PARTS:
+        monkeypatch.setattr(module, name, checked(getattr(module, name)))
