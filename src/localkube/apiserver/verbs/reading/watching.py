@@ -68,6 +68,7 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
 
 def check(call: Call) -> None:
     """Refuse options that make no sense for a watch."""
+    call.number("limit")  # of no effect, but it must be a number
     match, initial = call.query.get("resourceVersionMatch", ""), "sendInitialEvents" in call.query
     if initial and match != "NotOlderThan":
         text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
