@@ -394,7 +394,7 @@ TABLE: tuple[RefusedError, ...] = (
     RefusedError(
         "a binding or an eviction without a name is of the pod in the path",
         "kube-apiserver wants the name again",
-        request="POST .*/(binding|eviction).*",
+        request=r'POST .*/(binding|eviction).*"metadata": \{\}.*',
         path="answer",
         embedded=r"\(201, .*",
         real=r"\(400, .*",

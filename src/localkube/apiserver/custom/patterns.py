@@ -40,19 +40,19 @@ class Pattern:
 
     def matches(self, text: str) -> bool:
         """Return whether the pattern is found anywhere in the text; raise `PatternError` where that takes too long."""
-        state: State | None = (frozenset(), "")
+        state: State = (frozenset(), "")
         effort = 0
         for character in (*text, ""):
-            assert state is not None
             key = (state, character)
             if key not in self._steps:
                 effort += 1 + len(state[0])
                 if effort > EFFORT:
                     raise PatternError(f"the value is too long to be matched: {len(text)} characters")
                 self._remember(key)
-            state = self._steps[key]
-            if state is None:
+            following = self._steps[key]
+            if following is None:
                 return True
+            state = following
         return False
 
     def _remember(self, key: tuple[State, str]) -> None:

@@ -85,7 +85,7 @@ CATEGORY: Final = re.compile(r"\\([pP])\{?(\^?)([A-Z][a-z]?)\}?")
 
 
 def is_word(character: str) -> bool:
-    """Return whether a character belongs to a word, as `\\b` has it: ASCII only."""
+    """Return whether a character belongs to a word: ASCII only, as RE2 has it."""
     return character.isascii() and (character.isalnum() or character == "_")
 
 

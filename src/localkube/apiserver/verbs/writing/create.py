@@ -58,7 +58,7 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
     name, before = str(fresh.get("name") or ""), store.revision
     namespaces.require_open(store, resource, call.namespace, name)
-    change = writing.Change(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
+    change = writing.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
     obj = await writing.complete(backend, change, chosen)
     if store.revision != before:  # others wrote while admission was asked
         namespaces.require_open(store, resource, call.namespace, name)

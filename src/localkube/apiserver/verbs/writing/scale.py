@@ -20,14 +20,14 @@ from localkube.apiserver.verbs.writing.update import Edit
 KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-class Identity(msgspec.Struct, frozen=True, rename="camel"):
+class ScaleIdentity(msgspec.Struct, frozen=True, rename="camel"):
     """What the metadata of a Scale may say against writing to another object or version."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ScaleSpec(msgspec.Struct, frozen=True):
     """The spec of a Scale; null replicas are none."""
 
     replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = 0
@@ -38,8 +38,8 @@ class SentScale(msgspec.Struct, frozen=True, rename="camel"):
 
     kind: Literal["Scale", ""] = "Scale"
     api_version: Literal["autoscaling/v1", ""] = "autoscaling/v1"
-    metadata: Identity = Identity()
-    spec: Wanted | None = Wanted()
+    metadata: ScaleIdentity = ScaleIdentity()
+    spec: ScaleSpec | None = ScaleSpec()
 
     @property
     def replicas(self) -> int:
