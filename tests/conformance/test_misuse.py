@@ -238,13 +238,14 @@ ENTRY: Final[JSONObject] = {
     "fieldsType": "FieldsV1",
     "fieldsV1": {"f:data": {}},
 }
+FIELD_SETS: Final[tuple[JSON, ...]] = (
+    {"f:data": "a"}, {"f:data": [0]}, {"f:data": 5}, "a", [], 5, None, {"odd": {}}, {"k:{": {}}, {"v:[": {}}, {"i:x": {}}, {"x:y": {}},
+    {"k:" + '{"a":' * 60 + "1" + "}" * 60: {}},
+)  # fmt: skip
 ENTRIES: Final[tuple[JSON, ...]] = (
     5, "x", {}, [5], [None], [{}], [ENTRY | {"manager": 5}], [ENTRY | {"operation": "Odd"}], [ENTRY | {"operation": None}], [ENTRY | {"apiVersion": 5}],
     [ENTRY | {"time": 5}], [ENTRY | {"time": "odd"}], [ENTRY | {"fieldsType": "Odd"}], [ENTRY | {"subresource": "odd"}], [ENTRY | {"subresource": 5}],
-    *([ENTRY | {"fieldsV1": fields}] for fields in (
-        {"f:data": "a"}, {"f:data": [0]}, {"f:data": 5}, "a", [], 5, None, {"odd": {}}, {"k:{": {}}, {"v:[": {}}, {"i:x": {}}, {"x:y": {}},
-        {"k:" + '{"a":' * 60 + "1" + "}" * 60: {}},
-    )),
+    *([ENTRY | {"fieldsV1": fields}] for fields in FIELD_SETS),
 )  # fmt: skip
 
 
