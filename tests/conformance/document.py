@@ -31,6 +31,15 @@ Each line is a pattern in `tests/conformance/refused.py`; any other difference f
 """
 
 TAIL = """
+## Limits
+
+| of | here | there |
+|---|---|---|
+| objects and lists in one another, in JSON and YAML | 100: all that descends into them is safe; the largest definitions in use have about 60 | 10,000 |
+| a field set in `managedFields` | 95 levels; what is deeper is owned as a whole, so that the object can be sent back | none |
+| `pattern` in a definition | the syntax of RE2 without scripts of Unicode (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | that of RE2 |
+| matching one value with a `pattern` | about a second: a value that takes longer is refused as too long | none |
+
 ## kubectl
 
 | asked for | answer |

@@ -115,6 +115,7 @@ def parse_labels(text: str) -> LabelSelector:
     """
     requirements = []
     position = 0
+    text = text.partition("\0")[0]  # where Go's reader ends
     while position < len(text) and text[position:].strip():
         match = _TERM.match(text, position)
         if match is None:

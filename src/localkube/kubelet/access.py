@@ -24,7 +24,7 @@ LOCALHOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PodView:
     """A pod as this node knows it, which may be not at all."""
 
     node: NodeContext
@@ -32,7 +32,7 @@ class View:
     worker: PodWorker | None
 
 
-async def logs(view: View, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+async def logs(view: PodView, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
     """Yield pieces of a container's log, to its end or, when following, to the container's end."""
     name = options.container
     if podspec.find_container(pod, name) is None:
@@ -68,7 +68,7 @@ def running(worker: PodWorker | None, pod: JSONObject, container: str) -> Contai
     return run
 
 
-async def attach(view: View, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+async def attach(view: PodView, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
     """Yield what a running container writes from now on, to its end."""
     directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / container
     async for piece in logreader.onwards(directory, running(view.worker, pod, container).log):
@@ -77,7 +77,7 @@ async def attach(view: View, pod: JSONObject, container: str) -> AsyncIterator[t
 
 async def start(
     node: NodeContext, run: ContainerRun, command: tuple[str, ...], *, stdin: bool, tty: bool
-) -> commands.Session:
+) -> commands.ContainerExec:
     """Start a command in a container."""
     try:
         podspec.require_no_nul(list(command), "command")

@@ -105,8 +105,8 @@ class Kubelet:
         """Connect to `localhost:port` inside the pod."""
         return await access.dial(self._node, self._cells.get(meta.uid(pod)), pod, port)
 
-    def _view(self, pod: JSONObject) -> access.View:
-        return access.View(self._node, self._cells.get(meta.uid(pod)), self._workers.get(meta.uid(pod)))
+    def _view(self, pod: JSONObject) -> access.PodView:
+        return access.PodView(self._node, self._cells.get(meta.uid(pod)), self._workers.get(meta.uid(pod)))
 
     def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
         pod = change.object

@@ -36,7 +36,7 @@ def validate_node_status(new: JSONObject, _old: JSONObject | None) -> Iterator[F
     for field in ("capacity", "allocatable"):
         for name, amount in (new["status"].get(field) or {}).items():
             if quantity.parse(amount) < quantity.ZERO:
-                yield invalid(f"status.{field}[{name}]", amount, "must be greater than or equal to 0")
+                yield invalid(f"status.{field}.{name}", amount, "must be greater than or equal to 0")
 
 
 def default_node(node: JSONObject) -> None:

@@ -1,12 +1,13 @@
 """What is wrong with a CustomResourceDefinition, in the words of kube-apiserver."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.custom import patterns
+from localkube.apiserver.custom.patterns import PatternError
 from localkube.apiserver.custom.structural import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Structural
 from localkube.apiserver.tables import jsonpath
 from localkube.apiserver.validation.values import forbidden, must_be, not_found
@@ -113,8 +114,8 @@ def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
         )
     if "pattern" in schema:
         try:
-            re.compile(schema["pattern"])
-        except re.error as error:
+            patterns.compile_pattern(schema["pattern"])
+        except PatternError as error:
             yield invalid(f"{path}.pattern", schema["pattern"], f"must be a valid regular expression: {error}")
     yield from _validate_list(schema, path)
     for name, child in (schema.get("properties") or {}).items():
@@ -146,7 +147,8 @@ def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
     keys = schema.get(LIST_KEYS) or ()
     if list_type == "map" and not keys:
         yield required(f"{path}.{LIST_KEYS}", f"must not be empty if {LIST_TYPE} is map")
-    properties = (schema.get("items") or {}).get("properties") or {}
+    items = schema.get("items")
+    properties = (items.get("properties") if isinstance(items, dict) else None) or {}
     for index, key in enumerate(keys):
         if key not in properties:
             yield not_found(f"{path}.{LIST_KEYS}[{index}]", key)

@@ -3,13 +3,13 @@
 A check gets a value of the right type, its path, and the list of errors it adds to.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, render
 from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.custom import patterns
 
 Check: TypeAlias = Callable[[JSON, str, list[FieldError]], None]
 
@@ -75,11 +75,15 @@ def _enum(allowed: list[JSON]) -> Check:
 
 
 def _pattern(pattern: str) -> Check:
-    compiled = re.compile(pattern)
+    compiled = patterns.compile_pattern(pattern)
 
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
-        if isinstance(value, str) and not compiled.search(value):
+        try:
+            if not isinstance(value, str) or compiled.matches(value):
+                return
             errors.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
+        except patterns.PatternError as error:
+            errors.append(FieldError(Kind.TOO_LONG, path, detail=str(error)))
 
     return check
 

@@ -31,6 +31,7 @@ TYPES: Final[dict[str, Callable[[JSON], bool]]] = {
     f"map[string]{SCHEMA}": lambda value: (
         isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
     ),
+    "v1.JSONSchemaPropsOrArray": lambda _: True,
     "v1.JSONSchemaPropsOrBool": lambda value: isinstance(value, dict | bool),
     "[]v1.ValidationRule": lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
 }
@@ -54,7 +55,7 @@ KEYWORDS: Final[dict[str, str]] = {
     **dict.fromkeys(("properties", "patternProperties", "definitions"), f"map[string]{SCHEMA}"),
     **dict.fromkeys(("additionalProperties", "additionalItems"), "v1.JSONSchemaPropsOrBool"),
     "enum": "[]v1.JSON",
-    "items": SCHEMA,
+    "items": "v1.JSONSchemaPropsOrArray",
     "not": SCHEMA,
     "x-kubernetes-validations": "[]v1.ValidationRule",
 }  # fmt: skip

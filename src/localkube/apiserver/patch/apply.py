@@ -12,7 +12,7 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Kind, Schema
-from localkube.apiserver.patch import fieldset, last_applied, ownership
+from localkube.apiserver.patch import fieldset, fieldsof, granularity, last_applied, ownership
 from localkube.apiserver.patch.fieldset import FieldSet
 from localkube.apiserver.patch.ownership import Entry, Writer
 
@@ -26,9 +26,9 @@ def apply(
     before = live if live is not None else kind.blank
     entries = _entries(kind, live, writer)
     try:
-        wanted = ownership.tracked(kind, fieldset.of_applied(kind.schema, applied), writer.subresource)
+        wanted = ownership.tracked(kind, fieldsof.of_applied(kind.schema, applied), writer.subresource)
         merged = _merge(kind.schema, _without_entries(before), applied)
-    except fieldset.DuplicateKeysError as error:
+    except granularity.DuplicateKeysError as error:
         raise refusal.bad_request(f"failed to create typed patch object: {error}") from error
 
     mine = next((entry for entry in entries if entry.same_owner(writer)), None)
@@ -49,7 +49,7 @@ def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]
     entries = ownership.read(live)
     if entries:
         return entries
-    found = fieldset.compare(kind.schema, kind.blank, live)
+    found = fieldsof.compare(kind.schema, kind.blank, live)
     fields = ownership.tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
     first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
     return [Entry(first, fields)]
@@ -67,7 +67,7 @@ def _settle_conflicts(
     Fields that they own and this write changes are theirs no longer; unless they are allowed, that is a conflict.
     """
     before, merged = change
-    found = fieldset.compare(kind.schema, _without_entries(before), merged)
+    found = fieldsof.compare(kind.schema, _without_entries(before), merged)
     changed = fieldset.union(found.added, found.modified)
     disputed = fieldset.difference(changed, allowed)
     conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
@@ -107,24 +107,25 @@ def _describe(writer: Writer) -> str:
 
 
 def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
-    if not fieldset.is_granular(schema, applied):
+    if not granularity.is_granular(schema, applied):
         return applied
     if isinstance(applied, dict):
         base = live if isinstance(live, dict) else {}
         return base | {
-            name: _merge(fieldset.child_schema(schema, name), base.get(name), child) for name, child in applied.items()
+            name: _merge(granularity.child_schema(schema, name), base.get(name), child)
+            for name, child in applied.items()
         }
     return _merge_items(schema, live if isinstance(live, list) else [], applied)
 
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
     """Merge by key, in the applied order; items only the live list has keep their place between shared ones."""
-    wanted = fieldset.keyed(schema, applied)
+    wanted = granularity.keyed(schema, applied)
     try:
-        present = fieldset.keyed(schema, live)
-    except fieldset.DuplicateKeysError:
+        present = granularity.keyed(schema, live)
+    except granularity.DuplicateKeysError:
         return applied
-    items = schema.items or fieldset.OPEN
+    items = schema.items or granularity.OPEN
     result: dict[str, JSON] = {}
     pending = iter(wanted.items())
     for element, item in present.items():
@@ -148,21 +149,21 @@ def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep:
 
 
 def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
-    if not fieldset.children(last) or not fieldset.is_granular(schema, value):
+    if not fieldset.children(last) or not granularity.is_granular(schema, value):
         return value
     if isinstance(value, dict):
         result = {}
         for name, child in value.items():
-            described, named = fieldset.child_schema(schema, name), fieldset.is_named(schema, name)
+            described, named = granularity.child_schema(schema, name), granularity.is_named(schema, name)
             rest = _prune_child(described, child, _Owners.of(f"f:{name}", last, kept, named=named))
             if rest is not _GONE:
                 result[name] = rest
         return result
     try:
-        items = fieldset.keyed(schema, value)
-    except fieldset.DuplicateKeysError:
+        items = granularity.keyed(schema, value)
+    except granularity.DuplicateKeysError:
         return value
-    described = schema.items or fieldset.OPEN
+    described = schema.items or granularity.OPEN
     rests = [
         _prune_child(described, item, _Owners.of(element, last, kept, named=False)) for element, item in items.items()
     ]

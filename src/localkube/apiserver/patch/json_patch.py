@@ -13,7 +13,7 @@ import msgspec
 
 from kuberuntime.objects import nesting
 from kuberuntime.objects.field import render
-from kuberuntime.objects.meta import JSON
+from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.patch import equal
 from localkube.apiserver.model import refusal
 from localkube.apiserver.patch.refusals import unfit
@@ -31,6 +31,9 @@ def apply(document: JSON, operations: JSON) -> JSON:
     """
     if not isinstance(operations, list):
         raise refusal.bad_request("a JSON patch is a list of operations")
+    for operation in operations:
+        if not isinstance(operation, dict) or not isinstance(operation.get("path", ""), str):
+            raise refusal.bad_request(f"a JSON patch operation is an object with a path, not {render(operation)}")
     if len(operations) > MAX_OPERATIONS:
         found = len(operations)
         raise refusal.RefusalError(
@@ -48,24 +51,24 @@ def apply(document: JSON, operations: JSON) -> JSON:
     return document
 
 
-def _copied(document: JSON, operation: JSON) -> int:
+def _copied(document: JSON, operation: JSONObject) -> int:
     """Return how many bytes of JSON an operation repeats."""
-    if not isinstance(operation, dict) or operation.get("op") != "copy":
+    if operation.get("op") != "copy":
         return 0
     return len(msgspec.json.encode(_get(document, _source(operation))))
 
 
-def _perform(document: JSON, operation: JSON) -> JSON:
-    if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
+def _perform(document: JSON, operation: JSONObject) -> JSON:
+    if not isinstance(operation.get("path"), str):
         raise unfit(f"a JSON patch operation has an op and a path, not {render(operation)}")
     path = _parse(operation["path"])
     match operation.get("op"):
         case "add":
-            return _add(document, path, _value(operation))
+            return _add(document, path, operation.get("value"))
         case "remove":
             return _remove(document, path)
         case "replace":
-            return _replace(document, path, _value(operation))
+            return _replace(document, path, operation.get("value"))
         case "test":
             _test(document, path, operation)
             return document
@@ -81,12 +84,6 @@ def _parse(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
         raise unfit(f"{render(pointer)} is no JSON pointer: it must start with /")
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
-
-
-def _value(operation: dict[str, Any]) -> JSON:
-    if "value" not in operation:
-        raise unfit(f"the JSON patch operation {render(operation)} lacks a value")
-    return operation["value"]
 
 
 def _source(operation: dict[str, Any]) -> list[str]:

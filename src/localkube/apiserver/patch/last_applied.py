@@ -11,7 +11,7 @@ import msgspec
 from kuberuntime.objects import nesting
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.patch import fieldset
+from localkube.apiserver.patch import fieldset, fieldsof, granularity
 from localkube.apiserver.patch.fieldset import FieldSet
 from localkube.apiserver.storage.encoding import encode
 
@@ -28,10 +28,10 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
         applied = nesting.decode(text)
         if not isinstance(applied, dict):
             return {}
-        fields = fieldset.of_applied(kind.schema, applied)
-    except (msgspec.DecodeError, fieldset.DuplicateKeysError):
+        fields = fieldsof.of_applied(kind.schema, applied)
+    except (msgspec.DecodeError, granularity.DuplicateKeysError):
         return {}
-    found = fieldset.compare(kind.schema, applied, live)
+    found = fieldsof.compare(kind.schema, applied, live)
     return fieldset.difference(fields, fieldset.union(found.modified, fieldset.union(found.added, found.removed)))
 
 

@@ -12,8 +12,9 @@ from typing import Literal, TypeAlias
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.patch import fieldset
-from localkube.apiserver.patch.fieldset import FieldSet, FieldSetError
+from localkube.apiserver.patch import fieldset, fieldsof, fieldsv1
+from localkube.apiserver.patch.fieldset import FieldSet
+from localkube.apiserver.patch.fieldsv1 import FieldSetError
 
 WriteType: TypeAlias = Literal["Apply", "Update"]
 
@@ -57,7 +58,7 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     entries = [] if anew else _sent(new, before) or read(before)
     if not entries and (old is not None or kind.lazily_owned):  # an object that nobody owned stays so until an apply
         return with_entries(new, ())
-    found = fieldset.compare(kind.schema, before, new)
+    found = fieldsof.compare(kind.schema, before, new)
     taken = tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
     lost = fieldset.union(taken, found.removed)
     kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
@@ -116,7 +117,7 @@ def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
     if not all(entry.get("operation") in {"Apply", "Update"} for entry in entries):
         return []
     try:
-        return [_decode(entry, fieldset.parse(entry.get("fieldsV1"))) for entry in entries]
+        return [_decode(entry, fieldsv1.parse(entry.get("fieldsV1"))) for entry in entries]
     except FieldSetError:
         return []
 
@@ -156,7 +157,7 @@ def _encode(entry: Entry) -> JSONObject:
         "apiVersion": writer.api_version,
         "time": writer.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": fieldset.ordered(entry.fields),
+        "fieldsV1": fieldset.written(entry.fields),
     }
     if writer.subresource:
         encoded["subresource"] = writer.subresource

@@ -57,9 +57,10 @@ def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSON
             merged[name] = _merge(merged.get(name), change, _child_schema(schema, name))
     for name, order in patch.items():
         field = name.removeprefix(ORDER)
+        wanted = _list(name, order) if field != name else []
         if field != name and isinstance(merged.get(field), list):
             key = _child_schema(schema, field).patch_key
-            merged[field] = _ordered(merged[field], _list(name, order), target.get(field) or [], key)
+            merged[field] = _ordered(merged[field], wanted, target.get(field) or [], key)
     return merged
 
 
@@ -83,7 +84,10 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
         return [_plain(item) for item in change if item != {DIRECTIVE: "replace"}]
     merged = list(target)
     for item in change:
-        if not isinstance(item, dict) or item.get(key) is None:
+        if not isinstance(item, dict):
+            text = f"an item of a list with the merge key {key} must be an object"
+            raise refusal.undecodable("PATCH", render(item).encode(), text)
+        if item.get(key) is None:
             raise refusal.bad_request(f"{render(item)} does not contain declared merge key: {key}")
         position = next((index for index, old in enumerate(merged) if _key_of(old, key) == item[key]), None)
         if _is_deletion(item):

@@ -3,7 +3,7 @@
 In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read, and protobuf of a few kinds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
@@ -23,8 +23,9 @@ ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Return the media type of a body, JSON where it is not told."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower() or JSON_TYPE
+    """Return the media type of a body, JSON where there is no header."""
+    header = headers.get("content-type", "").strip()
+    return header.partition(";")[0].strip().lower() if header else JSON_TYPE
 
 
 def parse(content: bytes, media: str) -> JSON:
@@ -70,12 +71,24 @@ def read_object(call: Call) -> JSONObject:
     return identified(call, obj)
 
 
-def read_struct(call: Call, struct: str) -> JSONObject:
-    """Read the object of a subresource, which has a Go type of its own; refuse one of another kind or with wrong types."""
+def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObject:
+    """Read the object of a subresource, which has a Go type and versions of its own; refuse any other."""
     sent = parse(call.body, media_type(call.headers))
-    if not isinstance(sent, dict) or (sent.get("kind") or struct) != struct:
+    if not isinstance(sent, dict):
         raise refusal.bad_request(f"the body must be an object of the kind {struct}")
-    return normalized(call, struct, sent)
+    require_identity(sent, struct, versions)
+    read = normalized(call, struct, sent)
+    if meta.name(read) not in {"", call.name}:
+        raise refusal.bad_request(
+            f"the name of the object ({meta.name(read)}) does not match the name on the URL ({call.name})"
+        )
+    return read
+
+
+def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> None:
+    """Refuse an object that names another kind or version than those that a subresource has."""
+    if (sent.get("kind") or kind) != kind or (sent.get("apiVersion") or min(versions)) not in versions:
+        raise refusal.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
 
 
 def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
@@ -106,7 +119,9 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
         why = ""
     if why:
         raise refusal.undecodable(call.method, call.body, why)
-    return {**obj, "apiVersion": api_version, "kind": kind, "metadata": _placed(call, metadata or {})}
+    identity = {"apiVersion": api_version, "kind": kind, "metadata": metadata or {}}
+    normalized(call, "PartialObjectMetadata", identity)  # also what the server sets itself must have its type
+    return {**obj, **identity, "metadata": _placed(call, metadata or {})}
 
 
 def _placed(call: Call, metadata: JSONObject) -> JSONObject:

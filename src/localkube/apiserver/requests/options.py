@@ -31,8 +31,8 @@ class WriteOptions:
 def parse(call: Call, kind: OptionsKind) -> WriteOptions:
     """Read the options of a create, update or patch."""
     errors: list[FieldError] = []
-    dry_run = call.query.get("dryRun", "")
-    if dry_run not in {"", "All"}:
+    dry_run = call.query.get("dryRun")
+    if dry_run not in {None, "All"}:
         errors.append(not_supported("dryRun", [dry_run], ["All"]))
     validation = call.query.get("fieldValidation", "")
     if validation not in VALIDATIONS:

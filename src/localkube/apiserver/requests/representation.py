@@ -22,7 +22,7 @@ from localkube.apiserver.storage.errors import StoreError
 Shape: TypeAlias = Literal["", "Table", "PartialObjectMetadata"]
 
 ACCEPTED: Final = ("application/json", "application/yaml")
-ANY: Final = {"*/*", "application/*", ""}
+ANY: Final = "*/*"
 META_API: Final = "meta.k8s.io/v1"
 TABLE: Final = {"kind": "Table", "apiVersion": META_API}
 METADATA_ONLY: Final = {"kind": "PartialObjectMetadata", "apiVersion": META_API}
@@ -45,7 +45,7 @@ def negotiate(accept: str) -> Representation:
     """
     for clause in accept.split(","):
         media, *parameters = (part.strip() for part in clause.split(";"))
-        if media in ANY:
+        if media == ANY or not accept.strip():
             media = JSON_TYPE
         options = dict(parameter.partition("=")[::2] for parameter in parameters)
         shape = options.get("as", "").removesuffix("List")

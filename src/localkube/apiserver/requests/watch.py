@@ -17,12 +17,16 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
+
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.registry import Served
 from localkube.apiserver.requests.selection import Selection
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.store import Change, ChangeType
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 PACE: Final = 0.005
 """Seconds between two deliveries under load."""
@@ -191,12 +195,23 @@ class WatchHub:
     def publish(self, changes: Sequence[Change]) -> None:
         """Take in the changes of a commit."""
         for change in changes:
-            for feed in self._by_resource.get(change.key.resource, ()):
-                feed.take_in(change)
+            for feed in tuple(self._by_resource.get(change.key.resource, ())):
+                self._take_in(feed, change)
         if changes and self._timer is None and self._feeds and not self._closed:
             loop = asyncio.get_running_loop()
             pace = PACE + PACE_PER_WATCHER * self._served
             self._timer = loop.call_at(max(self._delivered + pace, loop.time()), self._deliver)
+
+    def _take_in(self, feed: Feed, change: Change) -> None:
+        """Add a change to a feed; end the watches of one that cannot show it, so that their clients list anew."""
+        try:
+            feed.take_in(change)
+        except Exception:
+            log.exception("a change cannot be shown to those who watch", key=change.key, revision=change.revision)
+            failed = refusal.internal_error(f"the change {change.revision} cannot be shown: list again")
+            feed.deliver()
+            for watcher in tuple(feed.watchers):
+                watcher.end(line("ERROR", encode(failed.status())))
 
     def attach(self, subject: Subject, encoder: Encoder) -> tuple[Feed, Watcher]:
         """Make a watcher of everything committed from now on. The caller detaches it."""

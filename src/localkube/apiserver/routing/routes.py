@@ -93,7 +93,12 @@ async def _delete_collection(backend: Backend, call: Call) -> Answer:
 
 
 async def _logs(backend: Backend, call: Call) -> Answer:
-    return StreamResponse(200, {"content-type": "text/plain"}, await logs.logs(backend, call))
+    pieces = await logs.logs(backend, call)
+    return (
+        Response(204, {"content-type": "text/plain"}, b"")
+        if pieces is None
+        else StreamResponse(200, {"content-type": "text/plain"}, pieces)
+    )
 
 
 async def _upgrade_required(backend: Backend, call: Call) -> Answer:

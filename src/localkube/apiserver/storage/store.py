@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
+import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import database
@@ -32,6 +33,8 @@ from localkube.apiserver.storage.errors import StoreError, explain
 from localkube.apiserver.storage.layout import counter_checksum, row_checksum
 from localkube.apiserver.storage.lock import hold
 from localkube.apiserver.storage.window import BYTES, Window
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 Row: TypeAlias = tuple[Any, ...]
@@ -106,6 +109,7 @@ class Store:
         self.path = str(path)
         self._window = Window(remembered, remembered_bytes)
         self._subscribers: list[Callable[[Sequence[Change]], None]] = []
+        self._failed: list[Callable[[Sequence[Change]], None]] = []
         self._pending: list[Change] = []
         self._committed: asyncio.Future[None] | None = None
         self._trims = False
@@ -229,7 +233,7 @@ class Store:
             await asyncio.shield(self._committed)
 
     def flush(self) -> None:
-        """Commit what is pending now, and tell the subscribers; where that fails, the writers get it from `settle`."""
+        """Commit what is pending now, and notify the subscribers; where that fails, the writers get it from `settle`."""
         if self._committed is None:
             return
         try:
@@ -247,11 +251,22 @@ class Store:
             self._window.add(change.revision, len(change.value))
         if not committed.done():
             committed.set_result(None)
-        for subscriber in self._subscribers:
-            subscriber(changes)
+        self._notify(changes)
         if self._trims and self._committed is None:
             self._trims = False
             self._return_pages()
+
+    def _notify(self, changes: Sequence[Change]) -> None:
+        """Notify the subscribers; one that fails keeps neither the others from it nor later writes from being made."""
+        for subscriber in self._subscribers:
+            try:
+                subscriber(changes)
+            except Exception:  # the writes are committed, whatever a subscriber makes of them
+                if subscriber not in self._failed:
+                    self._failed.append(subscriber)
+                    log.exception(
+                        "a subscriber of the store failed: it is logged this once", subscriber=repr(subscriber)
+                    )
 
     def close(self) -> None:
         """Commit what is pending and release the file."""

@@ -12,8 +12,11 @@ from typing import Any
 from kuberuntime.objects import quantity
 
 QUANTITY_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-SECONDS = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\dZ")
-MICROSECONDS = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d\.\d{6}Z")
+MOMENT = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+"""What is in its canonical form, whatever the calendar says of the month's last days."""
+
+SECONDS = re.compile(MOMENT + "Z", re.ASCII)
+MICROSECONDS = re.compile(MOMENT + r"\.\d{6}Z", re.ASCII)
 
 
 class Scalar:

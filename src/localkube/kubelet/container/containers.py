@@ -214,7 +214,7 @@ class Containers:
         if kinds:
             await health.watch(self._target(run, kinds, is_sidecar=is_sidecar))
 
-    def _target(self, run: ContainerRun, kinds: frozenset[str], *, is_sidecar: bool) -> health.Target:
+    def _target(self, run: ContainerRun, kinds: frozenset[str], *, is_sidecar: bool) -> health.ProbeTarget:
         def report(kind: Kind, good: bool) -> None:  # noqa: FBT001 - the verdict itself
             change = partial(state.probed, kind=kind, probes=kinds, good=good, is_sidecar=is_sidecar)
             self._cell.update(run.name, change)
@@ -224,7 +224,7 @@ class Containers:
                 self._cell.emit("Unhealthy", problem, run.name)
             run.complaint = problem
 
-        return health.Target(
+        return health.ProbeTarget(
             runner=self._runner,
             container=run.launch.container,
             container_id=run.id,

@@ -23,8 +23,8 @@ class Output:
     transport: asyncio.ReadTransport
 
 
-class Session:
-    """One command in a container; implements `embedded.apiserver.node.ExecSession`."""
+class ContainerExec:
+    """One command in a container; implements `localkube.podaccess.ExecSession`."""
 
     def __init__(self, runner: ProcessRunner, stdout: Output, stderr: Output | None) -> None:
         self.stdout = stdout.reader
@@ -98,30 +98,37 @@ class _Reading(asyncio.StreamReaderProtocol):
         super().connection_lost(None if isinstance(exc, OSError) else exc)
 
 
-async def start(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], *, stdin: bool, tty: bool) -> Session:
+async def start(
+    runner: ProcessRunner, container_id: str, argv: tuple[str, ...], *, stdin: bool, tty: bool
+) -> ContainerExec:
     """Start a command in a running container; `StartError` says why it cannot be."""
     return await (_start_terminal if tty else _start_pipes)(runner, container_id, argv, stdin)
 
 
-async def _start_pipes(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], stdin: bool) -> Session:  # noqa: FBT001
+async def _start_pipes(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], stdin: bool) -> ContainerExec:  # noqa: FBT001
     out_reader, out_writer = os.pipe2(os.O_CLOEXEC)
     err_reader, err_writer = os.pipe2(os.O_CLOEXEC)
     in_reader, in_writer = os.pipe2(os.O_CLOEXEC) if stdin else (os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), None)
-    session = Session(runner, await _output(out_reader), await _output(err_reader))
+    session = ContainerExec(runner, await _output(out_reader), await _output(err_reader))
     session.attach(None if in_writer is None else await _writer(in_writer), None)
     await _begin(session, container_id, argv, (in_reader, out_writer, err_writer))
     return session
 
 
-async def _start_terminal(runner: ProcessRunner, container_id: str, argv: tuple[str, ...], stdin: bool) -> Session:  # noqa: FBT001
+async def _start_terminal(
+    runner: ProcessRunner,
+    container_id: str,
+    argv: tuple[str, ...],
+    stdin: bool,  # noqa: FBT001
+) -> ContainerExec:
     master, slave = os.openpty()
-    session = Session(runner, await _output(os.dup(master)), None)
+    session = ContainerExec(runner, await _output(os.dup(master)), None)
     session.attach(await _writer(os.dup(master)) if stdin else None, master)
     await _begin(session, container_id, argv, (slave, slave, slave))
     return session
 
 
-async def _begin(session: Session, container_id: str, argv: tuple[str, ...], given: tuple[int, int, int]) -> None:
+async def _begin(session: ContainerExec, container_id: str, argv: tuple[str, ...], given: tuple[int, int, int]) -> None:
     try:
         await session.begin(container_id, argv, given)
     except BaseException:  # nothing was started: nobody else releases what was opened for it

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ProbeTarget:
     """The run of a container that is probed, and who wants to know."""
 
     runner: ProcessRunner
@@ -32,7 +32,7 @@ class Target:
     complain: Callable[[str], None]
 
 
-async def watch(target: Target) -> None:
+async def watch(target: ProbeTarget) -> None:
     """Probe until cancelled, or until there is nothing left to probe."""
     if target.container.get("startupProbe") and not await _repeat(target, "startup"):
         return
@@ -44,7 +44,7 @@ async def watch(target: Target) -> None:
                 tasks.create_task(_repeat(target, "readiness"))
 
 
-async def _repeat(target: Target, kind: Kind) -> bool:
+async def _repeat(target: ProbeTarget, kind: Kind) -> bool:
     """Probe in rhythm, reporting each change of the verdict; end with a verdict that ends this probe."""
     probe = target.container[f"{kind}Probe"]
     rules = probes.settings(probe)
@@ -62,7 +62,7 @@ async def _repeat(target: Target, kind: Kind) -> bool:
         await asyncio.sleep(rules.period)
 
 
-async def _once(target: Target, kind: Kind, probe: JSONObject, timeout: float) -> str:
+async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: float) -> str:
     """Probe once; return what is wrong, empty where nothing is."""
     try:
         async with timeouts.within(timeout):
@@ -74,7 +74,7 @@ async def _once(target: Target, kind: Kind, probe: JSONObject, timeout: float) -
     return f"{kind.capitalize()} probe failed: {problem}" if problem else ""
 
 
-async def attempt(target: Target, probe: JSONObject) -> str:
+async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
     """Make the probe's one request; return what is wrong with the answer. Connection errors raise OSError."""
     if probe.get("exec"):
         code, output = await commands.run(target.runner, target.container_id, tuple(probe["exec"]["command"]))

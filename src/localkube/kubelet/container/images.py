@@ -36,7 +36,7 @@ class UnrunnableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProgramSource:
     """Where a container's programs come from: a root file system, an environment on PATH, a folder, or this machine."""
 
     image_id: str
@@ -59,21 +59,21 @@ class Stub:
     ports: tuple[int, ...]
 
 
-def find_place(image: str, images: Mapping[str, Path]) -> Place:
+def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
     """Return where the programs of an image are."""
     directory = images.get(image) or images.get(untagged(image))
     if directory is None:
-        return Place("host://")
+        return ProgramSource("host://")
     if _is_environment(directory):
-        return Place(f"environment://{directory}", environment=directory)
+        return ProgramSource(f"environment://{directory}", environment=directory)
     if _is_root(directory):
-        return Place(f"root://{directory}", root=directory)
+        return ProgramSource(f"root://{directory}", root=directory)
     if not directory.is_dir():
         raise UnrunnableError(
             "InvalidImageMapping", f"image {image} is mapped to {directory}, which is not a directory (any more)"
         )
     beside = directory / ".venv"
-    return Place(f"folder://{directory}", environment=beside if beside.is_dir() else None, folder=directory)
+    return ProgramSource(f"folder://{directory}", environment=beside if beside.is_dir() else None, folder=directory)
 
 
 def untagged(image: str) -> str:
@@ -94,7 +94,7 @@ def _is_root(directory: Path) -> bool:
     return (directory / "etc").is_dir() and ((directory / "bin").exists() or (directory / "usr" / "bin").is_dir())
 
 
-def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: Place) -> None:
+def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: ProgramSource) -> None:
     """Refuse a container that leaves it to its image what to run."""
     if has_command and argv:
         return
@@ -111,7 +111,7 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
     )
 
 
-def check_program(image: str, program: str, path: str, place: Place, mounted: Sequence[str]) -> None:
+def check_program(image: str, program: str, path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
     """Refuse a container whose program is not there; what is under a mount path (`mounted`) is taken on trust."""
     if _exists(program, path, place.root or Path("/"), mounted):
         return
@@ -123,7 +123,7 @@ def check_program(image: str, program: str, path: str, place: Place, mounted: Se
     )
 
 
-def check_script(image: str, argv: Sequence[str], path: str, place: Place, mounted: Sequence[str]) -> None:
+def check_script(image: str, argv: Sequence[str], path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
     """Refuse a container whose shell is there, but not what its script starts."""
     for started in scripts.starts(argv):
         if not started.is_file:

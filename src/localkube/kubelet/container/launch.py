@@ -16,7 +16,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import Place, UnrunnableError
+from localkube.kubelet.container.images import ProgramSource, UnrunnableError
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec import environment, podspec, probes
@@ -55,7 +55,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    place: Place
+    place: ProgramSource
     env: Mapping[str, str]
     argv: tuple[str, ...]
 

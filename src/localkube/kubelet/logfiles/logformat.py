@@ -17,7 +17,7 @@ TIMESTAMP_LENGTH: Final = len("2026-11-20T10:15:02.123456000Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One line of a log file."""
 
     timestamp: bytes
@@ -67,9 +67,9 @@ class Framer:
         return f"{timestamp(now)} {self._stream} {tag} ".encode() + content + b"\n"
 
 
-def parse(line: bytes) -> Entry | None:
+def parse(line: bytes) -> LogEntry | None:
     """Read one line of a log file; None for one that a crash cut short."""
     parts = line.rstrip(b"\n").split(b" ", 3)
     if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
         return None
-    return Entry(parts[0], "stderr" if parts[1] == b"stderr" else "stdout", parts[3], is_partial=parts[2] == b"P")
+    return LogEntry(parts[0], "stderr" if parts[1] == b"stderr" else "stdout", parts[3], is_partial=parts[2] == b"P")

@@ -9,7 +9,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, Resource
 from localkube.kubelet.spec import environment, podspec, sources
-from localkube.kubelet.spec.environment import Sources
+from localkube.kubelet.spec.environment import ReferencedObjects
 from localkube.kubelet.volumes import payload
 from localkube.kubelet.volumes.directories import Claims
 
@@ -33,12 +33,12 @@ class Objects:
         self.config_maps.subscribe(callback)
         self.secrets.subscribe(callback)
 
-    async def sources(self, pod: JSONObject) -> Sources:
+    async def sources(self, pod: JSONObject) -> ReferencedObjects:
         """Return the ConfigMaps and Secrets that the pod's containers and volumes refer to, as far as they exist."""
         config_maps, secrets = references(pod)
         found_maps = {name: await self._find(self.config_maps, pod, name) for name in sorted(config_maps)}
         found_secrets = {name: await self._find(self.secrets, pod, name) for name in sorted(secrets)}
-        return Sources(
+        return ReferencedObjects(
             {name: sources.config_map_data(found) for name, found in found_maps.items() if found},
             {name: sources.secret_data(found) for name, found in found_secrets.items() if found},
         )

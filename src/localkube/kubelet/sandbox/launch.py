@@ -21,7 +21,7 @@ _LOADER = "import sys; sys.path.append(sys.argv[2]); from launcher.main import m
 DIRECTORY = Path(__file__).parent
 
 
-class RefusedError(Exception):
+class LauncherRefusedError(Exception):
     """The machine refuses what this kind of launcher needs; the text says what."""
 
 
@@ -85,10 +85,10 @@ async def launch(
     link = Link(ours)
     try:
         pid = await _wait_until_ready(link)
-    except (RefusedError, LinkClosedError) as error:
+    except (LauncherRefusedError, LinkClosedError) as error:
         link.close()
         await asyncio.to_thread(process.wait)
-        raise RefusedError(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
+        raise LauncherRefusedError(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
     except BaseException:
         link.close()  # which ends the process
         raise
@@ -107,7 +107,7 @@ async def _wait_until_ready(link: Link) -> int:
             loop.remove_reader(link.fileno())
         for message in [received.message for received in link.receive()]:
             if "refused" in message:
-                raise RefusedError(message["refused"])
+                raise LauncherRefusedError(message["refused"])
             return int(message["ready"])
 
 

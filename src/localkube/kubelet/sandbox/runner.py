@@ -30,7 +30,7 @@ from localkube.kubelet.sandbox.addresses import (
 )
 from localkube.kubelet.sandbox.channel import LauncherEndedError
 from localkube.kubelet.sandbox.deaths import Deaths
-from localkube.kubelet.sandbox.launch import Isolation, Launcher, LaunchOptions, RefusedError, launch, log_of
+from localkube.kubelet.sandbox.launch import Isolation, Launcher, LauncherRefusedError, LaunchOptions, launch, log_of
 from localkube.kubelet.sandbox.launcher.kernel.descriptors import raise_limit, restore_limit
 from localkube.kubelet.sandbox.launcher.link import Message
 from localkube.kubelet.sandbox.way_out import WayOut
@@ -44,7 +44,7 @@ NO_NAMESPACES = (
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
 
 
-class Attempt(NamedTuple):
+class GroundAttempt(NamedTuple):
     """A kind of ground to try, and what is lost when it is refused (nothing: then there is no other)."""
 
     isolation: Isolation
@@ -71,7 +71,7 @@ class SandboxRunner:
         self._way_out: WayOut | None = None
         self._block: LoopbackBlock | None = None
         self._pool: AddressPool | None = None
-        self._granted: Attempt | None = None
+        self._granted: GroundAttempt | None = None
         self._healing = asyncio.Lock()
         self._deaths = Deaths()
         self._files = 0
@@ -86,7 +86,7 @@ class SandboxRunner:
         self._files = raise_limit()
         return await self._start(self._attempts())
 
-    async def _start(self, attempts: Sequence[Attempt]) -> Capabilities:
+    async def _start(self, attempts: Sequence[GroundAttempt]) -> Capabilities:
         lost = [NO_LIMITS]
         isolation, network, _ = self._granted = await self._launch(attempts, lost)
         if network == "isolated":
@@ -194,7 +194,7 @@ class SandboxRunner:
                 self._deaths.note(datetime.now(UTC))
                 raise
 
-    async def _launch(self, attempts: Sequence[Attempt], lost: list[str]) -> Attempt:
+    async def _launch(self, attempts: Sequence[GroundAttempt], lost: list[str]) -> GroundAttempt:
         for attempt in attempts:
             isolation, network, without = attempt
             options = LaunchOptions(
@@ -205,7 +205,7 @@ class SandboxRunner:
             )
             try:
                 self._launcher = await launch(options, self._on_event, self._on_closed)
-            except RefusedError as error:
+            except LauncherRefusedError as error:
                 if not without:
                     raise StartError(f"cannot start the launcher of the pods: {error}") from error
                 lost.append(f"{without} ({error})")
@@ -215,13 +215,13 @@ class SandboxRunner:
                 return attempt
         raise AssertionError("the last attempt returns or raises")
 
-    def _attempts(self) -> list[Attempt]:
+    def _attempts(self) -> list[GroundAttempt]:
         """Return what to try, best first."""
-        plain = Attempt("plain", "shared")
+        plain = GroundAttempt("plain", "shared")
         if self._isolation == "plain":
             return [plain]
-        shared = [Attempt("namespaces", "shared", NO_NAMESPACES), plain]
-        return shared if self._network == "shared" else [Attempt("namespaces", "isolated", NO_NETWORKS), *shared]
+        shared = [GroundAttempt("namespaces", "shared", NO_NAMESPACES), plain]
+        return shared if self._network == "shared" else [GroundAttempt("namespaces", "isolated", NO_NETWORKS), *shared]
 
     def _is_alive(self) -> bool:
         return self._launcher is not None and not self._launcher.channel.closed

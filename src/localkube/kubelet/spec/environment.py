@@ -28,7 +28,7 @@ REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class ReferencedObjects:
     """The ConfigMaps and Secrets of the pod's namespace that exist, by name, with their values as bytes."""
 
     config_maps: Mapping[str, Mapping[str, bytes]]
@@ -42,7 +42,7 @@ class Context:
     pod: JSONObject
     ip: str
     node: NodeFacts
-    sources: Sources
+    sources: ReferencedObjects
     lenient: bool = False
 
 
@@ -120,7 +120,9 @@ def _from_source(source: JSONObject, context: Context) -> dict[str, str]:
     return {}
 
 
-def _referable(sources: Sources, suffix: str) -> tuple[tuple[str, str, Mapping[str, Mapping[str, bytes]]], ...]:
+def _referable(
+    sources: ReferencedObjects, suffix: str
+) -> tuple[tuple[str, str, Mapping[str, Mapping[str, bytes]]], ...]:
     return (
         ("configmap", f"configMap{suffix}", sources.config_maps),
         ("secret", f"secret{suffix}", sources.secrets),

@@ -17,7 +17,7 @@ ACTIONS: Final = ("exec", "httpGet", "tcpSocket")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ProbeSettings:
     """When to probe, in seconds, and how many results in a row count."""
 
     initial_delay: float
@@ -36,9 +36,9 @@ class Tally:
     verdict: bool | None = None
 
 
-def settings(probe: JSONObject) -> Settings:
+def settings(probe: JSONObject) -> ProbeSettings:
     """Read a probe's settings; absent and zero mean the default."""
-    return Settings(
+    return ProbeSettings(
         initial_delay=float(probe.get("initialDelaySeconds") or 0),
         period=float(probe.get("periodSeconds") or 10),
         timeout=float(probe.get("timeoutSeconds") or 1),
@@ -47,7 +47,7 @@ def settings(probe: JSONObject) -> Settings:
     )
 
 
-def observe(tally: Tally, rules: Settings, *, good: bool) -> Tally:
+def observe(tally: Tally, rules: ProbeSettings, *, good: bool) -> Tally:
     """Return the tally after one more result."""
     streak = tally.streak + 1 if tally.last is good else 1
     needed = rules.successes if good else rules.failures

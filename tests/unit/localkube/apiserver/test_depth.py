@@ -71,6 +71,24 @@ def test_the_deepest_object_is_served_by_every_verb(less_stack: None) -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("depth", [MAX_DEPTH - 6, MAX_DEPTH - 5, MAX_DEPTH - 4, MAX_DEPTH])
+def test_the_deepest_object_can_be_sent_back_with_its_managed_fields(depth: int, less_stack: None) -> None:
+    data: Any = {}
+    for _ in range(depth - 3):
+        data = {"a": data}
+
+    async def scenario(api: Api) -> None:
+        await api.create(CRDS, definition(**OPEN))
+        made = (await api.create(WIDGETS, widget(data=data))).body
+        assert (await api.update(f"{WIDGETS}/a", made)).body == made
+        relabelled = [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]
+        assert (await api.patch(f"{WIDGETS}/a", relabelled, "json-patch+json")).code == 200
+        assert (await api.apply(f"{WIDGETS}/a", widget(data=data), force="true")).code == 200
+        assert (await api.update(f"{WIDGETS}/a", (await api.get(f"{WIDGETS}/a")).body)).code == 200
+
+    run(scenario)
+
+
 def test_the_deepest_definition_is_served(less_stack: None) -> None:
     async def scenario(api: Api) -> None:
         made = deep_definition(MAX_DEPTH)

@@ -96,7 +96,7 @@ def test_a_scale_without_metadata_that_is_an_object_is_refused(metadata: Any) ->
         True, "x", 5, properties(a=5), {"type": "object", "properties": 5}, {"type": "object", "required": [5]},
         properties(a={"type": "string", "pattern": 5}), properties(a={"type": "string", "minLength": "x"}), properties(a={"type": "integer", "minimum": "x", "default": 1}),
         properties(a={"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": 5}),
-        properties(a={"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": 5}),
+        properties(a={"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": {"type": 5}}),
     ],
     ids=str,
 )  # fmt: skip

@@ -26,7 +26,7 @@ class LinkError(Exception):
     """The connection cannot be made; the text is for the client."""
 
 
-class Link:
+class PortLink:
     """One connection. Whoever completes its pair sets `complete`; what the client sends goes to `inbox`."""
 
     def __init__(self, pair: Pair, outlet: Outlet) -> None:

@@ -13,10 +13,10 @@ import asyncio
 from collections.abc import AsyncIterable
 from typing import Final
 
-from localkube.apiserver.front.portforward.link import Dial, Link
+from localkube.apiserver.front.portforward.link import Dial, PortLink
 from localkube.apiserver.front.portforward.outlet import Outlet, Send
 from localkube.apiserver.front.portforward.pairing import Pair, PairingError, Pairs, purpose
-from localkube.apiserver.front.spdy.connection import Connection, Dropped, Ended, Event, Opened, Received
+from localkube.apiserver.front.spdy.connection import BytesReceived, Connection, Dropped, Ended, Event, StreamOpened
 from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import GoAwayStatus, ResetStatus
 
@@ -31,8 +31,8 @@ class Tunnel:
         self._connection = Connection()
         self._outlet = Outlet(self._connection, send)
         self._pairs = Pairs()
-        self._links: dict[int, Link] = {}  # by either stream
-        self._running: dict[Link, asyncio.Task[None]] = {}
+        self._links: dict[int, PortLink] = {}  # by either stream
+        self._running: dict[PortLink, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
         self._flushing: asyncio.Task[None] | None = None
 
@@ -60,14 +60,14 @@ class Tunnel:
     async def _handle(self, event: Event) -> None:
         link = self._links.get(event.stream)
         match event:
-            case Opened(stream, headers):
+            case StreamOpened(stream, headers):
                 try:
                     pair = self._pairs.add(stream, purpose(stream, headers))
                 except PairingError:
                     self._connection.reset(stream, ResetStatus.REFUSED_STREAM)
                 else:
                     self._open(stream, pair)
-            case Received(stream, data) if link is not None and stream == link.pair.data:
+            case BytesReceived(stream, data) if link is not None and stream == link.pair.data:
                 await self._put(link, data)
             case Ended(stream) if link is not None and stream == link.pair.data:
                 link.inbox.end()
@@ -79,32 +79,32 @@ class Tunnel:
         self._connection.accept(stream)
         link = self._links.get(pair.data) or self._links.get(pair.error)
         if link is None:
-            link = Link(pair, self._outlet)
+            link = PortLink(pair, self._outlet)
             task = self._running[link] = self._tasks.create_task(self._run(link))
             task.add_done_callback(lambda _: self._running.pop(link))
         self._links[stream] = link
         if not pair.missing:
             link.complete.set()
 
-    async def _run(self, link: Link) -> None:
+    async def _run(self, link: PortLink) -> None:
         try:
             await link.run(self._dial)
         finally:
             self._forget(link)
         await self._outlet.flush()
 
-    async def _put(self, link: Link, data: bytes) -> None:
+    async def _put(self, link: PortLink, data: bytes) -> None:
         """Pass bytes on, once there is room for them."""
         if link.inbox.is_full and not link.complete.is_set():
             self._end(link)  # the second stream comes behind these bytes: to wait for it would be to wait for ever
         else:
             await link.inbox.put(data)
 
-    def _end(self, link: Link) -> None:
+    def _end(self, link: PortLink) -> None:
         self._running[link].cancel()
         self._forget(link)
 
-    def _forget(self, link: Link) -> None:
+    def _forget(self, link: PortLink) -> None:
         """End what is left of a link: its error stream tells the client that it is over."""
         pair = link.pair
         link.inbox.close()

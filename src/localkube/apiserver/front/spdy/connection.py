@@ -33,7 +33,7 @@ STREAM_LIMIT: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class StreamOpened:
     """The client opened a stream and waits for it to be accepted or reset."""
 
     stream: int
@@ -41,7 +41,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class BytesReceived:
     """The client sent bytes."""
 
     stream: int
@@ -62,7 +62,7 @@ class Dropped:
     stream: int
 
 
-Event: TypeAlias = Opened | Received | Ended | Dropped
+Event: TypeAlias = StreamOpened | BytesReceived | Ended | Dropped
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ class Connection:
             self._write(RstStream(frame.stream, ResetStatus.REFUSED_STREAM))
             return
         self._streams[frame.stream] = Stream(inward=True, outward=not frame.unidirectional)
-        yield Opened(frame.stream, frame.headers)
+        yield StreamOpened(frame.stream, frame.headers)
         yield from self._receive(frame.stream, b"", fin=frame.fin)
 
     def _receive(self, number: int, data: bytes, *, fin: bool) -> Iterator[Event]:
@@ -160,7 +160,7 @@ class Connection:
                 yield Dropped(number)
             return
         if data:
-            yield Received(number, data)
+            yield BytesReceived(number, data)
         if fin:
             stream.inward = False
             self._forget_closed(number)

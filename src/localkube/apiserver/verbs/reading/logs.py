@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import cast
 
 from kuberuntime.objects import meta
@@ -17,12 +18,13 @@ from localkube.podaccess import LogOptions, NodeError
 AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
 
 
-async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes]:
-    """Return the pieces of the log; a refusal of the node comes before the first of them."""
+async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
+    """Return the pieces of the log, None of a pod without a node; a refusal of the node comes before the first of them."""
+    asked = read_options(call)
     pod = get(backend, call)
-    options = read_options(call, containers.container_of(pod, call.query.get("container", "")))
+    options = replace(asked, container=containers.container_of(pod, asked.container))
     if not meta.spec(pod).get("nodeName"):
-        return _pieces(None, None)
+        return None
     pieces = backend.node.current.logs(pod, options)
     try:
         first = await anext(pieces, None)
@@ -31,8 +33,8 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes]:
     return _pieces(first, pieces)
 
 
-def read_options(call: Call, container: str) -> LogOptions:
-    """Read the query of `/log`."""
+def read_options(call: Call) -> LogOptions:
+    """Read the query of `/log`; `container` is empty where it is not told."""
     numbers = {name: call.number(name) for name in AT_LEAST}
     errors: list[FieldError] = [
         invalid(name, value, f"must be greater than or equal to {AT_LEAST[name]}")
@@ -44,7 +46,7 @@ def read_options(call: Call, container: str) -> LogOptions:
     if errors:
         raise refusal.invalid("", "PodLogOptions", call.name, errors)
     return LogOptions(
-        container=container,
+        container=call.query.get("container", ""),
         follow=call.flag("follow"),
         previous=call.flag("previous"),
         timestamps=call.flag("timestamps"),

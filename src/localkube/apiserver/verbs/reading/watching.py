@@ -33,7 +33,7 @@ INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WatchPlan:
     """What a watch was asked for. `initial`: begin with what is there; `marked`: and tell where that ends."""
 
     selection: Selection
@@ -49,7 +49,7 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
     check(call)
     revision = listing.version(call.query.get("resourceVersion", ""))
     marked = call.flag("sendInitialEvents")
-    plan = Plan(
+    plan = WatchPlan(
         selection=selection.parse(call.served, call.namespace, call.query),
         revision=revision,
         initial=marked or (not revision and "sendInitialEvents" not in call.query),
@@ -61,13 +61,14 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
     if revision > backend.store.revision:
         raise listing.too_new(revision, backend.store.revision)
     try:
-        return Lines(backend, call, plan, shown)
+        return WatchLines(backend, call, plan, shown)
     except CompactedError as error:
         raise refusal.too_old(revision, error.oldest) from error
 
 
 def check(call: Call) -> None:
     """Refuse options that make no sense for a watch."""
+    call.number("limit")  # of no effect, but it must be a number
     match, initial = call.query.get("resourceVersionMatch", ""), "sendInitialEvents" in call.query
     if initial and match != "NotOlderThan":
         text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
@@ -81,10 +82,10 @@ def check(call: Call) -> None:
     raise refusal.invalid("meta.k8s.io", "ListOptions", "", errors)
 
 
-class Lines:
+class WatchLines:
     """The lines of one watch: what was there when it was opened, then what comes. Close it, or the hub keeps it."""
 
-    def __init__(self, backend: Backend, call: Call, plan: Plan, shown: Representation) -> None:
+    def __init__(self, backend: Backend, call: Call, plan: WatchPlan, shown: Representation) -> None:
         encoder = encoder_of(backend, call, shown)
         self._store, self._hub, self._plan = backend.store, backend.hub, plan
         self._feed, self._watcher = backend.hub.attach(Subject(call.served, plan.selection, encoder.name), encoder)
@@ -117,7 +118,7 @@ class Lines:
             self._watcher.push(self._feed.bookmark(self._store.revision))
 
 
-def _first(store: Store, feed: Feed, plan: Plan) -> bytes:
+def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
     """Return the lines before the first change that the hub brings."""
     served = feed.subject.served
     if plan.initial:

@@ -14,9 +14,10 @@ SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "st
 
 async def bind(backend: Backend, call: Call) -> JSONObject:
     """Assign the pod to the node of the Binding in the body."""
-    sent = body.read_struct(call, "Binding")
-    node = sent["target"].get("name", "")
-    if not node:
+    sent = body.read_struct(call, "Binding", {"v1"})
+    target = sent["target"]
+    node = target.get("name", "")
+    if not node or target.get("kind", "Node") not in {"", "Node"}:
         raise refusal.bad_request("the body must be a Binding of v1 with target.name, the name of a node")
     stored = backend.store.get(call.key)
     if stored is None:

@@ -1,5 +1,6 @@
 """POST to a collection: store a new object."""
 
+import re
 from contextlib import suppress
 from typing import Final
 
@@ -14,6 +15,9 @@ from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.store import ExistsError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
+
+VERSION: Final = re.compile(r"0*[1-9][0-9]*", re.ASCII)
+"""A resourceVersion; of a new object, other texts and zero say nothing."""
 
 ATTEMPTS: Final = 8
 """How many generated names are tried."""
@@ -40,7 +44,7 @@ async def create_object(
 
     Raises `Exists`.
     """
-    if meta.resource_version(sent) not in {"", "0"}:
+    if VERSION.fullmatch(meta.resource_version(sent)):
         raise refusal.RefusalError(500, "", "resourceVersion should not be set on objects to be created")
     generated = not meta.name(sent) and bool(meta.metadata(sent).get("generateName"))
     for _ in range(ATTEMPTS - 1 if generated else 0):
@@ -54,7 +58,7 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
     name, before = str(fresh.get("name") or ""), store.revision
     namespaces.require_open(store, resource, call.namespace, name)
-    change = writing.Change(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
+    change = writing.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
     obj = await writing.complete(backend, change, chosen)
     if store.revision != before:  # others wrote while admission was asked
         namespaces.require_open(store, resource, call.namespace, name)

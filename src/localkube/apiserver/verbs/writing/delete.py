@@ -216,13 +216,13 @@ def read_options(call: Call) -> DeleteOptions:
     in_query = call.flag("orphanDependents") if "orphanDependents" in query else None
     chosen = DeleteOptions(
         grace_period=call.number("gracePeriodSeconds") if told.grace is None else told.grace,
-        propagation=told.propagation_policy or query.get("propagationPolicy") or None,
+        propagation=told.propagation_policy if told.propagation_policy is not None else query.get("propagationPolicy"),
         orphan_dependents=in_query if told.orphan_dependents is None else told.orphan_dependents,
         uid=conditions.uid,
         resource_version=conditions.resource_version,
-        dry_run=bool(told.dry_run or query.get("dryRun")),
+        dry_run=bool(told.dry_run or "dryRun" in query),
     )
-    errors = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun") or "All"])]
+    errors = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun", "All")])]
     if errors:
         raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", errors)
     return chosen

@@ -14,7 +14,7 @@ from localkube.apiserver.verbs.writing.binding import SUCCESS
 
 async def evict(backend: Backend, call: Call) -> JSONObject:
     """Delete the pod."""
-    sent = body.read_struct(call, "Eviction")
+    sent = body.read_struct(call, "Eviction", {"policy/v1", "policy/v1beta1"})
     options = msgspec.json.encode(sent.get("deleteOptions") or {})
     await delete.delete_object(backend, call, delete.read_options(replace(call, body=options, headers={})))
     return SUCCESS

@@ -20,25 +20,31 @@ from localkube.apiserver.verbs.writing.update import Edit
 KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-class Identity(msgspec.Struct, frozen=True, rename="camel"):
+class ScaleIdentity(msgspec.Struct, frozen=True, rename="camel"):
     """What the metadata of a Scale may say against writing to another object or version."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """The spec of a Scale."""
+class ScaleSpec(msgspec.Struct, frozen=True):
+    """The spec of a Scale; null replicas are none."""
 
-    replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] = 0
+    replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = 0
 
 
-class SentScale(msgspec.Struct, frozen=True):
+class SentScale(msgspec.Struct, frozen=True, rename="camel"):
     """A Scale as clients send it."""
 
-    kind: Literal["Scale"] = "Scale"
-    metadata: Identity = Identity()
-    spec: Wanted = Wanted()
+    kind: Literal["Scale", ""] = "Scale"
+    api_version: Literal["autoscaling/v1", ""] = "autoscaling/v1"
+    metadata: ScaleIdentity = ScaleIdentity()
+    spec: ScaleSpec | None = ScaleSpec()
+
+    @property
+    def replicas(self) -> int:
+        """Return the replicas that are asked for: none where they are null, or the spec is."""
+        return (self.spec.replicas if self.spec else None) or 0
 
 
 async def get_scale(backend: Backend, call: Call) -> JSONObject:
@@ -65,7 +71,7 @@ async def _scale(backend: Backend, call: Call, chosen: WriteOptions, wanted: pat
     def apply(old: JSONObject) -> JSONObject:
         scale = _read(call, wanted(build_scale(call, old)))
         sent = {"uid": scale.metadata.uid, "resourceVersion": scale.metadata.resource_version}
-        scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale.spec.replicas)
+        scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale.replicas)
         return {**scaled, "metadata": meta.metadata(old) | {name: value for name, value in sent.items() if value}}
 
     return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), chosen))
@@ -96,8 +102,8 @@ def _read(call: Call, content: JSON) -> SentScale:
     except msgspec.ValidationError as error:
         text = f"the body must be a Scale of autoscaling/v1: {error}"
         raise refusal.undecodable(call.method, call.body, text) from error
-    if scale.spec.replicas < 0 and not call.served.custom:
-        failure = invalid("spec.replicas", scale.spec.replicas, "must be greater than or equal to 0")
+    if scale.replicas < 0 and not call.served.custom:
+        failure = invalid("spec.replicas", scale.replicas, "must be greater than or equal to 0")
         raise refusal.invalid("autoscaling", "Scale", call.name, [failure])
     return scale
 

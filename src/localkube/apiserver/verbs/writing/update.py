@@ -85,7 +85,7 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOpt
             resource = call.served.resource
             raise refusal.invalid(resource.group, resource.plural, call.name, [error])
         placed = {**wanted, "metadata": metadata.updated(meta.metadata(wanted), meta.metadata(old))}
-        change = writing.Change(call, edit.operation, placed, old, owned=edit.owned)
+        change = writing.Write(call, edit.operation, placed, old, owned=edit.owned)
         new = await writing.complete(backend, change, chosen)
         if chosen.dry_run or new == old:
             await backend.store.settle()

@@ -1,6 +1,6 @@
 """What every write goes through between the request and the store: defaults, validation, field ownership, admission.
 
-In: a `Change`: the call, the operation, the object wanted and the one stored. Out: the object to store, or a refusal.
+In: a `Write`: the call, the operation, the object wanted and the one stored. Out: the object to store, or a refusal.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from localkube.apiserver.verbs.writing import metadata
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Write:
     """One object about to be written: `old` is what is stored, None on create; `owned`: managedFields are settled."""
 
     call: Call
@@ -30,7 +30,7 @@ class Change:
     owned: bool = False
 
 
-async def complete(backend: Backend, change: Change, chosen: WriteOptions) -> JSONObject:
+async def complete(backend: Backend, change: Write, chosen: WriteOptions) -> JSONObject:
     """Return the object to store; the stored one itself where the write changes nothing."""
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
@@ -59,7 +59,7 @@ def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteT
     return Writer(chosen.manager, operation, version, now, call.subresource)
 
 
-def prepare(change: Change) -> JSONObject:
+def prepare(change: Write) -> JSONObject:
     """Fill defaults and drop what the operation may not write."""
     try:
         return change.call.served.kind.prepare(change.operation, change.new, change.old)
@@ -67,7 +67,7 @@ def prepare(change: Change) -> JSONObject:
         raise refusal.undecodable(change.call.method, change.call.body, str(error)) from error
 
 
-def validate(change: Change, obj: JSONObject) -> None:
+def validate(change: Write, obj: JSONObject) -> None:
     """Refuse an object with faulty fields."""
     errors = list(change.call.served.kind.validate(change.operation, obj, change.old))
     if change.old is not None:

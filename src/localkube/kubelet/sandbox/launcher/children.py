@@ -16,8 +16,8 @@ from .kernel.readable import is_readable
 from .kernel.refusal import RefusedError, explain
 from .link import Link
 from .pods import Container, Pod
-from .process import Process
-from .program import Program, become
+from .process import ChildProcess
+from .program import ProgramSpec, become
 
 Streams = tuple[int, int, int]
 
@@ -38,16 +38,16 @@ class Children:
         self._selector = selector
         self._host_proc = host_proc
         self._files = files
-        self._by_key: dict[str, Process] = {}
-        self._by_pid: dict[int, Process] = {}
-        self._by_pod: dict[str, dict[str, Process]] = {}
-        self._reporting: dict[int, Process] = {}
+        self._by_key: dict[str, ChildProcess] = {}
+        self._by_pid: dict[int, ChildProcess] = {}
+        self._by_pod: dict[str, dict[str, ChildProcess]] = {}
+        self._reporting: dict[int, ChildProcess] = {}
 
-    def get(self, key: str) -> Process | None:
+    def get(self, key: str) -> ChildProcess | None:
         """Return a process by its key."""
         return self._by_key.get(key)
 
-    def of_pod(self, pod: Pod) -> list[Process]:
+    def of_pod(self, pod: Pod) -> list[ChildProcess]:
         """Return the processes of a pod."""
         return list(self._by_pod.get(pod.id, {}).values())
 
@@ -62,9 +62,9 @@ class Children:
                 raise
             if pid == 0:
                 _live(Link(theirs), live)
-        self._add(Process(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply))
+        self._add(ChildProcess(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply))
 
-    def run_program(self, link: Link, program: Program, streams: Streams) -> NoReturn:
+    def run_program(self, link: Link, program: ProgramSpec, streams: Streams) -> NoReturn:
         """Be the parent of a program, in the child, until it ends."""
         report = self.settle(link, "lws-init", streams)
         if is_readable(link.fileno()):
@@ -80,7 +80,7 @@ class Children:
             syscalls.set_process_name(name)
         return supervise.Report(link, self._host_proc)
 
-    def take_reports(self, ready: Iterable[int]) -> list[Process]:
+    def take_reports(self, ready: Iterable[int]) -> list[ChildProcess]:
         """Take reports of those children whose line is ready; return them."""
         reporting = [process for fd in ready if (process := self._reporting.get(fd)) is not None]
         for process in reporting:
@@ -88,7 +88,7 @@ class Children:
                 self._unregister(process)
         return reporting
 
-    def reap(self) -> Iterator[tuple[Process, int]]:
+    def reap(self) -> Iterator[tuple[ChildProcess, int]]:
         """Yield each process that ended, removed from the tables, with its wait status."""
         while (ended := _wait_for_any()) is not None:
             pid, status = ended
@@ -104,13 +104,13 @@ class Children:
             supervise.send_signal(process.pid, signal.SIGTERM)
         supervise.end_descendants()
 
-    def _add(self, process: Process) -> None:
+    def _add(self, process: ChildProcess) -> None:
         self._by_key[process.key] = self._by_pid[process.pid] = process
         self._by_pod.setdefault(process.pod.id, {})[process.key] = process
         self._reporting[process.link.fileno()] = process
         self._selector.register(process.link, selectors.EVENT_READ)
 
-    def _remove(self, process: Process) -> None:
+    def _remove(self, process: ChildProcess) -> None:
         del self._by_key[process.key], self._by_pid[process.pid]
         siblings = self._by_pod[process.pod.id]
         del siblings[process.key]
@@ -118,7 +118,7 @@ class Children:
             del self._by_pod[process.pod.id]
         self._unregister(process)
 
-    def _unregister(self, process: Process) -> None:
+    def _unregister(self, process: ChildProcess) -> None:
         if self._reporting.pop(process.link.fileno(), None) is not None:
             self._selector.unregister(process.link)
 

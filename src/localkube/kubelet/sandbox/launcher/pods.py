@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from .program import Program
+from .program import ProgramSpec
 
 
 class Pod(NamedTuple):
@@ -30,7 +30,7 @@ class Container(NamedTuple):
     """A container as asked for."""
 
     id: str
-    program: Program
+    program: ProgramSpec
     mounts: list[MountRequest]
     root: str | None
     read_only_root: bool
@@ -45,6 +45,6 @@ def parse_pod(request: dict[str, Any]) -> Pod:
 def parse_container(request: dict[str, Any], *, confined: bool) -> Container:
     """Return the container of a `start` request."""
     asked = dict(request["container"])
-    asked["program"] = Program(**asked["program"], confined=confined)
+    asked["program"] = ProgramSpec(**asked["program"], confined=confined)
     asked["mounts"] = [MountRequest(*mount) for mount in asked["mounts"]]
     return Container(**asked)

@@ -9,7 +9,7 @@ from .link import Link, LinkClosedError, Message
 from .pods import Container, Pod
 
 
-class Process:
+class ChildProcess:
     """From the fork to the end: what it reported, and who waits for that."""
 
     def __init__(self, key: str, pod: Pod, container: Container, child: tuple[int, Link], reply: int) -> None:

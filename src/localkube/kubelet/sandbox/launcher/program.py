@@ -24,7 +24,7 @@ _KEPT_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
 _NO_ID = 0xFFFFFFFF
 
 
-class Program(NamedTuple):
+class ProgramSpec(NamedTuple):
     """What to run, and as whom; `confined` programs of root get a container's capabilities, not all."""
 
     argv: list[str]
@@ -52,7 +52,7 @@ def find_executable(name: str, path: str) -> str:
     raise RefusedError(f'exec: "{name}": executable file not found in $PATH')
 
 
-def become(program: Program, streams: tuple[int, int, int], files: int) -> None:
+def become(program: ProgramSpec, streams: tuple[int, int, int], files: int) -> None:
     """Become the program, which may open so many files. Only comes back by raising `Refused`."""
     os.setsid()
     _take_streams(streams)

@@ -20,7 +20,7 @@ from .kernel.descriptors import require_spare
 from .kernel.refusal import RefusedError, explain, is_exhausted
 from .link import Link, LinkClosedError, Message, Received, require_all
 from .pods import Pod, parse_container, parse_pod
-from .process import Process
+from .process import ChildProcess
 
 SPARE = 32
 """Descriptors that stay free for signals, removals and the first moments of a child."""
@@ -161,12 +161,12 @@ class Server:
         self._ground.attach(request["interface"], request["gateway"], request["nameserver"])
         self._done(request)
 
-    def _announce(self, process: Process) -> None:
+    def _announce(self, process: ChildProcess) -> None:
         announcement = process.announcement()
         if announcement is not None:
             self._link.send(announcement)
 
-    def _finish(self, process: Process, status: int) -> None:
+    def _finish(self, process: ChildProcess, status: int) -> None:
         ended = process.end(status)
         self._announce(process)
         if process.refused is None:

@@ -26,6 +26,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 
 ONLY_ON_CLUSTERS = {
     resources.DEPLOYMENTS,
+    resources.NETWORK_POLICIES,
     resources.POD_DISRUPTION_BUDGETS,
     resources.NETWORK_POLICIES,
     resources.ROLES,
@@ -165,7 +166,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("persistentvolumes", {"spec": {"hostPath": {"path": "/x"}}}, "spec.accessModes: Required value"),
     ("nodes", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}] * 2}}, 'spec.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule"}'),
     ("nodes", {"spec": {"taints": [{"key": "a b", "value": "c d", "effect": "NoSchedule"}]}}, 'spec.taints[0].value: Invalid value: "c d": a valid label must be an empty string or consist of alphanumeric characters, \'-\', \'_\' or \'.\', and must start and end with an alphanumeric character (e.g. \'MyValue\',  or \'my_value\',  or \'12345\', regex used for validation is \'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\')'),
-    ("nodes", {"status": {"capacity": {"cpu": "-1"}}}, 'status.capacity[cpu]: Invalid value: "-1": must be greater than or equal to 0'),
+    ("nodes", {"status": {"capacity": {"cpu": "-1"}}}, 'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0'),
     ("endpointslices.discovery.k8s.io", {"addressType": "IPv4", "endpoints": [{}]}, "endpoints[0].addresses: Required value: must contain at least 1 address"),
     ("endpointslices.discovery.k8s.io", {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"] * 101}]}, "endpoints[0].addresses: Too many: 101: must have at most 100 items"),
     ("events.events.k8s.io", EVENT | {"note": "x" * 1025}, 'note: Invalid value: "": can have at most 1024 characters'),

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.patch import fieldset
-from localkube.apiserver.patch.fieldset import FieldSet, compare, difference, intersection, union
+from localkube.apiserver.patch import fieldset, fieldsof
+from localkube.apiserver.patch.fieldset import FieldSet, difference, intersection, union
+from localkube.apiserver.patch.fieldsof import Difference, compare
 from localkube.apiserver.types import schemas
 
 POD = schemas.of_struct("Pod")
@@ -20,8 +21,8 @@ OBJECTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     ),
     max_size=3,
 )
-SETS = OBJECTS.map(lambda obj: fieldset.children(fieldset.of_whole(FREE, obj))) | OBJECTS.map(
-    lambda obj: fieldset.of_applied(POD, {"spec": {"securityContext": obj}})
+SETS = OBJECTS.map(lambda obj: fieldset.children(fieldsof.of_whole(FREE, obj))) | OBJECTS.map(
+    lambda obj: fieldsof.of_applied(POD, {"spec": {"securityContext": obj}})
 )
 
 
@@ -41,9 +42,7 @@ def test_laws_of_sets(left: FieldSet, right: FieldSet, third: FieldSet) -> None:
 @given(OBJECTS, OBJECTS)
 def test_a_difference_names_exactly_what_changed(old: dict[str, Any], new: dict[str, Any]) -> None:
     found = compare(FREE, old, new)
-    assert (
-        (found.added, found.modified, found.removed) == ({}, {}, {}) if old == new else found != fieldset.Difference()
-    )
+    assert (found.added, found.modified, found.removed) == ({}, {}, {}) if old == new else found != Difference()
     back = compare(FREE, new, old)
     assert (back.added, back.removed) == (found.removed, found.added)
     assert intersection(found.added, found.removed) == {}
@@ -51,7 +50,7 @@ def test_a_difference_names_exactly_what_changed(old: dict[str, Any], new: dict[
 
 def test_list_items_are_told_apart_by_their_keys_with_defaults() -> None:
     pod = {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
-    found = fieldset.of_applied(POD, pod)
+    found = fieldsof.of_applied(POD, pod)
     container = found["f:spec"]["f:containers"]['k:{"name":"c"}']
     assert container["f:ports"] == {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
 
@@ -59,7 +58,7 @@ def test_list_items_are_told_apart_by_their_keys_with_defaults() -> None:
 def test_atomic_values_are_leaves() -> None:
     spec = {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a"}], "securityContext": {}}
     pod = {"metadata": {"labels": {"a": "b"}, "finalizers": ["x/y"]}, "spec": spec}
-    assert fieldset.of_applied(POD, pod) == {
+    assert fieldsof.of_applied(POD, pod) == {
         "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {'v:"x/y"': {}}},
         "f:spec": {"f:nodeSelector": {}, "f:tolerations": {}, "f:securityContext": {}},
     }

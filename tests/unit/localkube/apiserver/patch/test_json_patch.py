@@ -77,7 +77,7 @@ def test_operations(operation: dict[str, Any], expected: dict[str, Any]) -> None
         ({"op": "add"}, 400, "a JSON patch is a list of operations"),
         ([{"op": "add"}], 422, "has an op and a path"),
         ([{"op": "add", "path": "a", "value": 1}], 422, "must start with /"),
-        ([{"op": "add", "path": "/a"}], 422, "lacks a value"),
+        ([5], 400, "a JSON patch operation is an object"),
         ([{"op": "move", "path": "/a"}], 422, "lacks a from"),
         ([{"op": "swap", "path": "/a"}], 422, 'no operation "swap"'),
         ([{"op": "remove", "path": "/x"}], 422, 'the path has no value at "x"'),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage.errors import StoreError
@@ -375,5 +376,26 @@ def test_a_failing_disk_is_told_to_who_writes_and_not_to_who_reads() -> None:
         written, seen = await asyncio.gather(write(), read(), return_exceptions=True)
         assert isinstance(written, StoreError)
         assert seen == ["1"]
+
+    run(scenario)
+
+
+def test_a_subscriber_that_fails_keeps_nobody_from_the_changes_and_no_write_from_being_made() -> None:
+    async def scenario(store: Store) -> None:
+        heard: list[str] = []
+
+        def fail(changes: Sequence[Change]) -> None:
+            raise RuntimeError(f"cannot take {len(changes)} changes")
+
+        store.subscribe(fail)
+        store.subscribe(lambda changes: heard.extend(change.key.name for change in changes))
+        with structlog.testing.capture_logs() as logged:
+            store.create(A, obj("a"))
+            await asyncio.wait_for(store.settle(), 10)
+            store.create(B, obj("b"))
+            store.flush()
+        await asyncio.wait_for(store.settle(), 10)
+        assert heard == ["a", "b"]
+        assert [entry["log_level"] for entry in logged] == ["error"]
 
     run(scenario)

@@ -12,7 +12,7 @@ from tests.virtualtime import run
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import health
-from localkube.kubelet.container.health import Target
+from localkube.kubelet.container.health import ProbeTarget
 from localkube.kubelet.processes.model import ModelRunner, Program
 from localkube.kubelet.processes.runner import SandboxSpec
 
@@ -223,7 +223,7 @@ def test_a_probe_that_cannot_be_made_fails_and_leaves_the_pod_alone(tmp_path: Pa
     async def scenario() -> None:
         runner = ModelRunner()
         spec = SandboxSpec(id="u1", hostname="web-0", directory=tmp_path, hosts_directory=tmp_path)
-        target = Target(
+        target = ProbeTarget(
             runner=runner,
             container={"name": "main", "readinessProbe": action},
             container_id="main",

@@ -6,9 +6,9 @@ import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
 
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import Place, Stub, UnrunnableError
+from localkube.kubelet.container.images import ProgramSource, Stub, UnrunnableError
 
-HOST = Place("host://")
+HOST = ProgramSource("host://")
 
 
 def directory(root: Path, *names: str) -> Path:
@@ -19,7 +19,7 @@ def directory(root: Path, *names: str) -> Path:
 
 def test_an_image_is_found_with_or_without_its_tag(tmp_path: Path) -> None:
     venv = directory(tmp_path, "bin")
-    expected = Place(f"environment://{venv}", environment=venv)
+    expected = ProgramSource(f"environment://{venv}", environment=venv)
     assert images.find_place("vllm:v1", {"vllm:v1": venv}) == expected
     assert images.find_place("vllm:v1", {"vllm": venv}) == expected
     assert images.find_place("vllm@sha256:0", {"vllm": venv}) == expected
@@ -50,7 +50,7 @@ def test_a_container_without_command_says_what_to_do(tmp_path: Path) -> None:
         images.check_command("vllm:v1", ["serve"], has_command=False, place=HOST)
     assert caught.value.reason == "ImageNotMapped"
     with pytest.raises(UnrunnableError, match="give the container a command"):
-        images.check_command("vllm:v1", [], has_command=False, place=Place("x", root=tmp_path))
+        images.check_command("vllm:v1", [], has_command=False, place=ProgramSource("x", root=tmp_path))
     images.check_command("vllm:v1", ["serve"], has_command=True, place=HOST)
 
 
@@ -83,7 +83,7 @@ def test_a_script_whose_programs_are_there_or_mounted_passes() -> None:
 def test_a_program_of_a_root_is_looked_for_in_it(tmp_path: Path) -> None:
     root = directory(tmp_path, "bin")
     (root / "bin" / "serve").symlink_to("/bin/serve.real")
-    place = Place("x", root=root)
+    place = ProgramSource("x", root=root)
     images.check_program("a", "serve", "/usr/bin:/bin", place, [])
     with pytest.raises(UnrunnableError, match="not installed in"):
         images.check_program("a", "sh", "/usr/bin:/bin", place, [])

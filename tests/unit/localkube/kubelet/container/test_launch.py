@@ -13,7 +13,7 @@ from localkube.kubelet.container.launch import Launch, Surroundings
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec import environment
-from localkube.kubelet.spec.environment import Context, Sources
+from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 
@@ -28,7 +28,9 @@ def plan(main: JSONObject, *, namespaces: bool = True, spec: JSONObject | None =
         state_directory=Path("/state"),
         **defaults | settings,
     )
-    context = Context(pod=pod(main, **spec or {}), ip="10.0.0.1", node=NodeFacts("", {}), sources=Sources({}, {}))
+    context = Context(
+        pod=pod(main, **spec or {}), ip="10.0.0.1", node=NodeFacts("", {}), sources=ReferencedObjects({}, {})
+    )
     return launch.plan(main, context, Surroundings(configured, {"v": Path("/state/v")}, FILE))
 
 

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.localkube.kubelet.pods import NOW, after
 
 from localkube.kubelet.logfiles import logformat
-from localkube.kubelet.logfiles.logformat import LONGEST_PIECE, Entry, Framer
+from localkube.kubelet.logfiles.logformat import LONGEST_PIECE, Framer, LogEntry
 
 STAMP = "2026-03-01T12:00:00.000000000Z"
 
@@ -34,7 +34,7 @@ def test_a_long_line_is_cut_into_pieces_that_read_back_as_one(length: int, cut: 
 
 
 def test_an_empty_line_is_a_line() -> None:
-    assert logformat.parse(fed(b"\n")) == Entry(STAMP.encode(), "stdout", b"", is_partial=False)
+    assert logformat.parse(fed(b"\n")) == LogEntry(STAMP.encode(), "stdout", b"", is_partial=False)
 
 
 @pytest.mark.parametrize("line", [b"", b"2026 stdout F x\n", b"garbage", STAMP.encode() + b" stdout\n"])

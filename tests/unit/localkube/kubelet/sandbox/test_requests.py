@@ -6,7 +6,7 @@ from pathlib import Path
 from localkube.kubelet.processes.runner import ContainerSpec, Mount, SandboxSpec
 from localkube.kubelet.sandbox import requests
 from localkube.kubelet.sandbox.launcher.pods import Container, MountRequest, Pod, parse_container, parse_pod
-from localkube.kubelet.sandbox.launcher.program import Program
+from localkube.kubelet.sandbox.launcher.program import ProgramSpec
 
 
 def test_pod_arrives() -> None:
@@ -35,7 +35,7 @@ def test_container_arrives() -> None:
     assert (wire["key"], wire["pod"]) == ("c", "uid")
     assert parse_container(wire, confined=True) == Container(
         "c",
-        Program(["python", "-c", "1"], {"A": "1"}, None, 7, None, {"nofile": 10}, confined=True),
+        ProgramSpec(["python", "-c", "1"], {"A": "1"}, None, 7, None, {"nofile": 10}, confined=True),
         [MountRequest("/v", "/data", read_only=True, sub_path="a/b")],
         "/image",
         read_only_root=False,

@@ -9,11 +9,11 @@ from tests.unit.localkube.kubelet.pods import container, pod
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import environment
-from localkube.kubelet.spec.environment import Context, Sources
+from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 
-SOURCES = Sources({"settings": {"mode": b"fast", "level": b"3"}}, {"token": {"value": b"s3cret"}})
+SOURCES = ReferencedObjects({"settings": {"mode": b"fast", "level": b"3"}}, {"token": {"value": b"s3cret"}})
 NODE = NodeFacts("127.0.0.1", {"cpu": quantity.parse("8")})
 
 

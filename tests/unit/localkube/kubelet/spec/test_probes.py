@@ -6,9 +6,9 @@ from tests.unit.localkube.kubelet.pods import container
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import probes
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.spec.probes import Settings, Tally
+from localkube.kubelet.spec.probes import ProbeSettings, Tally
 
-RULES = Settings(initial_delay=0, period=10, timeout=1, successes=2, failures=3)
+RULES = ProbeSettings(initial_delay=0, period=10, timeout=1, successes=2, failures=3)
 
 
 def verdicts(results: str) -> list[bool | None]:
@@ -35,7 +35,7 @@ def test_results_in_a_row_change_the_verdict(results: str, expected: list[bool |
 
 
 def test_absent_and_zero_settings_have_the_defaults_of_kubernetes() -> None:
-    assert probes.settings({"periodSeconds": 0}) == Settings(
+    assert probes.settings({"periodSeconds": 0}) == ProbeSettings(
         initial_delay=0, period=10, timeout=1, successes=1, failures=3
     )
 

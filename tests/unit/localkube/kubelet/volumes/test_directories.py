@@ -9,7 +9,7 @@ from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.processes.runner import Mount
-from localkube.kubelet.spec.environment import Context, Sources
+from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import directories, hostpath, mounts
@@ -17,7 +17,7 @@ from localkube.kubelet.volumes.directories import Claims
 
 
 def context(volumes: list[JSONObject], **fields: Any) -> Context:
-    sources = Sources({"settings": {"a": b"1"}}, {})
+    sources = ReferencedObjects({"settings": {"a": b"1"}}, {})
     return Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=sources, **fields)
 
 
@@ -77,11 +77,14 @@ def test_an_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
 def test_a_refresh_keeps_the_files_of_a_source_that_is_gone(tmp_path: Path) -> None:
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     path = prepare(tmp_path, *volumes)["v"]
-    bare = Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=Sources({}, {}))
+    bare = Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=ReferencedObjects({}, {}))
     directories.refresh(bare, tmp_path / "volumes", "v2")
     assert (path / "a").read_bytes() == b"1"
     newer = Context(
-        pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=Sources({"settings": {"a": b"2"}}, {})
+        pod=pod(volumes=volumes),
+        ip="",
+        node=NodeFacts("", {}),
+        sources=ReferencedObjects({"settings": {"a": b"2"}}, {}),
     )
     directories.refresh(newer, tmp_path / "volumes", "v3")
     assert (path / "a").read_bytes() == b"2"

@@ -7,13 +7,13 @@ from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec.environment import Context, Sources
+from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import payload
 from localkube.kubelet.volumes.payload import File
 
-SOURCES = Sources({"settings": {"a": b"1", "b": b"2"}}, {"token": {"t": b"s"}})
+SOURCES = ReferencedObjects({"settings": {"a": b"1", "b": b"2"}}, {"token": {"t": b"s"}})
 POD = pod(
     container(resources={"limits": {"memory": "64Mi"}}),
     metadata={"annotations": {"note": 'say "hi"\nbye'}, "labels": {}},

@@ -7,7 +7,7 @@ import errno
 import os
 import resource
 
-from .refusal import ExhaustedError
+from .refusal import LimitReachedError
 
 _MOST = 1 << 16
 
@@ -27,7 +27,7 @@ def restore_limit(soft: int) -> None:
 
 
 def require_spare(count: int) -> None:
-    """Raise `ExhaustedError` unless this process may open so many more files, which keeps it answering when they get few.
+    """Raise `LimitReachedError` unless this process may open so many more files, which keeps it answering when they get few.
 
     They are taken and given back: to count those that are open would cost more with every pod.
     """
@@ -39,7 +39,7 @@ def require_spare(count: int) -> None:
     except OSError as error:
         if error.errno not in (errno.EMFILE, errno.ENFILE):
             raise
-        raise ExhaustedError(_describe(error, count)) from error
+        raise LimitReachedError(_describe(error, count)) from error
     finally:
         for fd in taken:
             os.close(fd)

@@ -8,7 +8,7 @@ class RefusedError(Exception):
     """Something asked for cannot be done; the text says what and why."""
 
 
-class ExhaustedError(RefusedError):
+class LimitReachedError(RefusedError):
     """There is none left of something that the machine has so many of: it may be asked again later."""
 
 
@@ -17,7 +17,7 @@ _LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, err
 
 def is_exhausted(error: Exception) -> bool:
     """Return whether the machine would grant the same when other pods have ended."""
-    return isinstance(error, ExhaustedError) or (isinstance(error, OSError) and error.errno in _LIMITS)
+    return isinstance(error, LimitReachedError) or (isinstance(error, OSError) and error.errno in _LIMITS)
 
 
 def explain(error: Exception) -> str:

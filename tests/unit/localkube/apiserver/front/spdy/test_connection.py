@@ -3,7 +3,15 @@
 import pytest
 
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
-from localkube.apiserver.front.spdy.connection import STREAM_LIMIT, Connection, Dropped, Ended, Event, Opened, Received
+from localkube.apiserver.front.spdy.connection import (
+    STREAM_LIMIT,
+    BytesReceived,
+    Connection,
+    Dropped,
+    Ended,
+    Event,
+    StreamOpened,
+)
 from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import (
     Data,
@@ -39,7 +47,12 @@ class Peer:
 
 def test_a_stream_is_opened_accepted_and_ended_in_both_directions() -> None:
     peer = Peer(SynStream(1, {"port": "80"}), Data(1, b"question"), Data(1, b"!", fin=True))
-    assert peer.events == [Opened(1, {"port": "80"}), Received(1, b"question"), Received(1, b"!"), Ended(1)]
+    assert peer.events == [
+        StreamOpened(1, {"port": "80"}),
+        BytesReceived(1, b"question"),
+        BytesReceived(1, b"!"),
+        Ended(1),
+    ]
     peer.connection.accept(1)
     peer.connection.send(1, b"answer")
     peer.connection.finish(1)
@@ -50,7 +63,7 @@ def test_a_stream_is_opened_accepted_and_ended_in_both_directions() -> None:
 def test_the_client_may_go_on_when_the_server_has_finished() -> None:
     peer = Peer(SynStream(1))
     peer.connection.finish(1)
-    assert peer.tell(Data(1, b"more"), Data(1, b"", fin=True)) == [Received(1, b"more"), Ended(1)]
+    assert peer.tell(Data(1, b"more"), Data(1, b"", fin=True)) == [BytesReceived(1, b"more"), Ended(1)]
 
 
 def test_pings_of_the_client_are_answered() -> None:
@@ -60,7 +73,7 @@ def test_pings_of_the_client_are_answered() -> None:
 
 def test_settings_and_windows_change_nothing() -> None:
     peer = Peer(SynStream(1), Settings(((7, 1),)), WindowUpdate(1, 5), WindowUpdate(0, 5), MoreHeaders(1, {"a": "b"}))
-    assert peer.events == [Opened(1, {})]
+    assert peer.events == [StreamOpened(1, {})]
     peer.connection.send(1, b"as before")
     assert peer.hear() == [Data(1, b"as before")]
 
@@ -68,7 +81,7 @@ def test_settings_and_windows_change_nothing() -> None:
 @pytest.mark.parametrize("last", [SynStream(1, fin=True), MoreHeaders(1, fin=True), Data(1, b"", fin=True)])
 def test_any_frame_may_be_the_last_of_a_stream(last: Frame) -> None:
     frames = [last] if isinstance(last, SynStream) else [SynStream(1), last]
-    assert Peer(*frames).events == [Opened(1, {}), Ended(1)]
+    assert Peer(*frames).events == [StreamOpened(1, {}), Ended(1)]
 
 
 def test_a_stream_that_the_client_does_not_listen_to_is_told_nothing() -> None:
@@ -80,7 +93,7 @@ def test_a_stream_that_the_client_does_not_listen_to_is_told_nothing() -> None:
 
 def test_nothing_is_sent_on_a_stream_that_the_client_dropped() -> None:
     peer = Peer(SynStream(1), RstStream(1, ResetStatus.CANCEL), RstStream(1, ResetStatus.CANCEL))
-    assert peer.events == [Opened(1, {}), Dropped(1)]
+    assert peer.events == [StreamOpened(1, {}), Dropped(1)]
     peer.connection.accept(1)
     peer.connection.send(1, b"lost")
     peer.connection.finish(1)
@@ -117,12 +130,12 @@ def test_streams_beyond_the_limit_are_refused_until_others_end() -> None:
     assert len(peer.events) == STREAM_LIMIT
     assert peer.hear() == [RstStream(2 * STREAM_LIMIT + 1, ResetStatus.REFUSED_STREAM)]
     after = 2 * STREAM_LIMIT + 3
-    assert peer.tell(RstStream(1, ResetStatus.CANCEL), SynStream(after)) == [Dropped(1), Opened(after, {})]
+    assert peer.tell(RstStream(1, ResetStatus.CANCEL), SynStream(after)) == [Dropped(1), StreamOpened(after, {})]
 
 
 def test_a_client_that_goes_away_opens_no_more_streams_but_keeps_its_own() -> None:
     peer = Peer(SynStream(1), GoAway(0, GoAwayStatus.OK), SynStream(3), Data(1, b"rest"))
-    assert peer.events == [Opened(1, {}), Received(1, b"rest")]
+    assert peer.events == [StreamOpened(1, {}), BytesReceived(1, b"rest")]
     assert peer.hear() == [RstStream(3, ResetStatus.REFUSED_STREAM)]
 
 

@@ -1,0 +1,265 @@
+"""From the text of a regular expression, in the syntax of RE2, to a program that matches in linear time.
+
+A program is a list of instructions: read one character, jump, go on at two places, or go on where an assertion holds.
+Single characters and classes are left to Python's `re`, which reads them as RE2 does and cannot be slow with them.
+"""
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, TypeAlias
+
+LONGEST: Final = 1000
+"""How often RE2 repeats at most where a number is given."""
+
+LARGEST: Final = 5_000
+"""Instructions of a program."""
+
+DEEPEST: Final = 50
+"""Groups in one another."""
+
+
+class PatternError(ValueError):
+    """The text is not a regular expression that RE2 has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """Read one character."""
+
+    test: Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Go on elsewhere."""
+
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Go on at both places."""
+
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """Go on if this holds of the characters before and after; empty where there is none."""
+
+    holds: Callable[[str, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The pattern is found."""
+
+
+Instruction: TypeAlias = Character | Jump | Split | Assertion | Match
+Program: TypeAlias = tuple[Instruction, ...]
+
+ATOM: Final = re.compile(
+    r"\\x\{[0-9A-Fa-f]{1,6}\}|\\x[0-9A-Fa-f]{2}|\\[0-7]{3}|\\[pP](?:[A-Z]|\{\^?[A-Za-z_]+\})|\\[dDsSwWafnrtv]|\\[^A-Za-z0-9\s]"
+    r"|\[\^?\]?(?:\[:\^?[a-z]+:\]|\\.|[^\]\\])*\]|[^\\\[\]()*+?|^$]|\]",
+    re.DOTALL,
+)
+REPETITION: Final = re.compile(r"(?:[*+?]|\{(?P<least>[0-9]{1,4})(?P<comma>,(?P<most>[0-9]{0,4}))?\})\??")
+GROUP: Final = re.compile(
+    r"\((?!\?)|\(\?P?<[A-Za-z_][A-Za-z0-9_]*>|\(\?(?P<flags>[ims]*)(?:-(?P<off>[imsU]+))?(?P<end>[:)])"
+)
+HEX: Final = re.compile(r"\\x\{([0-9A-Fa-f]{1,6})\}")
+POSIX: Final = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7f", "blank": r"\t ", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
+    "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\t\n\v\f\r ", "upper": "A-Z", "word": r"0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+NESTED: Final = re.compile(r"\[:(\^?[a-z]+):\]|\\.|\[", re.DOTALL)
+"""What stands in a class and is written in another way in Python, and escapes, which are not."""
+
+CATEGORY: Final = re.compile(r"\\([pP])\{?(\^?)([A-Z][a-z]?)\}?")
+
+
+def is_word(character: str) -> bool:
+    """Return whether a character belongs to a word: ASCII only, as RE2 has it."""
+    return character.isascii() and (character.isalnum() or character == "_")
+
+
+ASSERTIONS: Final[dict[str, Callable[[str, str], bool]]] = {
+    "^": lambda before, _: not before,
+    "$": lambda _, after: not after,
+    r"\A": lambda before, _: not before,
+    r"\z": lambda _, after: not after,
+    r"\b": lambda before, after: is_word(before) != is_word(after),
+    r"\B": lambda before, after: is_word(before) == is_word(after),
+}
+LINES: Final[dict[str, Callable[[str, str], bool]]] = {
+    "^": lambda before, _: before in {"", "\n"},
+    "$": lambda _, after: after in {"", "\n"},
+}
+"""The same where the flag `m` is set."""
+
+
+def build(text: str) -> Program:
+    """Build the program of a pattern."""
+    reader = _Reader(text)
+    program = reader.alternatives(frozenset(), 0)
+    if reader.position < len(text):
+        raise PatternError("unexpected ): no group is open")
+    return (*program, Match())
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads a pattern from left to right. Targets in what it returns count from the beginning of that part."""
+
+    text: str
+    position: int = 0
+
+    def alternatives(self, flags: frozenset[str], depth: int) -> Program:
+        """Read what stands between bars, up to the end of the group."""
+        if depth > DEEPEST:
+            raise PatternError(f"more than {DEEPEST} groups in one another")
+        program, flags = self._sequence(flags, depth)
+        programs = [program]
+        while self.text.startswith("|", self.position):
+            self.position += 1
+            program, flags = self._sequence(flags, depth)
+            programs.append(program)
+        return _either(programs)
+
+    def _sequence(self, flags: frozenset[str], depth: int) -> tuple[Program, frozenset[str]]:
+        """Read up to a bar or the end of the group; return also the flags that hold behind it."""
+        parts: list[Program] = []
+        while self.position < len(self.text) and self.text[self.position] not in "|)":
+            if self.text[self.position] == "(":
+                part, flags = self._group(flags, depth)
+            else:
+                part = self._atom(flags)
+            parts.append(self._repeated(part))
+        return _chain(parts), flags
+
+    def _group(self, flags: frozenset[str], depth: int) -> tuple[Program | None, frozenset[str]]:
+        """Read a group, or flags for the rest of the one around; there is nothing to repeat then."""
+        match = GROUP.match(self.text, self.position)
+        if match is None:
+            raise PatternError(f"invalid or unsupported Perl syntax: {self.text[self.position : self.position + 4]}")
+        self.position = match.end()
+        chosen = (flags | set(match["flags"] or "")) - set(match["off"] or "")
+        if match["end"] == ")":
+            return None, chosen
+        part = self.alternatives(chosen if match["end"] else flags, depth + 1)
+        if not self.text.startswith(")", self.position):
+            raise PatternError("missing closing )")
+        self.position += 1
+        return part, flags
+
+    def _atom(self, flags: frozenset[str]) -> Program:
+        for length in (1, 2):
+            word = self.text[self.position : self.position + length]
+            holds = LINES.get(word) if "m" in flags and word in LINES else ASSERTIONS.get(word)
+            if holds is not None:
+                self.position += length
+                return (Assertion(holds),)
+        match = ATOM.match(self.text, self.position)
+        if match is None:
+            raise PatternError(f"invalid or unsupported syntax: {self.text[self.position : self.position + 4]}")
+        self.position = match.end()
+        return (Character(_test(match[0], flags)),)
+
+    def _repeated(self, part: Program | None) -> Program:
+        """Return what was read with the repetition that follows."""
+        match = REPETITION.match(self.text, self.position)
+        if match is None:
+            return part or ()
+        self.position = match.end()
+        if part is None or REPETITION.match(self.text, self.position):
+            raise PatternError(f"invalid nested repetition operator: {match[0]}")
+        if match["least"] is None:
+            least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[match[0][0]]
+        else:
+            least = int(match["least"])
+            most = least if not match["comma"] else int(match["most"]) if match["most"] else None
+        if max(least, most or 0) > LONGEST or (most is not None and most < least):
+            raise PatternError(f"invalid repeat count: {match[0]}")
+        return _times(part, least, most)
+
+
+def _test(atom: str, flags: frozenset[str]) -> Callable[[str], object]:
+    """Return what tells whether an atom stands for a character."""
+    if atom.startswith((r"\p", r"\P")):
+        return _category(atom)
+    text = HEX.sub(lambda found: re.escape(chr(min(int(found[1], 16), 0x10FFFF))), atom)
+    if text.startswith("["):
+        text = "[" + NESTED.sub(_in_class, text[1:])
+    options = re.ASCII | (re.IGNORECASE if "i" in flags else re.NOFLAG) | (re.DOTALL if "s" in flags else re.NOFLAG)
+    try:
+        with warnings.catch_warnings():  # of sets that look like those that a later Python may have
+            warnings.simplefilter("ignore", FutureWarning)
+            return re.compile(text, options).fullmatch
+    except re.error as error:
+        raise PatternError(f"{error}: {atom}") from error
+
+
+def _category(atom: str) -> Callable[[str], object]:
+    """Return the test of a general category of Unicode; scripts are not known."""
+    found = CATEGORY.fullmatch(atom)
+    if found is None:
+        raise PatternError(f"unknown class of characters: {atom}")
+    wanted, name = (found[1] == "p") != bool(found[2]), found[3]
+    return lambda character: unicodedata.category(character).startswith(name) == wanted
+
+
+def _in_class(found: re.Match[str]) -> str:
+    if found[1] is not None:
+        if found[1] not in POSIX:
+            raise PatternError(f"invalid character class range: {found[0]}")
+        return POSIX[found[1]]
+    return r"\[" if found[0] == "[" else found[0]
+
+
+def _moved(program: Program, offset: int) -> Iterator[Instruction]:
+    """Yield the instructions of a part that begins at `offset` of a program."""
+    for one in program:
+        match one:
+            case Jump(target):
+                yield Jump(target + offset)
+            case Split(first, second):
+                yield Split(first + offset, second + offset)
+            case _:
+                yield one
+
+
+def _chain(parts: Sequence[Program]) -> Program:
+    """Build the program that matches one part after the other."""
+    if sum(map(len, parts)) > LARGEST:
+        raise PatternError(f"expression too large: more than {LARGEST} instructions")
+    starts = accumulate(map(len, parts), initial=0)
+    return tuple(one for part, start in zip(parts, starts, strict=False) for one in _moved(part, start))
+
+
+def _either(parts: Sequence[Program]) -> Program:
+    """Build the program that matches one of the parts."""
+    end = sum(map(len, parts)) + 2 * (len(parts) - 1)
+    alternatives: list[Program] = []
+    start = 0
+    for part in parts[:-1]:
+        length = len(part) + 2
+        alternatives.append((Split(1, length), *_moved(part, 1), Jump(end - start)))
+        start += length
+    return _chain([*alternatives, parts[-1]])
+
+
+def _times(part: Program, least: int, most: int | None) -> Program:
+    """Build the program that matches a part as often as it must be, and further as often as it may."""
+    if (len(part) + 1) * max(least, most or 0) > LARGEST:
+        raise PatternError(f"expression too large: more than {LARGEST} instructions")
+    if most is None:
+        return _chain([*[part] * least, (Split(1, len(part) + 2), *_moved(part, 1), Jump(0))])
+    step, times = len(part) + 1, most - least
+    optional = [(Split(1, (times - done) * step), *_moved(part, 1)) for done in range(times)]
+    return _chain([*[part] * least, *optional])

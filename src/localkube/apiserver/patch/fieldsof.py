@@ -1,0 +1,92 @@
+"""The field sets of objects: which fields an object has, and how one object became another.
+
+In: a schema and values. Out: new sets; the values stay as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model.kind import Schema
+from localkube.apiserver.patch import granularity
+from localkube.apiserver.patch.fieldset import MEMBER, FieldSet, build_node
+from localkube.apiserver.patch.granularity import DuplicateKeysError, is_granular, part_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one object became another: what is new, what has another value, what is gone."""
+
+    added: FieldSet = field(default_factory=dict)
+    modified: FieldSet = field(default_factory=dict)
+    removed: FieldSet = field(default_factory=dict)
+
+
+def of_applied(schema: Schema, value: JSON) -> FieldSet:
+    """Return the fields that a manager names by applying an object: leaves, map keys and list items."""
+    if not value or not is_granular(schema, value):
+        return {}
+    nodes = {
+        element: _applied_node(schema, element, part) for element, part in granularity.parts(schema, value).items()
+    }
+    return {element: node for element, node in nodes.items() if node is not None}
+
+
+def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
+    """Return the node of a part; None for a described field in which nothing is named, unless it is `{}`."""
+    described = part_schema(schema, element)
+    below = of_applied(described, part)
+    if not granularity.is_named(schema, element.removeprefix("f:")):
+        return build_node(below, member=True)
+    if is_granular(described, part) and not below and part != {}:
+        return None
+    return below
+
+
+def of_whole(schema: Schema, value: JSON) -> FieldSet:
+    """Return every field of a value, and every object and list on the way."""
+    if not value or not is_granular(schema, value):
+        return {}
+    try:
+        parts = granularity.parts(schema, value)
+    except DuplicateKeysError:
+        return {}
+    return {MEMBER: {}} | _whole(schema, parts)
+
+
+def _whole(schema: Schema, parts: Mapping[str, JSON]) -> FieldSet:
+    return {element: of_whole(part_schema(schema, element), part) for element, part in parts.items()}
+
+
+def compare(schema: Schema, old: JSONObject, new: JSONObject) -> Difference:
+    """Return what became of the fields of `old`; an absent object and an empty one are alike."""
+    return _compare_parts(schema, granularity.parts(schema, old), granularity.parts(schema, new))
+
+
+def _compare_parts(schema: Schema, old: Mapping[str, JSON], new: Mapping[str, JSON]) -> Difference:
+    changed = {
+        element: _compare_values(part_schema(schema, element), old[element], part)
+        for element, part in new.items()
+        if element in old and old[element] != part
+    }
+    inside = {element: found for element, found in changed.items() if found is not None}
+    whole: FieldSet = {element: {} for element, found in changed.items() if found is None}
+    added = _whole(schema, {element: part for element, part in new.items() if element not in old})
+    removed = _whole(schema, {element: part for element, part in old.items() if element not in new})
+    return Difference(
+        added | {element: found.added for element, found in inside.items() if found.added},
+        whole | {element: found.modified for element, found in inside.items() if found.modified},
+        removed | {element: found.removed for element, found in inside.items() if found.removed},
+    )
+
+
+def _compare_values(schema: Schema, old: JSON, new: JSON) -> Difference | None:
+    """Return how the parts of two different values differ; None where they differ as a whole."""
+    present = [value for value in (old, new) if value is not None]
+    if not all(is_granular(schema, value) for value in present) or len({type(value) for value in present}) > 1:
+        return None
+    try:
+        before, after = (granularity.parts(schema, value) if value else {} for value in (old, new))
+    except DuplicateKeysError:
+        return None
+    return _compare_parts(schema, before, after)

@@ -1,0 +1,72 @@
+"""How values are taken apart, by their schema: into fields, map keys and list items, each with a path element.
+
+Values that are scalars or atomic are not taken apart: they are leaves of field sets, and replaced as a whole.
+"""
+
+from typing import Final
+
+from kuberuntime.objects.field import render
+from kuberuntime.objects.meta import JSON
+from localkube.apiserver.model.kind import Schema
+
+OPEN: Final = Schema("any")
+
+
+class DuplicateKeysError(ValueError):
+    """A list has two items of the same key, or one without a key: its items cannot be told apart."""
+
+
+def is_granular(schema: Schema, value: JSON) -> bool:
+    """Return whether the value is taken apart: a free or described object, a list with keys, a set."""
+    if isinstance(value, dict):
+        return not schema.atomic
+    return isinstance(value, list) and schema.list_type != "atomic"
+
+
+def is_named(schema: Schema, name: str) -> bool:
+    """Return whether the schema knows the field by name; other names are keys of a free map."""
+    return schema.fields is not None and name in schema.fields
+
+
+def child_schema(schema: Schema, name: str) -> Schema:
+    """Return the schema of a field; below an open object everything is open."""
+    if schema.fields is not None and name in schema.fields:
+        return schema.fields[name]
+    return schema.values or OPEN
+
+
+def parts(schema: Schema, value: JSON) -> dict[str, JSON]:
+    """Return the parts of a granular value by their path elements; raise `DuplicateKeysError`."""
+    if isinstance(value, dict):
+        return {f"f:{name}": child for name, child in value.items()}
+    return keyed(schema, value)
+
+
+def part_schema(schema: Schema, element: str) -> Schema:
+    """Return the schema of the part with this path element."""
+    mark, _, name = element.partition(":")
+    return child_schema(schema, name) if mark == "f" else schema.items or OPEN
+
+
+def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
+    """Return the items of a list with keys, or of a set, by their path elements."""
+    if schema.list_type == "set":
+        result = {f"v:{render(item)}": item for item in items}
+    else:
+        result = {_element(schema, item): item for item in items}
+    if len(result) != len(items):
+        raise DuplicateKeysError("two items have the same key")
+    return result
+
+
+def _element(schema: Schema, item: JSON) -> str:
+    if not isinstance(item, dict):
+        raise DuplicateKeysError(f"{render(item)} has no keys")
+    fields = schema.items.fields if schema.items is not None and schema.items.fields is not None else {}
+    pairs: dict[str, JSON] = {}
+    for key in sorted(schema.keys):
+        value = item.get(key, fields[key].default if key in fields else None)
+        if value is None:
+            raise DuplicateKeysError(f'associative list with keys has an element that omits key field "{key}"')
+        pairs[key] = value
+    return f"k:{render(pairs)}"

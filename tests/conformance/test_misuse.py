@@ -1,0 +1,454 @@
+"""Requests that nobody should send: both servers answer them with the same code and reason, and never by accident.
+
+Of what is refused only the code, the reason and the fields are compared: the words are those of decoders.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from tests.conformance.conftest import CheckSame
+from tests.conformance.objects import container, lws, named, pod, statefulset
+from tests.conformance.transcript import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Session, identified
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, NODES, PODS, STATEFULSETS, Resource
+
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+TOLD_APART: Final = ("<nil>", "patch")
+"""Fields that one server only names, for what it also names otherwise."""
+
+HUGE: Final[tuple[JSON, ...]] = (
+    2**31,
+    2**62,
+    2**63 - 1,
+    2**63,
+    10**30,
+    -(2**31) - 1,
+    -(2**63) - 1,
+    1.5,
+    1e300,
+    "1",
+    True,
+    [],
+)
+
+
+async def outcome(session: Session, method: str, path: str, body: object = None, **options: Any) -> None:
+    """Send a request; write down the code, the reason and the fields of a refusal, and nothing of what is accepted."""
+    answer = await session.send(method, path, body, **options)
+    entry = session.entries.pop()
+    sent = body.decode(errors="replace") if isinstance(body, bytes) else json.dumps(body)
+    words = f"{entry.request} {options.get('media', '')} {options.get('accept', '')} {sent[:300]}"
+    session.entries.append(replace(entry, request=words, warnings="", body=_refusal(answer)))
+
+
+def _refusal(answer: Any) -> JSON:
+    if not isinstance(answer, dict) or answer.get("kind") != "Status" or answer.get("status") == "Success":
+        return None
+    causes = (answer.get("details") or {}).get("causes") or ()
+    fields = {
+        cause["field"].replace("spec.versions[0].schema", "spec.validation") for cause in causes if "field" in cause
+    }
+    return {
+        "reason": answer.get("reason"),
+        "fields": sorted(one for one in fields if one not in TOLD_APART and one[0] != "."),
+    }
+
+
+def bent(base: JSONObject, path: str, value: JSON) -> JSONObject:
+    """Return an object with this value at a dotted path."""
+    name, _, rest = path.partition(".")
+    return {**base, name: bent(base.get(name) or {}, rest, value) if rest else value}
+
+
+async def create_each(session: Session, resource: Resource, objects: Iterable[JSONObject]) -> None:
+    for index, obj in enumerate(objects):
+        whole = identified(resource, obj)
+        if isinstance(whole.get("metadata"), dict):
+            whole = bent(whole, "metadata.name", f"{obj['metadata'].get('name', 'one')}-{index}")
+        await outcome(session, "POST", session.path(resource), whole)
+
+
+NUMBERS: Final = (
+    "spec.terminationGracePeriodSeconds",
+    "spec.activeDeadlineSeconds",
+    "spec.priority",
+    "metadata.generation",
+    "metadata.deletionGracePeriodSeconds",
+)
+
+
+@pytest.mark.parametrize("path", NUMBERS)
+def test_numbers_of_pods_are_bounded_alike(same: CheckSame, path: str) -> None:
+    async def sequence(session: Session) -> None:
+        await create_each(session, PODS, (bent(pod("one"), path, value) for value in HUGE))
+
+    same(sequence)
+
+
+def test_numbers_of_sets_are_bounded_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        for path in ("spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit", "spec.ordinals.start"):
+            await create_each(session, STATEFULSETS, (bent(statefulset("one"), path, value) for value in HUGE))
+        await create_each(session, LEADERWORKERSETS, (bent(lws("one"), "spec.replicas", value) for value in HUGE))
+
+    same(sequence)
+
+
+def test_texts_with_odd_characters_are_stored_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        for text in ("a\x00b", "\x00", "\x7f", "\ufeff", "\u2028", "\U0001f600"):
+            await create_each(
+                session,
+                PODS,
+                (
+                    pod("one", containers=[container(command=[text])]),
+                    pod("one", containers=[container(args=[text], env=[{"name": "A", "value": text}])]),
+                    pod("one", containers=[container(env=[{"name": text, "value": "a"}])]),
+                    pod("one", containers=[container(workingDir=text)]),
+                    bent(pod("one"), "metadata.labels", {"a": text}),
+                    bent(pod("one"), "metadata.annotations", {"a": text}),
+                    bent(pod("one"), "metadata.annotations", {text: "a"}),
+                ),
+            )
+
+    same(sequence)
+
+
+BINDING: Final[JSONObject] = {
+    "apiVersion": "v1",
+    "kind": "Binding",
+    "metadata": {"name": "one"},
+    "target": {"kind": "Node", "name": "n"},
+}
+BINDINGS: Final[tuple[JSONObject, ...]] = (
+    {"target": "n"}, {"target": {"name": 7}}, {"metadata": 5}, {"metadata": {"annotations": {"a": 1}}}, {"target": []},
+    {"kind": "Pod"}, {"kind": ""}, {"apiVersion": "v2"}, {"apiVersion": 1}, {"target": None}, {"target": {"name": ""}},
+    {"target": {"kind": "Pod", "name": "n"}}, {"metadata": {}}, {"metadata": {"name": "other"}}, {"metadata": {"name": "one", "uid": "odd"}},
+)  # fmt: skip
+
+
+def test_malformed_bindings_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        for index, change in enumerate(BINDINGS):
+            name = f"one-{index}"
+            await session.create(PODS, pod(name))
+            sent = {**BINDING, "metadata": {"name": name}, **change}
+            await outcome(session, "POST", session.path(PODS, name, "binding"), sent)
+        for body in (b"", b"null", b"[]", b"1", b"{"):
+            await outcome(session, "POST", session.path(PODS, "one-0", "binding"), body)
+
+    same(sequence)
+
+
+EVICTION: Final[JSONObject] = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "one"}}
+EVICTIONS: Final[tuple[JSONObject, ...]] = (
+    {"deleteOptions": 5}, {"deleteOptions": {"gracePeriodSeconds": "x"}}, {"deleteOptions": {"gracePeriodSeconds": 2**63}}, {"metadata": []},
+    {"kind": "Pod"}, {"apiVersion": "v2"}, {"deleteOptions": {"propagationPolicy": "Odd"}}, {"deleteOptions": {"dryRun": ["Odd"]}},
+    {"deleteOptions": {"preconditions": {"uid": 5}}}, {"deleteOptions": {"preconditions": {"uid": "odd"}}}, {"metadata": {"name": "other"}},
+    {"deleteOptions": {"gracePeriodSeconds": -1}},
+)  # fmt: skip
+
+
+def test_malformed_evictions_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        for index, change in enumerate(EVICTIONS):
+            name = f"one-{index}"
+            await session.create(PODS, pod(name, nodeName="n"))
+            sent = {**EVICTION, "metadata": {"name": name}, **change}
+            await outcome(session, "POST", session.path(PODS, name, "eviction"), sent)
+
+    same(sequence)
+
+
+SCALE: Final[JSONObject] = {
+    "apiVersion": "autoscaling/v1",
+    "kind": "Scale",
+    "metadata": {"name": "one"},
+    "spec": {"replicas": 1},
+}
+SCALES: Final[tuple[JSONObject, ...]] = (
+    {"metadata": 5}, {"metadata": "x"}, {"metadata": []}, {"metadata": {}}, {"metadata": {"name": "other"}}, {"kind": "Odd"}, {"apiVersion": "v9"},
+    {"spec": 5}, {"spec": []}, {"spec": {"replicas": "1"}}, {"spec": {"replicas": -1}}, {"spec": {"replicas": 1.5}}, {"spec": {"replicas": 2**31}},
+    {"spec": {"replicas": 2**63}}, {"spec": {"replicas": None}}, {"spec": None}, {"metadata": {"name": "one", "resourceVersion": "odd"}},
+    {"metadata": {"name": "one", "resourceVersion": "1"}}, {"metadata": {"name": "one", "uid": "odd"}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("resource", [STATEFULSETS, LEADERWORKERSETS], ids=["StatefulSet", "LeaderWorkerSet"])
+def test_malformed_scales_are_refused_alike(same: CheckSame, resource: Resource) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(resource, (lws if resource == LEADERWORKERSETS else statefulset)("one"))
+        path = session.path(resource, "one", "scale")
+        for change in SCALES:
+            await outcome(session, "PUT", path, {**SCALE, **change})
+        for change in (
+            {"spec": 5},
+            {"spec": {"replicas": "1"}},
+            {"spec": {"replicas": -1}},
+            {"spec": {"replicas": 2**31}},
+        ):
+            await outcome(session, "PATCH", path, change, media=MERGE_PATCH)
+
+    same(sequence)
+
+
+PROPERTIES: Final[tuple[JSON, ...]] = (
+    {"type": 5}, {"type": "odd"}, {"type": "string", "pattern": 5}, {"type": "string", "pattern": "("}, {"type": "string", "minLength": "x"},
+    {"type": "string", "minLength": 1.5}, {"type": "string", "enum": 5}, {"type": "array", "items": 5}, {"type": "array", "items": "x"},
+    {"type": "array", "items": [{"type": "string"}]}, {"type": "array", "items": []}, {"type": "array", "items": True}, {"type": "array", "items": None},
+    {"type": "object", "properties": 5}, {"type": "object", "required": [5]}, {"type": "object", "additionalProperties": 5},
+    {"type": "integer", "minimum": "x"}, {"type": "integer", "nullable": "x"}, {"type": "object", "allOf": {}}, {"type": "object", "not": 5},
+    {"type": "string", "pattern": "(?=a)"}, {"type": "string", "pattern": r"(a)\1"}, {"type": "string", "pattern": "(?P<n>a)(?P=n)"},
+    {"type": "string", "pattern": "a{1001}"}, {"type": "string", "pattern": "(?>a)"}, {"type": "string", "pattern": "a++"}, {"type": "string", "pattern": r"\Z"},
+    {"type": "string", "pattern": "(?(1)a)"}, {"type": "string", "pattern": r"^\p{L}+$"}, {"type": "string", "pattern": r"a\z"}, {"type": "string", "pattern": "[[:alpha:]]"},
+    5, "x", [], True, None,
+)  # fmt: skip
+
+
+def test_malformed_schemas_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        for index, schema in enumerate(PROPERTIES):
+            plural = f"things{index}"
+            group = f"{session.namespace}.example.com"
+            version = {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"a": schema}}},
+            }
+            names = {"plural": plural, "singular": f"thing{index}", "kind": f"Thing{index}"}
+            sent = named(
+                f"{plural}.{group}", spec={"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+            )
+            identity = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+            await outcome(session, "POST", CRDS, identity | sent, dryRun="All")
+
+    same(sequence)
+
+
+ENTRY: Final[JSONObject] = {
+    "manager": "a",
+    "operation": "Apply",
+    "apiVersion": "v1",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:data": {}},
+}
+FIELD_SETS: Final[tuple[JSON, ...]] = (
+    {"f:data": "a"}, {"f:data": [0]}, {"f:data": 5}, "a", [], 5, None, {"odd": {}}, {"k:{": {}}, {"v:[": {}}, {"i:x": {}}, {"x:y": {}},
+    {"k:" + '{"a":' * 60 + "1" + "}" * 60: {}},
+)  # fmt: skip
+ENTRIES: Final[tuple[JSON, ...]] = (
+    5, "x", {}, [5], [None], [{}], [ENTRY | {"manager": 5}], [ENTRY | {"operation": "Odd"}], [ENTRY | {"operation": None}], [ENTRY | {"apiVersion": 5}],
+    [ENTRY | {"time": 5}], [ENTRY | {"time": "odd"}], [ENTRY | {"fieldsType": "Odd"}], [ENTRY | {"subresource": "odd"}], [ENTRY | {"subresource": 5}],
+    *([ENTRY | {"fieldsV1": fields}] for fields in FIELD_SETS),
+)  # fmt: skip
+
+
+def test_malformed_managed_fields_are_stored_or_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        objects = (bent(named("one", data={"a": "1"}), "metadata.managedFields", entries) for entries in ENTRIES)
+        await create_each(session, CONFIG_MAPS, objects)
+
+    same(sequence)
+
+
+METADATA: Final[tuple[tuple[str, JSON], ...]] = (
+    ("name", 5), ("name", "A"), ("name", "a" * 254), ("namespace", 5), ("namespace", "other"), ("generateName", 5), ("labels", []),
+    ("labels", {"a": 5}), ("labels", {"": "a"}), ("annotations", {"a": None}), ("finalizers", "x"), ("finalizers", [5]), ("finalizers", ["odd"]),
+    ("ownerReferences", {}), ("ownerReferences", [{}]), ("ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": 5}]),
+    ("creationTimestamp", "odd"), ("creationTimestamp", 5), ("creationTimestamp", "2026-13-01T00:00:00Z"), ("creationTimestamp", ""),
+    ("deletionTimestamp", "odd"), ("deletionTimestamp", 5), ("resourceVersion", 5), ("resourceVersion", "odd"), ("uid", 5), ("selfLink", 5), ("odd", 5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("resource", [CONFIG_MAPS, LEADERWORKERSETS], ids=["ConfigMap", "LeaderWorkerSet"])
+def test_malformed_metadata_is_refused_alike(same: CheckSame, resource: Resource) -> None:
+    async def sequence(session: Session) -> None:
+        for index, (field, value) in enumerate(METADATA):
+            base = lws(f"one-{index}") if resource == LEADERWORKERSETS else named(f"one-{index}")
+            sent = identified(resource, bent(base, f"metadata.{field}", value))
+            await outcome(session, "POST", session.path(resource), sent)
+
+    same(sequence)
+
+
+WHOLE: Final = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"1"}}'
+BODIES: Final = (
+    gzip.compress(WHOLE, mtime=0), b"\xff\xfe", WHOLE.replace(b'"1"', b'"\xff"'), WHOLE.replace(b'"a"', b'"a\xc3"'), WHOLE + b"x", WHOLE + WHOLE, b"\xef\xbb\xbf" + WHOLE,
+    b" \n" + WHOLE, WHOLE.replace(b'"1"', b"1"), WHOLE.replace(b'"1"', b"NaN"), WHOLE.replace(b'"1"', b'"\\ud800"'), WHOLE.replace(b'{"a":"1"}', b"5"),
+    WHOLE.replace(b'"data"', b'"data":{},"data"'),
+)  # fmt: skip
+MEDIA: Final = (
+    "application/json",
+    "application/yaml",
+    "text/plain",
+    "application/xml",
+    "odd",
+    "application/json; charset=latin1",
+    "application/JSON",
+    ";",
+)
+
+
+def test_malformed_bodies_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        for index, body in enumerate(BODIES):
+            await outcome(session, "POST", session.path(CONFIG_MAPS), body.replace(b"one", b"one-%d" % index))
+        for index, media in enumerate(MEDIA):
+            body = WHOLE.replace(b"one", b"two-%d" % index)
+            await outcome(session, "POST", session.path(CONFIG_MAPS), body, media=media)
+
+    same(sequence)
+
+
+def test_accepted_formats_are_negotiated_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(CONFIG_MAPS, named("one"))
+        for accept in (
+            ";",
+            ";;",
+            "",
+            ",",
+            "*",
+            "*/*",
+            "application/*",
+            "application/json;",
+            "application/json;q=0",
+            "odd",
+            "odd,*/*",
+            ";as=Table",
+            "application/json;as=Table",
+        ):
+            await outcome(session, "GET", session.path(CONFIG_MAPS, "one"), accept=accept)
+            await outcome(session, "GET", session.path(CONFIG_MAPS), accept=accept)
+
+    same(sequence)
+
+
+QUERIES: Final = (
+    *(("labelSelector", text) for text in ("a=\x00", "=", "a in", "a in (", "a==b==c", "a b", "!", "a=" + "x" * 64, "A/B/c=d", "a in (b,c", "a,,b", "a notin ()", "a>x", "a>1", "_=a")),
+    *(("fieldSelector", text) for text in ("=", "a", "metadata.name", "metadata.name=\x00", "metadata.name>a", "odd=1", "metadata.name=a,", "metadata.name=a\\", "metadata.name==a")),
+    *(("resourceVersion", text) for text in ("odd", "-1", "1.5", "9" * 30, "0x1", " 1", "\u0663", "+1", "01")),
+    *(("limit", text) for text in ("odd", "-1", "1.5", "9" * 30, "+1")),
+    *(("continue", text) for text in ("odd", "a", "e30", "bnVsbA", "W10", "\x00", "===")),
+    *(("timeoutSeconds", text) for text in ("odd", "-1", "9" * 30)),
+    *(("resourceVersionMatch", text) for text in ("odd", "Exact", "NotOlderThan")),
+    *(("sendInitialEvents", text) for text in ("odd", "true", "")),
+    *(("pretty", text) for text in ("odd", "\x00")),
+)  # fmt: skip
+
+
+def test_malformed_options_of_lists_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(CONFIG_MAPS, named("one"))
+        for option, text in QUERIES:
+            await outcome(session, "GET", session.path(CONFIG_MAPS), **{option: text})
+        for option, text in QUERIES:
+            if option in {"labelSelector", "fieldSelector"}:
+                await outcome(session, "DELETE", session.path(CONFIG_MAPS), dryRun="All", **{option: text})
+
+    same(sequence)
+
+
+def test_malformed_options_of_watches_are_refused_alike(same: CheckSame) -> None:
+    refused = (
+        ("labelSelector", "="), ("fieldSelector", "="), ("resourceVersion", "odd"), ("resourceVersion", "-1"), ("resourceVersionMatch", "odd"),
+        ("resourceVersionMatch", "Exact"), ("sendInitialEvents", "true"), ("timeoutSeconds", "odd"), ("limit", "odd"), ("allowWatchBookmarks", "odd"),
+    )  # fmt: skip
+
+    async def sequence(session: Session) -> None:
+        for option, text in refused:
+            query = {"timeoutSeconds": "1", "watch": "true", option: text}
+            await outcome(session, "GET", session.path(CONFIG_MAPS), **query)
+
+    same(sequence)
+
+
+def test_malformed_options_of_writes_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        options = (
+            *(("fieldManager", text) for text in ("a" * 129, "\x00", "a\nb", "\u00e9", "")),
+            *(("fieldValidation", text) for text in ("odd", "strict", "")),
+            *(("dryRun", text) for text in ("odd", "all", "", "true")),
+            *(("force", text) for text in ("odd", "true", "")),
+            *(
+                ("gracePeriodSeconds", text)
+                for text in ("odd", "-1", "-", "--1", "1.5", str(2**63), str(2**62), "9" * 5000)
+            ),
+            *(("propagationPolicy", text) for text in ("odd", "", "background")),
+            *(("orphanDependents", text) for text in ("odd", "true")),
+        )
+        for index, (option, text) in enumerate(options):
+            obj = identified(CONFIG_MAPS, named(f"one-{index}"))
+            path = session.path(CONFIG_MAPS, f"one-{index}")
+            await outcome(session, "POST", session.path(CONFIG_MAPS), obj, **{option: text})
+            await outcome(session, "PUT", path, obj, **{option: text})
+            for media in (MERGE_PATCH, APPLY_PATCH):
+                query = {"fieldManager": "a"} if media == APPLY_PATCH else {}
+                await outcome(session, "PATCH", path, obj, media=media, **(query | {option: text}))
+            await outcome(session, "DELETE", path, **{option: text})
+
+    same(sequence)
+
+
+PATCHES: Final[dict[str, tuple[JSON, ...]]] = {
+    JSON_PATCH: (
+        5, {}, [5], [{}], [{"op": "odd", "path": "/a"}], [{"op": "add"}], [{"op": "add", "path": 5}], [{"op": "add", "path": "a", "value": 1}],
+        [{"op": "add", "path": "/data/a"}], [{"op": "remove", "path": "/odd/a"}], [{"op": "test", "path": "/data/a", "value": "2"}],
+        [{"op": "move", "path": "/data/b", "from": "/odd"}], [{"op": "copy", "path": "/data/b"}], [{"op": "replace", "path": "", "value": 5}],
+        [{"op": "remove", "path": "/metadata"}], [{"op": "remove", "path": "/kind"}], [{"op": "add", "path": "/data/~2", "value": "a"}],
+        [{"op": "replace", "path": "/data", "value": 5}], [{"op": "add", "path": "/metadata/finalizers/-", "value": "a/b"}],
+    ),
+    MERGE_PATCH: (5, [], "x", None, {"data": 5}, {"data": {"a": 5}}, {"metadata": None}, {"metadata": 5}, {"kind": "Pod"}, {"apiVersion": "v2"}, {"metadata": {"name": "b"}}),
+    STRATEGIC_PATCH: (
+        5, [], "x", None, {"data": 5}, {"data": {"a": 5}}, {"$patch": "odd"}, {"$patch": "replace"}, {"$patch": "delete"}, {"data": {"$patch": "odd"}},
+        {"metadata": {"$retainKeys": 5}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": 5}}, {"metadata": {"$setElementOrder/finalizers": 5}},
+        {"metadata": {"finalizers": 5}}, {"metadata": {"ownerReferences": [5]}},
+    ),
+    APPLY_PATCH: (5, [], "x", None, {}, {"kind": "ConfigMap"}, {"apiVersion": "v1", "kind": "ConfigMap", "data": 5}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": 5}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("media", PATCHES)
+def test_malformed_patches_are_refused_alike(same: CheckSame, media: str) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(CONFIG_MAPS, named("one", data={"a": "1"}))
+        path = session.path(CONFIG_MAPS, "one")
+        query = {"fieldManager": "a"} if media == APPLY_PATCH else {}
+        for change in PATCHES[media]:
+            await outcome(session, "PATCH", path, change, media=media, **query)
+        for body in (b"", b"{", b"\xff", b"[" * 20):
+            await outcome(session, "PATCH", path, body, media=media, **query)
+        await outcome(session, "PATCH", path, {}, media="application/json")
+
+    same(sequence)
+
+
+def test_subresources_and_logs_that_are_not_there_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(PODS, pod("one"))
+        for name in ("one", "absent"):
+            for subresource in ("odd", "scale", "status/odd", "Status", "log/odd"):
+                await outcome(session, "GET", session.path(PODS, name, subresource))
+            options = (
+                ("sinceTime", "odd"), ("sinceTime", ""), ("sinceSeconds", "odd"), ("sinceSeconds", "-1"), ("tailLines", "-1"), ("tailLines", "9" * 30),
+                ("limitBytes", "0"), ("container", "odd"), ("follow", "odd"), ("sinceSeconds", str(2**62)),
+            )  # fmt: skip
+            for option, text in options:
+                await outcome(session, "GET", session.path(PODS, name, "log"), **{option: text})
+
+    same(sequence)
+
+
+def test_nodes_with_odd_numbers_are_refused_alike(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        for index, text in enumerate(("odd", "1e400", "-1", "1.5", "9" * 40, 5, 1.5, True, [])):
+            obj = named(f"{session.namespace}-{index}", status={"capacity": {"cpu": text}})
+            await outcome(session, "POST", session.path(NODES), identified(NODES, obj), dryRun="All")
+
+    same(sequence)

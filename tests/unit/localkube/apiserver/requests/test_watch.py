@@ -1,0 +1,43 @@
+"""The watch hub: who fails to show a change ends alone."""
+
+import asyncio
+
+import structlog
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.builtin import kinds
+from localkube.apiserver.model.registry import Registry
+from localkube.apiserver.requests.selection import Selection
+from localkube.apiserver.requests.watch import Encoder, Subject, WatchHub
+from localkube.apiserver.storage.store import Change, StoreKey
+
+CONFIG_MAPS = Registry(kinds()).find("", "v1", "configmaps")
+
+
+def added(name: str, revision: int) -> Change:
+    obj: JSONObject = {"metadata": {"name": name, "namespace": "default"}}
+    return Change(revision, "ADDED", StoreKey("configmaps", "default", name), obj, b'"%s"' % name.encode(), None)
+
+
+def refuse(obj: JSONObject, _value: bytes | None) -> bytes:
+    raise ValueError(obj["metadata"]["name"])
+
+
+def test_a_feed_that_cannot_show_a_change_is_ended_and_others_go_on() -> None:
+    async def scenario() -> None:
+        hub = WatchHub()
+        assert CONFIG_MAPS is not None
+        _, broken = hub.attach(Subject(CONFIG_MAPS, Selection(), "broken"), Encoder("broken", {}, refuse))
+        _, whole = hub.attach(
+            Subject(CONFIG_MAPS, Selection(), "whole"), Encoder("whole", {}, lambda _, value: value or b"")
+        )
+        with structlog.testing.capture_logs() as logged:
+            hub.publish([added("a", 1), added("b", 2)])
+        assert b'"code":500' in (await asyncio.wait_for(broken.take(), 10) or b"")
+        assert await asyncio.wait_for(broken.take(), 10) is None
+        taken = await asyncio.wait_for(whole.take(), 10) or b""
+        assert taken.count(b"ADDED") == 2
+        assert {entry["log_level"] for entry in logged} == {"error"}
+        hub.close()
+
+    asyncio.run(scenario())
