@@ -74,7 +74,7 @@ def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
 
     `ssl` reads files only, so the key is in a private directory for a moment.
     """
-    with tempfile.TemporaryDirectory(prefix="lws-tls-") as directory:
+    with tempfile.TemporaryDirectory(prefix="tls-") as directory:
         path = Path(directory) / "tls.pem"
         path.touch(mode=0o600)
         path.write_bytes(chain)

@@ -15,9 +15,9 @@ from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.groups import GroupFacts
 from leaderworkerset.controllers.selection import Informers

@@ -7,16 +7,9 @@ where the API server enforces permissions on them.
 
 from typing import Final
 
-from kuberuntime.objects.resources import (
-    CONTROLLER_REVISIONS,
-    EVENTS,
-    LEADERWORKERSETS,
-    NODES,
-    PODS,
-    SERVICES,
-    STATEFULSETS,
-)
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, NODES, PODS, SERVICES, STATEFULSETS
 from kuberuntime.permissions import Permission
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 PERMISSIONS: Final = (
     Permission(LEADERWORKERSETS, ("list", "watch")),

@@ -7,13 +7,13 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
-    LEADERWORKERSETS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     PODS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.webhooks import handlers
 
 MUTATING_NAME: Final = "lws-mutating-webhook-configuration"

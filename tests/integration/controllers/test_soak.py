@@ -19,7 +19,8 @@ from tests.virtualtime import VirtualClock
 from kuberuntime.cache.informer import Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import EVENTS, PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.manager import run_controllers
 from localkube import cluster as embedded
 from localkube.apiserver.server import ApiServer

@@ -18,9 +18,10 @@ from tests.integration.manager.replicas import Replica, until
 from tests.permissions import Need, missing, unused
 
 from kuberuntime.client.client import Client
-from kuberuntime.objects.resources import LEADERWORKERSETS, STATEFULSETS
+from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.permissions import Permission
 from kuberuntime.serving import permissions as kube
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import permissions as controllers
 from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.webhooks import permissions as webhooks

@@ -16,7 +16,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     DEPLOYMENTS,
-    LEADERWORKERSETS,
     LEASES,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
@@ -25,6 +24,7 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account

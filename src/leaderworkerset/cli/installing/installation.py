@@ -12,14 +12,8 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.errors import APIError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    DISAGGREGATED_SETS,
-    NAMESPACES,
-    Resource,
-)
+from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import serverside
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError

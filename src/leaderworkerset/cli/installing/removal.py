@@ -19,7 +19,6 @@ from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
-    LEADERWORKERSETS,
     LEASES,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -32,6 +31,7 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.errors import TimedOutError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.installing.installation import title

@@ -26,7 +26,6 @@ from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
-    LEADERWORKERSETS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
@@ -34,6 +33,7 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import crd, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.core.admission.pod import admit_pod

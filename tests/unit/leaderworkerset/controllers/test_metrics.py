@@ -9,8 +9,8 @@ from tests.virtualtime import run
 
 from kuberuntime.cache.informer import Change, Store
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS
 from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.controllers.metrics import ControllerInstruments
 

@@ -10,8 +10,9 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.controllers.permissions import PERMISSIONS
 from localkube.apiserver.inprocess import InProcessTransport
