@@ -2,7 +2,7 @@
 
 ```
 every replica                                          only the leader, under the lease
-  probes          :8081  kuberuntime/serving/health.py                  controllers   controllers/manager.py
+  probes          :8081  kuberuntime/serving/health.py                  controllers   manager/controllers.py
   metrics         :8443  kuberuntime/serving/reviews.py, metrics.py        their client: limited (qps, burst), fenced (the lease)
   webhooks        :9443  webhooks/server.py
   certificates           webhooks/rotationloop.py, or kuberuntime/serving/certfiles.py
@@ -41,15 +41,15 @@ from kuberuntime.serving import health, reviews, serving
 from kuberuntime.serving.certfiles import CertificateFiles
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
-from kuberuntime.serving.serving import Listener, TLSSettings
+from kuberuntime.serving.serving import Address, Listener, TLSSettings
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.controllers.manager import run_controllers
-from leaderworkerset.controllers.metrics import ControllerInstruments
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, ciphersuites
 from leaderworkerset.manager import configuration as config
 from leaderworkerset.manager.configuration import Configuration
+from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.webhooks import certificates, rotationloop
-from leaderworkerset.webhooks.handlers import HANDLERS
 from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookServer
 
@@ -87,12 +87,13 @@ async def run_until_stopped(settings: Settings) -> None:
 class ManagerProcess:
     """One replica of the manager."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, kinds: Registry = MANAGED) -> None:
         self._settings = settings
+        self._kinds = kinds
         self._configuration = settings.configuration
         self._clock = clock
         self._metrics = Metrics()
-        self._instruments = ControllerInstruments(self._metrics)
+        self._instruments = kinds.instruments(self._metrics)
         self._tls = tls_settings(self._configuration.tls)
         self._access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews have connections of their own: they never wait behind the controllers.
@@ -109,8 +110,8 @@ class ManagerProcess:
         self._servers = AsyncExitStack()
         self._webhooks: WebhookServer | None = None
         self._webhooks_ready = asyncio.Event()
-        self._synced = asyncio.Event()
-        self._stopping = asyncio.Event()
+        self._controllers: Controllers | None = None
+        self._is_stopping = False
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Run until `stopped` is set."""
@@ -132,10 +133,13 @@ class ManagerProcess:
     async def _stop(self, leading: "asyncio.Task[None]") -> None:
         log.info("stopping", logger="setup")
         drained = asyncio.get_running_loop().time() + (DRAIN_SECONDS if self._webhooks else 0.0)
-        self._stopping.set()
+        self._is_stopping = True
+        is_at_work = self._has_synced
+        if self._controllers is not None:
+            self._controllers.stop()
         if self._webhooks is not None:
             self._webhooks.drain()
-        if self._synced.is_set():
+        if is_at_work:
             await asyncio.wait((leading,), timeout=FINISH_SECONDS)
         leading.cancel()
         await asyncio.wait((leading,))
@@ -159,17 +163,19 @@ class ManagerProcess:
     async def _control(self) -> None:
         # The fence comes last: whatever waited for the limiter is checked again before it is sent.
         fenced = FencedTransport(self._shared, self._election) if self._is_elected else self._shared
+        controllers = self._controllers = Controllers(
+            self._kinds.controllers,
+            Client(self._limited(fenced)),
+            clock=self._clock,
+            instance=f"leaderworkerset-{socket.gethostname()}",
+            instruments=self._instruments,
+        )
+        if self._is_stopping:
+            controllers.stop()
         try:
-            await run_controllers(
-                Client(self._limited(fenced)),
-                clock=self._clock,
-                instance=f"leaderworkerset-{socket.gethostname()}",
-                synced=self._synced,
-                stopping=self._stopping,
-                instruments=self._instruments,
-            )
+            await controllers.run()
         finally:
-            self._synced.clear()
+            self._controllers = None
 
     def _limited(self, transport: Transport) -> Transport:
         connection = self._configuration.client_connection
@@ -190,12 +196,17 @@ class ManagerProcess:
             readiness=probes.readiness_endpoint_name,
             checks={
                 "webhooks do not serve": lambda: self._serves_webhooks,
-                "caches are not filled": lambda: self._synced.is_set() or not self._leads,
+                "caches are not filled": lambda: self._has_synced or not self._leads,
             },
         )
         address = serving.parse_address(probes.health_probe_bind_address)
         await self._servers.enter_async_context(Listener(application, address, name="probes"))
         log.info("starting server", logger="setup", name="health probe", addr=str(address))
+
+    @property
+    def _has_synced(self) -> bool:
+        """Return whether the controllers run and have filled their caches."""
+        return self._controllers is not None and self._controllers.synced.is_set()
 
     @property
     def _leads(self) -> bool:
@@ -211,7 +222,7 @@ class ManagerProcess:
         text = self._configuration.metrics.bind_address
         if text in serving.DISABLED:
             return
-        for path in HANDLERS if self._settings.webhooks else ():
+        for path in self._kinds.decisions if self._settings.webhooks else ():
             self._metrics.prepare_webhook(path)
         files = CertificateFiles(METRICS_CERTIFICATES, self._metrics)
         context = serving.server_context(files.read() if files.exist else self._self_signed(), self._tls)
@@ -250,7 +261,10 @@ class ManagerProcess:
             await self._webhooks.replace_certificate(chain)
             return
         webhook = self._configuration.webhook
-        server = WebhookServer(webhook.host, webhook.port, chain, tls=self._tls, observe=self._metrics.webhook_answered)
+        address = Address(webhook.host, webhook.port)
+        server = WebhookServer(
+            address, chain, self._kinds.decisions, tls=self._tls, observe=self._metrics.webhook_answered
+        )
         try:
             self._webhooks = await self._servers.enter_async_context(server)
         except OSError as error:

@@ -21,7 +21,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.manager import run_controllers
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager.controllers import Controllers
 from localkube import cluster as embedded
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
@@ -97,8 +98,9 @@ async def running(directory: Path, store: Store) -> AsyncIterator[World]:
     cluster = Cluster(ClusterSettings(name="soak", directory=directory, keep=False), api, clock)
     client = cluster.client("tests")
     world = World(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
+    controllers = Controllers(MANAGED.controllers, cluster.client("manager"), clock=clock, instance="tests")
     async with embedded.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run_controllers(cluster.client("manager"), clock=clock, instance="tests"))]
+        tasks = [group.create_task(controllers.run())]
         for informer in (world.sets, world.pods):
             informer.subscribe(lambda _: world.changed.set())
             tasks.append(group.create_task(informer.run()))

@@ -22,8 +22,8 @@ from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.permissions import Permission
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import permissions as controllers
 from leaderworkerset.install.metadata import LEASE, MANAGER
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import permissions as webhooks
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 NAMESPACE = "sample"
 SIZE = 4
 PERMISSIONS = (
-    *controllers.PERMISSIONS,
+    *MANAGED.permissions,
     *webhooks.CLUSTER,
     *webhooks.NAMESPACE,
     *kube.leader_election(LEASE),

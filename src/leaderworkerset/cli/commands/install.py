@@ -26,6 +26,7 @@ from leaderworkerset.install import metadata, rendering, settings
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.manager.configuration import ConfigurationError
 
 FLAVOURS: Final = ("slim", "full")
@@ -61,7 +62,7 @@ def command(target: Target, /, **options: Any) -> None:
     )
     check_usage(chosen, options)
     if options["dry_run"] == "client" and options["flavour"] == "slim":
-        click.echo(text([obj for _, obj in build_all(chosen)], options["form"]))
+        click.echo(text([obj for _, obj in build_all(MANAGED, chosen)], options["form"]))
     else:
         asyncio.run(act(target, chosen, options))
 
@@ -102,8 +103,8 @@ async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None
         if not options["config"]:
             installed = await installer.configuration()
             chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)
-        crd = await installer.full_definition() if options["flavour"] == "full" else None
-        objects = await installer.without_foreign_namespace(build_all(chosen, crd))
+        definitions = await installer.full_definitions() if options["flavour"] == "full" else None
+        objects = await installer.without_foreign_namespace(build_all(MANAGED, chosen, definitions))
         if options["dry_run"] == "client":
             click.echo(text([obj for _, obj in objects], options["form"]))
             return

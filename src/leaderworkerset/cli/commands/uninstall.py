@@ -69,7 +69,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
         return
     await remover.remove_sets()
     await remover.remove_manager()
-    await remover.remove_definition()
+    await remover.remove_definitions()
     await remover.remove_namespace()
 
 

@@ -35,8 +35,9 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api import crd, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.inprocess import InProcessTransport
@@ -94,14 +95,16 @@ class Cluster:
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
         """Run our controllers."""
-        synced = asyncio.Event()
+        controllers = Controllers(
+            MANAGED.controllers,
+            Client(self.transport),
+            clock=self.clock,
+            instance="test",
+            instruments=self.instruments,
+        )
         async with asyncio.TaskGroup() as group:
-            client = Client(self.transport)
-            running = run_controllers(
-                client, clock=self.clock, instance="test", synced=synced, instruments=self.instruments
-            )
-            task = group.create_task(running)
-            await synced.wait()
+            task = group.create_task(controllers.run())
+            await controllers.synced.wait()
             yield
             task.cancel()
 

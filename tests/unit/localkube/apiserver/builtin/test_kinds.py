@@ -26,6 +26,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 
 ONLY_ON_CLUSTERS = {
     resources.DEPLOYMENTS,
+    resources.NETWORK_POLICIES,
     resources.POD_DISRUPTION_BUDGETS,
     resources.ROLES,
     resources.ROLE_BINDINGS,
