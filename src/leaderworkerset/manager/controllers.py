@@ -6,7 +6,8 @@ lease.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
@@ -23,6 +24,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.manager.parts import background
 
 FINISH_SECONDS: Final = 2.0
 """How long reconciliations under way may take to end, and after them events to be written, when asked to stop."""
@@ -31,7 +33,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Controllers:
-    """Runs controllers once; `instance` names this process in events (`reportingInstance`)."""
+    """Runs controllers once, as a part of a process (`parts.py`); `instance` names this process in events (`reportingInstance`)."""
 
     def __init__(
         self,
@@ -50,8 +52,25 @@ class Controllers:
             _build(spec, spec.build(self._caches, client, clock), executor, instruments) for spec in specs
         )
         self._stopping = asyncio.Event()
-        self.synced = asyncio.Event()
-        """Set once all caches are filled."""
+        self._synced = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether all caches are filled."""
+        return self._synced.is_set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run while the context is entered; it is entered once all caches are filled."""
+        async with background(self.run()):
+            await self._synced.wait()
+            yield
+
+    async def drain(self) -> None:
+        """Finish what is under way; `run` returns then, too."""
+        self.stop()
+        await self._ended.wait()
 
     def stop(self) -> None:
         """Begin nothing new, finish what is under way, and let `run` return."""
@@ -60,18 +79,24 @@ class Controllers:
     async def run(self) -> None:
         """Run until cancelled, or until stopped."""
         manager = Manager(informers=self._caches.all(), runnables=(self._recorder, *self._controllers))
-        with self._instruments.following(self._caches):
-            async with asyncio.TaskGroup() as group:
-                running = group.create_task(manager.run(), name="controllers")
-                syncing = group.create_task(self._sync(manager), name="sync")
-                await self._stopping.wait()
-                syncing.cancel()
-                await self._finish()
-                running.cancel()
+        try:
+            with self._instruments.following(self._caches):
+                await self._run(manager)
+        finally:
+            self._ended.set()
+
+    async def _run(self, manager: Manager) -> None:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(manager.run(), name="controllers")
+            syncing = group.create_task(self._sync(manager), name="sync")
+            await self._stopping.wait()
+            syncing.cancel()
+            await self._finish()
+            running.cancel()
 
     async def _sync(self, manager: Manager) -> None:
         await manager.wait_synced()
-        self.synced.set()
+        self._synced.set()
 
     async def _finish(self) -> None:
         """Let the controllers come to rest and the events be written, within bounds."""

@@ -1,9 +1,8 @@
 """The manager beside a cluster of one machine: definitions, webhooks and controllers, over a client of its API server."""
 
-import asyncio
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from kuberuntime.client.client import Client
@@ -14,6 +13,7 @@ from kuberuntime.serving.serving import Address
 from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.webhookserving import Webhooks
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.server import WebhookServer
 
@@ -37,7 +37,14 @@ async def webhooks(
     """
     authority = certificates.create_authority(clock.now())
     certificate = certificates.issue(authority, [LOOPBACK, "localhost"], clock.now())
-    async with WebhookServer(Address(LOOPBACK, 0), certificate.chain, kinds.decisions) as server:
+    address = Address(LOOPBACK, 0)
+    part = Webhooks(
+        address,
+        lambda chain: WebhookServer(address, chain, kinds.decisions),
+        lambda use: use(certificate.chain),
+    )
+    async with part.running():
+        server = await part.opened()
         at = configurations.at_url(server.url, authority.certificate)
         for resource, obj in (
             *((CUSTOM_RESOURCE_DEFINITIONS, one) for one in definitions or kinds.definitions()),
@@ -47,15 +54,7 @@ async def webhooks(
         yield
 
 
-@asynccontextmanager
-async def controllers(client: Client, clock: Clock, *, kinds: Registry = MANAGED) -> AsyncIterator[None]:
-    """Run the controllers while the context is entered."""
+def controllers(client: Client, clock: Clock, *, kinds: Registry = MANAGED) -> AbstractAsyncContextManager[None]:
+    """Run the controllers while the context is entered; it is entered once their caches are filled."""
     instance = f"leaderworkerset-{socket.gethostname()}"
-    running = Controllers(kinds.controllers, client, clock=clock, instance=instance)
-    async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(running.run())
-        await running.synced.wait()
-        try:
-            yield
-        finally:
-            task.cancel()
+    return Controllers(kinds.controllers, client, clock=clock, instance=instance).running()

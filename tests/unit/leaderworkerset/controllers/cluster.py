@@ -102,11 +102,8 @@ class Cluster:
             instance="test",
             instruments=self.instruments,
         )
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(controllers.run())
-            await controllers.synced.wait()
+        async with controllers.running():
             yield
-            task.cancel()
 
     async def settle(self, seconds: float = 30.0) -> None:
         """Let time pass."""
