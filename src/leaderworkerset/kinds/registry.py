@@ -1,6 +1,6 @@
 """The kinds that one process serves, and what follows from them for controllers, webhooks, metrics and installation.
 
-In: kinds. Out: their parts, in the order of the kinds. Names that logs, metrics and URLs tell parts apart by are unique.
+In: kinds. Out: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are unique.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Keeping certificates good: the loop that performs what `rotation.py` decides, on every replica alike (R-CERT-1).
 
-It follows one secret and the two webhook configurations. Each look renews the secret where that is due, makes both
+It follows one secret and the two webhook configurations. Each reconciliation renews the secret where that is due, makes both
 configurations trust its authorities, and only then gives the certificate to `serve`. Replicas need no leader: of two
 that renew at once the API server takes the first, the other reads what that wrote.
 """
@@ -33,13 +33,13 @@ from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.rotation import Material, Step
 
 INTERVAL: Final = 12 * 3600.0
-"""Seconds between two looks without a reason."""
+"""Seconds between two reconciliations without a change."""
 
 SETTLE: Final = 5.0
-"""Seconds that API servers get to hear of a new authority before a certificate of it is shown to them."""
+"""Seconds that API servers get to load a new authority before a certificate of it is shown to them."""
 
 AGAIN: Final = 1.0
-"""Seconds after which a look is repeated that met a newer object than its cache had."""
+"""Seconds after which a reconciliation is repeated that met a newer object than its cache had."""
 
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
@@ -83,12 +83,12 @@ class Rotation:
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
-        loop = Loop("certificates", watches=watches, look=self.look, options=LoopOptions(workers=1, backoff=RETRY))
+        loop = Loop("certificates", watches=watches, look=self.reconcile, options=LoopOptions(workers=1, backoff=RETRY))
         loop.enqueue(self._place.secret)
         await Manager(informers=informers, runnables=(loop,)).run()
 
-    async def look(self, _key: ObjectKey, writes: list[Write]) -> float | None:
-        """Do what is due now; return when to look again."""
+    async def reconcile(self, _key: ObjectKey, writes: list[Write]) -> float | None:
+        """Do what is due now; return when to reconcile again."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
             raise ConfigError(missing(self._place.secret))
@@ -98,7 +98,7 @@ class Rotation:
         try:
             if step is not Step.KEEP:
                 await self._renew(secret, material, step, writes)
-                return None  # the change of the secret asks for the next look
+                return None  # the change of the secret enqueues the next one
             await self._trust(material.bundle, writes)
         except ConflictError:
             return AGAIN
@@ -146,7 +146,7 @@ class Rotation:
 
 
 def missing(secret: ObjectKey) -> str:
-    """Say that there is no secret, and what to do."""
+    """Return the message for an absent secret, with what to do."""
     return f"Secret {secret} not found: create it empty, the manager fills it (lws install does), or set internalCertManagement.enable to false"
 
 

@@ -17,7 +17,6 @@ from kuberuntime.objects import names
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands import manager
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
@@ -27,6 +26,7 @@ from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager import configurationfile
 from leaderworkerset.manager.configuration import ConfigurationError
 
 FLAVOURS: Final = ("slim", "full")
@@ -82,11 +82,11 @@ def check_usage(chosen: Settings, options: dict[str, Any]) -> None:
 def read_configuration(path: str) -> str:
     """Return the text of a configuration file that the manager takes and that fits the installed objects."""
     try:
-        decoded = manager.load(path)
-    except (CommandError, ConfigurationError) as error:
+        decoded = configurationfile.load(path)
+    except ConfigurationError as error:
         raise CommandError(f"--config: {error}") from error
     try:
-        manager.check(decoded)
+        configurationfile.check(decoded)
     except ConfigurationError as error:
         raise CommandError(f"--config: {path}: {error}") from error
     if failures := misfits(decoded):
@@ -132,8 +132,8 @@ def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] =
         case "json":
             return output.as_json({"apiVersion": "v1", "kind": "List", "items": list(objects)})
         case _:
-            told = [f" {word}" for word in words] or [""] * len(objects)
+            suffixes = [f" {word}" for word in words] or [""] * len(objects)
             return "\n".join(
                 f"{obj['kind'].lower()}/{obj['metadata']['name']}{word} (dry run)"
-                for obj, word in zip(objects, told, strict=True)
+                for obj, word in zip(objects, suffixes, strict=True)
             )

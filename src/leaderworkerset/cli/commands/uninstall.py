@@ -35,7 +35,7 @@ NAMED: Final = 3
 )
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
-    """Remove the manager; while there are LeaderWorkerSets only if told what becomes of them."""
+    """Remove the manager; while there are LeaderWorkerSets, only with an option that says what becomes of them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
         raise UsageError("--delete-leaderworkersets and --keep-crd exclude each other")
