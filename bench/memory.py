@@ -32,8 +32,9 @@ from tests.integration.manager.world import World, opened
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 OWN = {"installed": Path(__file__).resolve().parents[1] / "src"}
 SETS = 10

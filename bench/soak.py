@@ -25,7 +25,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import EVENTS, PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 NAMESPACE = "default"

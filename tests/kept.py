@@ -10,8 +10,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
-from kuberuntime.cache.informer import Keep
-from kuberuntime.cache.projection import ITEMS, Path, Projection
+from kuberuntime.cache.projection import ITEMS, Keep, Path, Projection
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.controllers import kept
 

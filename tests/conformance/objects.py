@@ -7,7 +7,6 @@ from kuberuntime.objects.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     ENDPOINT_SLICES,
-    LEADERWORKERSETS,
     LEASES,
     NODES,
     PODS,
@@ -18,6 +17,7 @@ from kuberuntime.objects.resources import (
     STORAGE_CLASSES,
     Resource,
 )
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 def named(name: str, **fields: Any) -> JSONObject:

@@ -8,7 +8,8 @@ from tests.conformance.objects import container, lws, named, pod, service, state
 from tests.conformance.transcript import APPLY_PATCH, Session
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 def test_two_managers_share_an_object(same: CheckSame) -> None:

@@ -6,7 +6,8 @@ from tests.conformance.objects import container, lws, named
 from tests.conformance.transcript import TABLE, Session
 
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, LEADERWORKERSETS
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 TEMPLATE: JSONObject = {"spec": {"containers": [container()]}}
 GROUPS: JSONObject = {"size": 2, "workerTemplate": TEMPLATE}

@@ -6,7 +6,8 @@ from tests.conformance.objects import lws, named, pod, service, statefulset
 from tests.conformance.transcript import Session
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, NAMESPACES, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONFIG_MAPS, NAMESPACES, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 OPTIONS: tuple[JSONObject, ...] = (
     {}, {"propagationPolicy": "Background"}, {"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"},

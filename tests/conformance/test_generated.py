@@ -9,7 +9,8 @@ from tests.conformance.objects import container, lws, named, statefulset
 from tests.conformance.transcript import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Session
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONFIG_MAPS, STATEFULSETS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 EXAMPLES = 25
 WRITES = 8

@@ -5,7 +5,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, labeled, named, pod, statefulset
 from tests.conformance.transcript import METADATA_LIST, TABLE, Session
 
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, NODES, PODS, SECRETS, STATEFULSETS
+from kuberuntime.objects.resources import CONFIG_MAPS, NODES, PODS, SECRETS, STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 LABEL_SELECTORS = (
     "app=web", "app==web", "app!=web", "app", "!app", "app in (web,db)", "app notin (web)", "app in (web),tier=a",

@@ -15,7 +15,8 @@ from tests.conformance.objects import container, lws, named, pod, statefulset
 from tests.conformance.transcript import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Session, identified
 
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, NODES, PODS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONFIG_MAPS, NODES, PODS, STATEFULSETS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TOLD_APART: Final = ("<nil>", "patch")

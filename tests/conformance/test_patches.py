@@ -5,7 +5,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import container, lws, named, pod, service, statefulset
 from tests.conformance.transcript import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Session
 
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 JSON_PATCHES: tuple[object, ...] = (
     [{"op": "add", "path": "/data/c", "value": "3"}],

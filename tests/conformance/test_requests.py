@@ -6,7 +6,8 @@ from tests.conformance.objects import named, pod
 from tests.conformance.transcript import Session, identified
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS, STATEFULSETS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 PATHS = (
     "/api/v1/odd", "/api/v1/namespaces/default/odd", "/apis/odd/v1/things", "/apis/apps/v9/statefulsets", "/apis/apps/v1/odd/x",

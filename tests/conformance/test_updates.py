@@ -10,7 +10,6 @@ from tests.conformance.transcript import TABLE, Session
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CONFIG_MAPS,
-    LEADERWORKERSETS,
     LEASES,
     NAMESPACES,
     PODS,
@@ -19,6 +18,7 @@ from kuberuntime.objects.resources import (
     STATEFULSETS,
     Resource,
 )
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 OBJECTS: tuple[tuple[Resource, JSONObject], ...] = (
     (CONFIG_MAPS, named("one", data={"a": "1"})),

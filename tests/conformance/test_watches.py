@@ -4,7 +4,8 @@ from tests.conformance.conftest import CheckSame
 from tests.conformance.objects import labeled, lws, named, pod
 from tests.conformance.transcript import Session
 
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 def test_changes_come_in_order(same: CheckSame) -> None:

@@ -9,11 +9,11 @@ from tests.fuzz import junk, specimens
 
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.webhooks import handlers
+from leaderworkerset.kinds.manager import MANAGED
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import schemas
 
-PATHS: Final = tuple(handlers.HANDLERS)
+PATHS: Final = tuple(MANAGED.decisions)
 OPERATIONS: Final = ("CREATE", "UPDATE", "UPDATE", "DELETE", "CONNECT", "", 5, None)
 LABELS: Final = tuple(
     value for name, value in vars(labels).items() if name.isupper() and isinstance(value, str) and "/" in value

@@ -13,7 +13,8 @@ from tests.integration.clusters.embedded import program_of
 from kuberuntime.client.transport import Request
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import PODS, STATEFULSETS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.manager import lwsmanager
 from localkube import assembly as embedded
 from localkube.apiserver.inprocess import InProcessTransport

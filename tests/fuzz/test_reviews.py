@@ -8,8 +8,8 @@ import pytest
 from tests.fuzz import reviews
 from tests.fuzz.seeds import seeds
 
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import review
-from leaderworkerset.webhooks.handlers import HANDLERS
 
 LENGTH = 100
 """Reviews of one seed."""
@@ -18,7 +18,7 @@ LONGEST = 2.0
 """Seconds of the processor that one answer may take."""
 
 
-@pytest.mark.parametrize("path", HANDLERS)
+@pytest.mark.parametrize("path", MANAGED.decisions)
 def test_every_review_is_answered(path: str) -> None:
     for seed in seeds(20):
         random = Random(f"{seed} {path}")
@@ -26,7 +26,7 @@ def test_every_review_is_answered(path: str) -> None:
             body = reviews.review(random, path)
             started = time.thread_time()
             try:
-                answered = msgspec.json.decode(review.answer(body, HANDLERS[path]))
+                answered = msgspec.json.decode(review.answer(body, MANAGED.decisions[path]))
             except Exception as error:
                 raise AssertionError(f"seed {seed} (again: SEEDS={seed}-{seed + 1}): {path} {body!r}") from error
             assert time.thread_time() - started < LONGEST, (seed, body)

@@ -28,7 +28,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
 from leaderworkerset.api import crd
-from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.manager import lwsmanager
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
@@ -79,13 +78,8 @@ class Cluster:
     @asynccontextmanager
     async def manager(self) -> AsyncIterator[None]:
         """Run our controllers while the context is entered."""
-        synced = asyncio.Event()
-        client = Client(self.agent)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(run_controllers(client, clock=self.clock, instance="test", synced=synced))
-            await synced.wait()
+        async with lwsmanager.controllers(Client(self.agent), self.clock):
             yield
-            task.cancel()
 
 
 @asynccontextmanager

@@ -19,8 +19,9 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConflictError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS
+from kuberuntime.objects.resources import EVENTS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 VECTORS: Final = Path(__file__).parents[1] / "vectors" / "live-objects.json"
 NAMESPACE: Final = "default"

@@ -13,7 +13,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes import canonical_json
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 MANAGED = (LEADERWORKERSETS.kind, PODS.kind, STATEFULSETS.kind, CONTROLLER_REVISIONS.kind)
 

@@ -13,8 +13,9 @@ from tests.parity.replay import Watched, watching
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
+from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groups
 
 GROUPS = 100

@@ -14,8 +14,9 @@ from tests.unit.leaderworkerset.controllers.cluster import Cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import LEADERWORKERSETS, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 names = st.sampled_from(["main", "side", "aux"])
 texts = st.sampled_from(["", "x<y>&z", "ünï", "$(LWS_WORKER_INDEX)", "100%"])

@@ -10,9 +10,10 @@ from tests.property.world import Crashed, World
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 specs = st.fixed_dictionaries(
     {

@@ -13,9 +13,10 @@ from tests import builders, kept
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
 from kuberuntime.plan import Apply, Create, Delete, Plan, PutStatus
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import groups
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws

@@ -11,7 +11,7 @@ from typing import Final, Self, TypeAlias
 
 from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
-from kuberuntime.cache.projection import Projection
+from kuberuntime.cache.projection import Keep
 from kuberuntime.cache.strings import Strings
 from kuberuntime.cache.watching import Watcher
 from kuberuntime.client.client import Client
@@ -24,8 +24,6 @@ __all__ = ["Change", "Informer", "Store"]
 
 Subscriber: TypeAlias = Callable[[Change], None]
 
-Keep: TypeAlias = Callable[[JSONObject], Projection]
-"""Returns which fields of an object are kept."""
 
 NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 

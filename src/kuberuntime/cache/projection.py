@@ -10,6 +10,7 @@ a list: `status.conditions[].type`. A path stands for all that is below it.
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -43,6 +44,10 @@ _Tree: TypeAlias = dict[Step, "_Tree | None"]
 """What is kept below each step; None keeps everything."""
 
 
+Keep: TypeAlias = "Callable[[JSONObject], Projection]"
+"""Returns the projection for an object."""
+
+
 class Projection:
     """Keeps the declared paths of objects.
 
@@ -51,8 +56,9 @@ class Projection:
     {'kind': 'Pod', 'status': {'conditions': [{'type': 'Ready'}]}}
     """
 
-    def __init__(self, *paths: str) -> None:
-        self.paths: Final = tuple(map(parse, (*IDENTITY, *paths)))
+    def __init__(self, *paths: str | Path) -> None:
+        named = tuple(parse(path) if isinstance(path, str) else path for path in (*IDENTITY, *paths))
+        self.paths: Final = tuple(dict.fromkeys(named))
         self._tree: Final = _tree(self.paths)
 
     def __call__(self, obj: JSONObject, share: Share = str) -> JSONObject:
@@ -60,9 +66,21 @@ class Projection:
         kept: JSONObject = _keep(obj, self._tree, share)
         return kept
 
+    def __or__(self, other: "Projection") -> "Projection":
+        """Return the projection that keeps what this one or the other one keeps."""
+        return Projection(*self.paths, *other.paths)
+
     def covers(self, path: Path) -> bool:
         """Return whether a value at this path, with all that is below it, is kept."""
         return any(path[: len(kept)] == kept for kept in self.paths)
+
+
+def either(one: Keep | None, other: Keep | None) -> Keep | None:
+    """Return what keeps the fields that either of two readers needs; None keeps whole objects."""
+    if one is other or one is None or other is None:
+        return one if one is other else None
+    united = cache(Projection.__or__)
+    return lambda obj: united(one(obj), other(obj))
 
 
 def parse(text: str) -> Path:

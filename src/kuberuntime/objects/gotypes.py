@@ -125,7 +125,7 @@ def _converter(go_type: str) -> Convert:
     if go_type.startswith("map["):
         return _map_converter(go_type.removeprefix("map[string]"))
     if go_type not in _table():
-        raise KeyError(f"no Go type {go_type!r} is reachable from a LeaderWorkerSet")
+        raise KeyError(f"no Go type {go_type!r} is recorded in gotypes.json")
     return _struct_converter(go_type)
 
 

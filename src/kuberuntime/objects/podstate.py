@@ -1,6 +1,6 @@
 """The one word for what a pod is doing, and the one sentence for why: what kubectl shows as STATUS, and its reason.
 
-In: a pod. Out: words. Used wherever a pod is shown: tables of the API server, `lws get`, live views.
+In: a pod. Out: words. Used wherever a pod is shown: tables of the API server, command lines, live views.
 """
 
 from collections.abc import Iterator

@@ -4,8 +4,8 @@ The same object is written to `deploy/crds/` by `deploy/generate.py` and loaded 
 """
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.api import schema
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 GENERATOR_ANNOTATION = {"controller-gen.kubebuilder.io/version": "v0.17.2"}
 """Carried since R-API-1 says so: tools compare installed definitions by it."""

@@ -1,7 +1,7 @@
 """The LeaderWorkerSet as frozen structs (contract 1.2 and 1.3), and the way from and to JSON.
 
 Reading fills the defaults of the contract, so that the core sees effective values: an absent or null `replicas` is 1,
-an absent `networkConfig` is `Shared`. What must be told apart from its default stays None: `leader_template`,
+an absent `networkConfig` is `Shared`. What must differ from its default stays None: `leader_template`,
 `sub_group_policy`. Pod and claim templates stay JSON objects, so that no field of theirs is lost; whoever needs the
 bytes as they were written (revisions) reads the JSON object itself.
 """

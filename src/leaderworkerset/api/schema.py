@@ -96,7 +96,7 @@ LIST_KEYS = {
     "VolumeDevice": ("devicePath",),
     "VolumeMount": ("mountPath",),
 }
-"""By which fields the items of a list of this type are told apart; lists of other types are atomic."""
+"""The fields that identify an item in a list of this type; lists of other types are atomic."""
 
 
 def _enum(values: type[StrEnum]) -> JSONObject:

@@ -10,8 +10,9 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.views.groups import View, view
 
 T = TypeVar("T")

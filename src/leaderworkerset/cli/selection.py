@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view

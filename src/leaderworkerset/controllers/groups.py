@@ -1,4 +1,4 @@
-"""The facts of all groups, kept up to date change by change, so that a look at a LeaderWorkerSet reads no pods.
+"""The facts of all groups, kept up to date change by change, so that observing a LeaderWorkerSet reads no pods.
 
 In: changes of leader pods and of StatefulSets. Out: the groups of one LeaderWorkerSet as values. A change costs the one
 group it concerns, however many there are.

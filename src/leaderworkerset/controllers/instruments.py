@@ -1,45 +1,91 @@
-"""What the controllers tell of themselves, for whoever counts it; the default counts nothing.
+"""What controllers report of themselves, for whoever counts it; the default counts nothing.
 
-The seam keeps metrics out of the controllers: they pass through it what goes through their edges anyway (queues, events,
-informers), and import no metrics library.
+The seam keeps metrics out of the controllers: what passes their edges anyway (queues, events, caches) passes through it,
+and they import no metrics library.
 """
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, Final, Protocol
 
 from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.plan import Event
-from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.controllers.caches import Caches
 
 
-class Instruments(Protocol):
+class Meter(Protocol):
+    """The metrics of a process (`kuberuntime/serving/metrics.py`), whose library is imported only where they are shown."""
+
+    def controller(self, name: str) -> Observer:
+        """Return the observer of one controller."""
+        ...
+
+    def register(self, collector: Any) -> None:
+        """Add a collector of the metrics library."""
+        ...
+
+    def unregister(self, collector: Any) -> None:
+        """Remove a collector."""
+        ...
+
+
+class KindMetrics(Protocol):
+    """The metrics of one kind."""
+
+    def recorded(self, event: Event) -> None:
+        """Count an event that is about to be written, where it is one of this kind's."""
+        ...
+
+    def following(self, caches: Caches) -> AbstractContextManager[None]:
+        """Show what these caches hold, and count what changes in them, until the context is left."""
+        ...
+
+
+class Instruments(KindMetrics, Protocol):
     """Counts what the controllers of one process do."""
 
     def controller(self, name: str) -> Observer:
         """Return the observer of one controller."""
         ...
 
-    def recorded(self, event: Event) -> None:
-        """Note an event that is about to be written."""
-        ...
 
-    def following(self, informers: Informers) -> AbstractContextManager[None]:
-        """Look at these informers until the context is left."""
-        ...
+class KindInstruments:
+    """The instruments of a process: those of every controller, and the metrics of its kinds."""
+
+    def __init__(self, meter: Meter, kinds: Iterable[KindMetrics]) -> None:
+        self._meter = meter
+        self._kinds = tuple(kinds)
+
+    def controller(self, name: str) -> Observer:
+        """Return the observer of one controller."""
+        return self._meter.controller(name)
+
+    def recorded(self, event: Event) -> None:
+        """Pass an event to the metrics of every kind."""
+        for kind in self._kinds:
+            kind.recorded(event)
+
+    @contextmanager
+    def following(self, caches: Caches) -> Iterator[None]:
+        """Let the metrics of every kind follow the caches."""
+        with ExitStack() as stack:
+            for kind in self._kinds:
+                stack.enter_context(kind.following(caches))
+            yield
 
 
 class NoInstruments:
     """Counts nothing."""
 
     def controller(self, name: str) -> Observer:  # noqa: ARG002 - the seam passes it
-        """Return an observer that tells nobody."""
+        """Return an observer that counts nothing."""
         return SILENCE
 
     def recorded(self, event: Event) -> None:
         """Ignore it."""
 
-    def following(self, informers: Informers) -> AbstractContextManager[None]:  # noqa: ARG002 - the seam passes it
-        """Look at nothing."""
+    def following(self, caches: Caches) -> AbstractContextManager[None]:  # noqa: ARG002 - the seam passes it
+        """Follow nothing."""
         return nullcontext()
 
 

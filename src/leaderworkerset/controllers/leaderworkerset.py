@@ -7,26 +7,28 @@ asks for nothing.
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
-from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.observer import SILENCE, Observer
+from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import selection
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers import permissions, selection
+from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.groups import GroupFacts
 from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
 
-NAME = "leaderworkerset"
+NAME: Final = "leaderworkerset"
 
 
 class Driver:
@@ -66,15 +68,6 @@ class Driver:
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
         )
-
-
-def build_controller(
-    informers: Informers, executor: Executor, clock: Clock, observer: Observer = SILENCE
-) -> Controller:
-    """Wire the controller."""
-    driver = Driver(informers, clock)
-    options = ControllerOptions(observer=observer)
-    return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
@@ -120,3 +113,12 @@ def _workers(statefulset: JSONObject | None) -> Workers | None:
 
 def _facts(leader: JSONObject | None) -> Group | None:
     return None if leader is None else describe(leader, None)
+
+
+def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+    """Build the driver; everything it reads is cached."""
+    del client
+    return Driver(selection.informers_of(caches), clock)
+
+
+SPEC: Final = ControllerSpec(name=NAME, caches=selection.CACHES, build=build, writes=permissions.LEADERWORKERSET)

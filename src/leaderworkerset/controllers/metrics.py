@@ -1,6 +1,6 @@
 """Metrics of LeaderWorkerSets, beside those that every controller has (`kuberuntime/serving/metrics.py`).
 
-Most are read from the cache at the moment somebody asks, so they cost nothing in between and cannot drift:
+Most are read from the cache when metrics are collected, so they cost nothing in between and cannot drift:
 
 ```
 lws_leaderworkersets{condition}                          how many have the condition
@@ -27,14 +27,13 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kuberuntime.cache.informer import Change, Store
-from kuberuntime.controller.observer import Observer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
-from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import selection
-from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.instruments import Meter
 from leaderworkerset.core.leaderworkerset import events
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
 from leaderworkerset.core.pod.restart import has_failed
@@ -46,10 +45,10 @@ RESTARTED: Final = "container-restarted"
 DELETED: Final = "pod-deleted"
 
 
-class ControllerInstruments:
-    """Counts what the controllers of LeaderWorkerSets do (see `instruments.Instruments`)."""
+class LeaderWorkerSetMetrics:
+    """Counts what the controllers of LeaderWorkerSets do (see `instruments.KindMetrics`)."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Meter) -> None:
         self._metrics = metrics
         registry = CollectorRegistry()
         self._recreations = Counter(
@@ -64,29 +63,26 @@ class ControllerInstruments:
         for cause in (RESTARTED, DELETED):
             self._recreations.labels(cause)
         metrics.register(registry)
-        self._informers: Informers | None = None
-
-    def controller(self, name: str) -> Observer:
-        """Return the observer of one controller."""
-        return self._metrics.controller(name)
+        self._pods: Store | None = None
 
     def recorded(self, event: Event) -> None:
         """Count a recreation; its cause is what the pods of the group show."""
-        if event.reason == events.RECREATE_GROUP and event.related is not None and self._informers is not None:
-            self._recreations.labels(cause_of(event.related, self._informers.pods.store)).inc()
+        if event.reason == events.RECREATE_GROUP and event.related is not None and self._pods is not None:
+            self._recreations.labels(cause_of(event.related, self._pods)).inc()
 
     @contextmanager
-    def following(self, informers: Informers) -> Iterator[None]:
-        """Show what these informers hold, and count what changes in them."""
+    def following(self, caches: Caches) -> Iterator[None]:
+        """Show what these caches hold, and count what changes in them."""
+        informers = selection.informers_of(caches)
         collector = StatusCollector(informers.leaderworkersets.store)
-        self._informers = informers
+        self._pods = informers.pods.store
         informers.leaderworkersets.subscribe(self._changed)
         self._metrics.register(collector)
         try:
             yield
         finally:
             self._metrics.unregister(collector)
-            self._informers = None
+            self._pods = None
 
     def _changed(self, change: Change) -> None:
         seconds = seconds_to_ready(change)

@@ -1,33 +1,34 @@
 """The pod controller: what to watch, how to observe a group, call the core (R-ARC-8).
 
-Its keys are leader pods: every change of a pod or StatefulSet of a group asks for a look at the group. Pods that are
-gone are remembered until that look, as they were last: a pod deleted without grace is gone before anyone can read it
+Its keys are leader pods: every change of a pod or StatefulSet of a group enqueues the group. Pods that are gone are
+remembered until it is observed, as they were last: a pod deleted without grace is gone before anyone can read it
 again (R-POD-11).
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
-from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.observer import SILENCE, Observer
+from kuberuntime.controller.controller import Watch
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.plan import Apply, Delete, Plan
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import selection
+from leaderworkerset.controllers import permissions, selection
+from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
 
-NAME = "pod"
+NAME: Final = "pod"
 
 
 class Driver:
@@ -99,7 +100,7 @@ class Driver:
             return None
 
     def _remember(self, change: Change) -> None:
-        """Keep a worker that is gone for the next look at its group; forget a group whose leader is gone."""
+        """Keep a worker that is gone until its group is observed; forget a group whose leader is gone."""
         if change.new is not None:
             return
         for key in keys_of_pod(change):
@@ -109,7 +110,7 @@ class Driver:
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
-        """Forget pods that were looked at, where nothing has to be written because of them."""
+        """Forget pods that were observed, where nothing has to be written because of them."""
         known = self._gone.get(key, {})
         for pod in gone:
             if known.get(meta.name(pod)) is pod:
@@ -125,17 +126,8 @@ class Driver:
         return [meta.key(leader) for leader in leaders]
 
 
-def build_controller(
-    informers: Informers, client: Client, executor: Executor, clock: Clock, observer: Observer = SILENCE
-) -> Controller:
-    """Wire the controller."""
-    driver = Driver(informers, client, clock)
-    options = ControllerOptions(observer=observer)
-    return Controller(NAME, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
-
-
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a pod to its leader; one that tells no leader is its own key, to be complained of."""
+    """Map a pod to its leader; one that names no leader is its own key, to be reported."""
     pod = change.object
     ordinal = ordinals.split(meta.name(pod))
     if is_leader(pod) or not meta.labels(pod).get(labels.WORKER_INDEX) or ordinal is None:
@@ -154,3 +146,11 @@ def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
     """Map to no key: what is read, and waited for after writes, but changes no decision by itself."""
     return ()
+
+
+def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+    """Build the driver; the client reads nodes."""
+    return Driver(selection.informers_of(caches), client, clock)
+
+
+SPEC: Final = ControllerSpec(name=NAME, caches=selection.CACHES, build=build, writes=permissions.POD)

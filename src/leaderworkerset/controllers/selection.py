@@ -1,4 +1,4 @@
-"""Which objects the controllers keep in memory, and how they find them: informers, indexes, keys.
+"""Which objects the controllers of LeaderWorkerSets keep in memory, and how they find them: caches, indexes, keys.
 
 Everything that belongs to a LeaderWorkerSet carries its name as a label, so one selector bounds what is watched: memory
 follows the pods of LeaderWorkerSets, not those of the cluster. Indexes file an object under the LeaderWorkerSet it
@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.cache.informer import Informer
-from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
+from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.pod.reconcile import is_leader
 
 BY_LWS: Final = "leaderworkerset"
@@ -25,37 +26,6 @@ LEADERS: Final = "leaders"
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """A label of the ControllerRevisions that StatefulSets keep; they copy the labels of our pods, and are many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Informers:
-    """One informer per resource, shared by all controllers."""
-
-    leaderworkersets: Informer
-    statefulsets: Informer
-    pods: Informer
-    services: Informer
-    revisions: Informer
-
-    def all(self) -> tuple[Informer, ...]:
-        """Return every one of them."""
-        return (self.leaderworkersets, self.statefulsets, self.pods, self.services, self.revisions)
-
-
-def build_informers(client: Client) -> Informers:
-    """Build the informers; nothing is read before they run."""
-    return Informers(
-        leaderworkersets=Informer(client, LEADERWORKERSETS),
-        statefulsets=Informer(client, ours(STATEFULSETS), indexes={BY_GROUP: group_values}, keep=kept.statefulset),
-        pods=Informer(client, ours(PODS), indexes={BY_GROUP: group_values, LEADERS: leader_values}, keep=kept.pod),
-        services=Informer(client, ours(SERVICES), keep=kept.service),
-        revisions=Informer(
-            client,
-            ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
-            indexes={BY_LWS: revision_values},
-            keep=kept.revision,
-        ),
-    )
 
 
 def ours(resource: Resource, further: str = "") -> Selection:
@@ -94,3 +64,31 @@ def group_values(obj: JSONObject) -> Iterable[str]:
     """File a pod or worker StatefulSet under its group; the leader StatefulSet has none."""
     group_index = meta.labels(obj).get(labels.GROUP_INDEX)
     return () if group_index is None else (group_value(lws_key(obj), group_index),)
+
+
+LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
+STATEFULSET_CACHE: Final = Cache(ours(STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
+POD_CACHE: Final = Cache(ours(PODS), {BY_GROUP: group_values, LEADERS: leader_values}, keep=kept.pod)
+SERVICE_CACHE: Final = Cache(ours(SERVICES), keep=kept.service)
+REVISION_CACHE: Final = Cache(
+    ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"), {BY_LWS: revision_values}, keep=kept.revision
+)
+
+CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
+"""What the controllers of LeaderWorkerSets and of their pods read; both read all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Informers:
+    """The open caches of LeaderWorkerSets, by name."""
+
+    leaderworkersets: Informer
+    statefulsets: Informer
+    pods: Informer
+    services: Informer
+    revisions: Informer
+
+
+def informers_of(caches: Caches) -> Informers:
+    """Return the caches of LeaderWorkerSets among the open ones."""
+    return Informers(*(caches[cache] for cache in CACHES))

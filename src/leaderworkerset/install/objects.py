@@ -11,18 +11,16 @@ from kuberuntime.objects.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
     NETWORK_POLICIES,
     POD_DISRUPTION_BUDGETS,
     SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.install import metadata, rbac, workload
+from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.webhooks import configurations
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
@@ -30,15 +28,18 @@ from leaderworkerset.webhooks.permissions import SERVICE_NAME
 POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 
 
-def build_all(settings: Settings, crd: JSONObject | None = None) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build every object of an installation; `crd` is the definition to install (None: the slim one)."""
+def build_all(
+    declared: Declared, settings: Settings, definitions: Sequence[JSONObject] | None = None
+) -> Sequence[tuple[Resource, JSONObject]]:
+    """Build every object of an installation; `definitions` are those to install (None: the slim ones)."""
     namespace = settings.namespace
     service = configurations.at_service(namespace, SERVICE_NAME)
+    calling = configurations.build_configurations(declared.webhooks, service)
     return [
         (NAMESPACES, build_namespace(namespace)),
-        (CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(crd or leaderworkerset_crd())),
+        *((CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(one)) for one in definitions or declared.definitions()),
         (SERVICE_ACCOUNTS, rbac.service_account(namespace)),
-        *rbac.roles(namespace),
+        *rbac.roles(namespace, declared.permissions),
         (CONFIG_MAPS, workload.configuration(settings)),
         (SECRETS, workload.certificate_secret(namespace)),
         (SERVICES, workload.webhook_service(namespace)),
@@ -46,8 +47,7 @@ def build_all(settings: Settings, crd: JSONObject | None = None) -> Sequence[tup
         (NETWORK_POLICIES, workload.network_policy(namespace)),
         *([(POD_DISRUPTION_BUDGETS, workload.disruption_budget(namespace))] if settings.spread else []),
         (DEPLOYMENTS, workload.deployment(settings)),
-        (MUTATING_WEBHOOK_CONFIGURATIONS, metadata.labeled(configurations.mutating_configuration(service))),
-        (VALIDATING_WEBHOOK_CONFIGURATIONS, metadata.labeled(configurations.validating_configuration(service))),
+        *((resource, metadata.labeled(obj)) for resource, obj in calling),
     ]
 
 

@@ -4,7 +4,7 @@ Unlike upstream's, no role reaches secrets beyond the one of the webhooks, write
 that the controllers do not make; `docs/adr/0005-installation.md` has the comparison.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
@@ -16,9 +16,8 @@ from kuberuntime.objects.resources import (
     SERVICE_ACCOUNTS,
     Resource,
 )
-from kuberuntime.permissions import policy_rules
+from kuberuntime.permissions import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
-from leaderworkerset.controllers import permissions as controllers
 from leaderworkerset.install.metadata import LEASE, MANAGER, build
 from leaderworkerset.webhooks import permissions as webhooks
 
@@ -30,10 +29,10 @@ def service_account(namespace: str) -> JSONObject:
     return build(SERVICE_ACCOUNTS, MANAGER, namespace)
 
 
-def roles(namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Build every role with its binding to the manager."""
+def roles(namespace: str, controllers: Iterable[Permission]) -> list[tuple[Resource, JSONObject]]:
+    """Build every role with its binding to the manager; `controllers` is what these ask of the API server."""
     return [
-        *_cluster_role("lws-manager-role", policy_rules(controllers.PERMISSIONS + webhooks.CLUSTER), namespace),
+        *_cluster_role("lws-manager-role", policy_rules((*controllers, *webhooks.CLUSTER)), namespace),
         *_cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
         *_cluster_role("lws-metrics-reader", [READ_METRICS], namespace),
         *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),

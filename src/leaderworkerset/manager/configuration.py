@@ -136,7 +136,7 @@ def decode(document: JSON) -> Configuration:
 
 
 def validate(configuration: Configuration) -> list[FieldError]:
-    """Return everything that is wrong with the values (R-CFG-1), also of leader election."""
+    """Return every error in the values (R-CFG-1), also of leader election."""
     return [
         *_certificate_errors(configuration.internal_cert_management),
         *_gang_errors(configuration.gang_scheduling_management),
@@ -185,7 +185,9 @@ def _election_errors(election: LeaderElection) -> list[FieldError]:
         (renew <= retry * JITTER, "renewDeadline", renew, f"must be greater than retryPeriod*{JITTER}"),
         (retry <= 0, "retryPeriod", retry, "must be greater than zero"),
     ]
-    errors = [invalid(f"{path}.{field}", f"{value:g}s", text) for wrong, field, value, text in failures if wrong]
+    errors = [
+        invalid(f"{path}.{field}", f"{value:g}s", text) for is_invalid, field, value, text in failures if is_invalid
+    ]
     if election.resource_lock != LOCK:
         errors.append(not_supported(f"{path}.resourceLock", election.resource_lock, [LOCK]))
     return errors

@@ -1,7 +1,7 @@
 """Flags as Go's `flag` package reads them: one or two dashes, `-f=v` or `-f v`, booleans `-f` or `-f=false`.
 
-Words and a table of flags come in; what was given comes out, so that a caller can tell a given flag from a default.
-Errors have Go's texts. Unlike Go, a word that is no flag is refused: `--leader-elect false` would mean true there.
+Words and a table of flags come in; what was given comes out, so that a caller can distinguish a given flag from a default.
+Errors have Go's texts. Unlike Go, a word that is not a flag is refused: `--leader-elect false` would mean true there.
 """
 
 from collections.abc import Callable, Mapping, Sequence

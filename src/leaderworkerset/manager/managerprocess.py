@@ -1,16 +1,16 @@
-"""The manager as a process: what `lws manager` puts together, starts and ends.
+"""The manager as a process: which parts `lws manager` runs.
 
 ```
-every replica                                          only the leader, under the lease
-  probes          :8081  kuberuntime/serving/health.py                  controllers   controllers/manager.py
-  metrics         :8443  kuberuntime/serving/reviews.py, metrics.py        their client: limited (qps, burst), fenced (the lease)
-  webhooks        :9443  webhooks/server.py
+every replica                                      only the leader, under the lease
+  probes          :8081  manager/probes.py           controllers   manager/leading.py, manager/controllers.py
+  metrics         :8443  manager/metricsserver.py      their client: limited (qps, burst), fenced (the lease)
+  webhooks        :9443  manager/webhookserving.py
   certificates           webhooks/rotationloop.py, or kuberuntime/serving/certfiles.py
   leader election        kuberuntime/serving/leaderelection.py
 ```
 
 A replica campaigns only when its own webhooks serve (R-MGR-4). When asked to stop, it begins no reconciliation, ends
-those under way, frees the lease, and answers webhooks a little longer, until API servers have heard that it goes.
+those under way, frees the lease, and answers webhooks a little longer, until API servers use another replica.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import os
 import socket
 import ssl
 import uuid
-from contextlib import AsyncExitStack
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from kuberuntime import timeouts, tlsbuffers
+from kuberuntime import tlsbuffers
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
 from kuberuntime.client.client import Client
@@ -35,35 +35,31 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.serving import health, reviews, serving
 from kuberuntime.serving.certfiles import CertificateFiles
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
-from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
-from kuberuntime.serving.serving import Listener, TLSSettings
+from kuberuntime.serving.metrics import Metrics, ObservedTransport
+from kuberuntime.serving.reviews import Authorizer
+from kuberuntime.serving.serving import Address, TLSSettings
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.controllers.manager import run_controllers
-from leaderworkerset.controllers.metrics import ControllerInstruments
-from leaderworkerset.manager import buildinfo, ciphersuites
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.manager import buildinfo, ciphersuites, parts
 from leaderworkerset.manager import configuration as config
 from leaderworkerset.manager.configuration import Configuration
-from leaderworkerset.webhooks import certificates, rotationloop
-from leaderworkerset.webhooks.handlers import HANDLERS
+from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.leading import Leading
+from leaderworkerset.manager.metricsserver import MetricsServer
+from leaderworkerset.manager.parts import Part
+from leaderworkerset.manager.probes import Probes
+from leaderworkerset.manager.webhookserving import Use, Webhooks
+from leaderworkerset.webhooks import rotationloop
 from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookServer
 
-METRICS_PATH: Final = "/metrics"
-METRICS_CERTIFICATES: Final = Path("/tmp/k8s-metrics-server/serving-certs")  # noqa: S108 - the directory manifests mount
-
-CERTIFICATE_SECONDS: Final = 1023.0
-"""How long certificates may take to be ready: the ten waits of R-CERT-1, from one second, doubling."""
-
-DRAIN_SECONDS: Final = 3.0
-"""How long webhooks are answered after the request to stop: so long endpoints of a service may take to change."""
-
-FINISH_SECONDS: Final = 6.0
-"""How long ending the controllers and freeing the lease may take."""
+WEBHOOKS: Final = "webhooks do not serve"
+CACHES: Final = "caches are not filled"
+"""What the readiness probe answers while a part is not ready."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -86,91 +82,89 @@ async def run_until_stopped(settings: Settings) -> None:
 
 
 class ManagerProcess:
-    """One replica of the manager."""
+    """One replica of the manager; it serves `kinds`."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, kinds: Registry = MANAGED) -> None:
         self._settings = settings
         self._configuration = settings.configuration
         self._clock = clock
+        self._kinds = kinds
         self._metrics = Metrics()
-        self._instruments = ControllerInstruments(self._metrics)
+        self._instruments = kinds.instruments(self._metrics)
         self._tls = tls_settings(self._configuration.tls)
-        self._access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
+        access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews have connections of their own: they never wait behind the controllers.
-        self._own = self._transport(self._access)
+        self._own = self._transport(access)
         self._client = Client(self._own)
-        self._election = LeaderElection(
-            self._client,
-            election_settings(self._configuration, settings.namespace),
-            clock,
-            self._metrics.leadership(self._configuration.leader_election.resource_name),
-        )
-        self._is_elected = self._configuration.leader_election.leader_elect
-        self._shared = self._transport(self._access, self._election if self._is_elected else None)
-        self._servers = AsyncExitStack()
-        self._webhooks: WebhookServer | None = None
-        self._webhooks_ready = asyncio.Event()
-        self._synced = asyncio.Event()
-        self._stopping = asyncio.Event()
+        self._election = self._elected() if self._configuration.leader_election.leader_elect else None
+        self._shared = self._transport(access, self._election)
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Run until `stopped` is set."""
         try:
-            async with self._servers:
-                await self._serve_probes()
-                async with asyncio.TaskGroup() as tasks:
-                    background = [tasks.create_task(each) for each in (self._serve_metrics(), self._serve_webhooks())]
-                    leading = tasks.create_task(self._work(), name="work")
-                    await stopped.wait()
-                    await self._stop(leading)
-                    for task in background:
-                        task.cancel()
+            await parts.run(self._parts(), stopped)
         finally:
             await self._own.close()
             await self._shared.close()
         log.info("stopped", logger="setup")
 
-    async def _stop(self, leading: "asyncio.Task[None]") -> None:
-        log.info("stopping", logger="setup")
-        drained = asyncio.get_running_loop().time() + (DRAIN_SECONDS if self._webhooks else 0.0)
-        self._stopping.set()
-        if self._webhooks is not None:
-            self._webhooks.drain()
-        if self._synced.is_set():
-            await asyncio.wait((leading,), timeout=FINISH_SECONDS)
-        leading.cancel()
-        await asyncio.wait((leading,))
-        await asyncio.sleep(max(drained - asyncio.get_running_loop().time(), 0.0))
+    def _parts(self) -> list[Part]:
+        """Return the parts, in the order in which they start."""
+        if not self._settings.webhooks:
+            leading = Leading(self._controllers, election=self._election, begin=_at_once)
+            return [self._probes({CACHES: leading}), self._metrics_server(), leading]
+        webhooks = self._webhooks()
+        leading = Leading(self._controllers, election=self._election, begin=webhooks.opened)
+        probes = self._probes({WEBHOOKS: webhooks, CACHES: leading})
+        return [probes, self._metrics_server(), webhooks, leading]
 
-    async def _work(self) -> None:
-        """Run the controllers, as the leader where one is elected."""
-        await self._await_webhooks()
-        if self._is_elected:
-            await self._election.run(self._control)
-        else:
-            await self._control()
+    def _probes(self, waiting: Mapping[str, Part]) -> Probes:
+        return Probes(self._configuration.health, waiting)
 
-    async def _await_webhooks(self) -> None:
-        try:
-            async with timeouts.within(CERTIFICATE_SECONDS):
-                await self._webhooks_ready.wait()
-        except TimeoutError as error:
-            raise ConfigError(f"no certificate for the webhooks within {CERTIFICATE_SECONDS:.0f} s") from error
+    def _metrics_server(self) -> MetricsServer:
+        for path in self._kinds.decisions if self._settings.webhooks else ():
+            self._metrics.prepare_webhook(path)
+        authorizer = Authorizer(self._client, self._clock)
+        return MetricsServer(
+            self._configuration.metrics.bind_address, self._metrics, authorizer, self._tls, self._clock
+        )
 
-    async def _control(self) -> None:
+    def _webhooks(self) -> Webhooks:
+        address = Address(self._configuration.webhook.host, self._configuration.webhook.port)
+
+        def build(chain: bytes) -> WebhookServer:
+            observe = self._metrics.webhook_answered
+            return WebhookServer(address, chain, self._kinds.decisions, tls=self._tls, observe=observe)
+
+        return Webhooks(address, build, self._find_certificates)
+
+    async def _find_certificates(self, use: Use) -> None:
+        internal = self._configuration.internal_cert_management
+        if not internal.enable:
+            await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(use)
+            return
+        service, secret = internal.webhook_service_name, internal.webhook_secret_name
+        place = rotationloop.place(self._settings.namespace, service, secret)
+        await Rotation(self._client, place, self._clock, use).run()
+
+    def _elected(self) -> LeaderElection:
+        return LeaderElection(
+            self._client,
+            election_settings(self._configuration, self._settings.namespace),
+            self._clock,
+            self._metrics.leadership(self._configuration.leader_election.resource_name),
+        )
+
+    def _controllers(self) -> Controllers:
         # The fence comes last: whatever waited for the limiter is checked again before it is sent.
-        fenced = FencedTransport(self._shared, self._election) if self._is_elected else self._shared
-        try:
-            await run_controllers(
-                Client(self._limited(fenced)),
-                clock=self._clock,
-                instance=f"leaderworkerset-{socket.gethostname()}",
-                synced=self._synced,
-                stopping=self._stopping,
-                instruments=self._instruments,
-            )
-        finally:
-            self._synced.clear()
+        fenced = FencedTransport(self._shared, self._election) if self._election is not None else self._shared
+        return Controllers(
+            self._kinds.controllers,
+            Client(self._limited(fenced)),
+            clock=self._clock,
+            instance=f"leaderworkerset-{socket.gethostname()}",
+            instruments=self._instruments,
+        )
 
     def _limited(self, transport: Transport) -> Transport:
         connection = self._configuration.client_connection
@@ -182,93 +176,9 @@ class ManagerProcess:
         transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
         return ObservedTransport(transport, urlsplit(access.server).netloc, self._metrics)
 
-    async def _serve_probes(self) -> None:
-        probes = self._configuration.health
-        if probes.health_probe_bind_address in serving.DISABLED:
-            return
-        application = health.application(
-            liveness=probes.liveness_endpoint_name,
-            readiness=probes.readiness_endpoint_name,
-            checks={
-                "webhooks do not serve": lambda: self._serves_webhooks,
-                "caches are not filled": lambda: self._synced.is_set() or not self._leads,
-            },
-        )
-        address = serving.parse_address(probes.health_probe_bind_address)
-        await self._servers.enter_async_context(Listener(application, address, name="probes"))
-        log.info("starting server", logger="setup", name="health probe", addr=str(address))
 
-    @property
-    def _leads(self) -> bool:
-        """Return whether the controllers run here."""
-        return self._election.is_leader or not self._is_elected
-
-    @property
-    def _serves_webhooks(self) -> bool:
-        """Return whether webhooks are answered, or are nobody's business here."""
-        return not self._settings.webhooks or (self._webhooks is not None and self._webhooks.is_ready)
-
-    async def _serve_metrics(self) -> None:
-        text = self._configuration.metrics.bind_address
-        if text in serving.DISABLED:
-            return
-        for path in HANDLERS if self._settings.webhooks else ():
-            self._metrics.prepare_webhook(path)
-        files = CertificateFiles(METRICS_CERTIFICATES, self._metrics)
-        context = serving.server_context(files.read() if files.exist else self._self_signed(), self._tls)
-        application = reviews.application(
-            METRICS_PATH, self._metrics.render, CONTENT_TYPE, reviews.Authorizer(self._client, self._clock)
-        )
-        address = serving.parse_address(text)
-        await self._servers.enter_async_context(Listener(application, address, context, name="metrics"))
-        log.info("Serving metrics server", logger="controller-runtime.metrics", bindAddress=str(address), secure=True)
-        if files.exist:
-            await files.follow(lambda chain: _load(context, chain))
-
-    async def _serve_webhooks(self) -> None:
-        """Serve webhooks with every certificate that comes: the first opens the port."""
-        if not self._settings.webhooks:
-            self._webhooks_ready.set()
-            return
-        chains: asyncio.Queue[bytes] = asyncio.Queue()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._find_certificates(chains), name="certificates")
-            while True:
-                await self._show(await chains.get())
-
-    async def _find_certificates(self, chains: "asyncio.Queue[bytes]") -> None:
-        internal = self._configuration.internal_cert_management
-        if not internal.enable:
-            await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(chains.put)
-            return
-        service, secret = internal.webhook_service_name, internal.webhook_secret_name
-        place = rotationloop.place(self._settings.namespace, service, secret)
-        await Rotation(self._client, place, self._clock, chains.put).run()
-
-    async def _show(self, chain: bytes) -> None:
-        """Serve webhooks with this certificate from now on."""
-        if self._webhooks is not None:
-            await self._webhooks.replace_certificate(chain)
-            return
-        webhook = self._configuration.webhook
-        server = WebhookServer(webhook.host, webhook.port, chain, tls=self._tls, observe=self._metrics.webhook_answered)
-        try:
-            self._webhooks = await self._servers.enter_async_context(server)
-        except OSError as error:
-            raise ConfigError(f"cannot serve webhooks on {webhook.host}:{webhook.port}: {error.strerror}") from error
-        self._webhooks_ready.set()
-        log.info("Serving webhook server", logger="controller-runtime.webhook", host=webhook.host, port=webhook.port)
-
-    def _self_signed(self) -> bytes:
-        """Make a certificate for metrics that nobody verifies, good for longer than this process lives."""
-        authority = certificates.create_authority(self._clock.now())
-        validity = certificates.AUTHORITY_VALIDITY
-        hosts = ["localhost", socket.gethostname()]
-        return certificates.issue(authority, hosts, self._clock.now(), validity=validity).chain
-
-
-async def _load(context: ssl.SSLContext, chain: bytes) -> None:
-    serving.load_chain(context, chain)
+async def _at_once() -> None:
+    """Wait for nothing."""
 
 
 def election_settings(configuration: Configuration, namespace: str) -> ElectionSettings:

@@ -1,14 +1,20 @@
-"""Which path decides what (contract 12.3, R-WHC-2). Types are checked here, so that decisions can rely on them."""
+"""The webhooks of LeaderWorkerSets and of their pods: which path decides what (contract 12.3, R-WHC-2).
 
-from collections.abc import Mapping
+Types are checked here, so that decisions can rely on them.
+"""
+
 from typing import Final
 
 from kuberuntime.objects import gotypes, meta
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission import leaderworkerset, pod
 from leaderworkerset.core.admission.denial import DeniedError
-from leaderworkerset.webhooks.review import Decide, Review
+from leaderworkerset.webhooks.review import Review
+from leaderworkerset.webhooks.spec import WebhookSpec
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 VALIDATE_LEADERWORKERSET: Final = "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
@@ -47,9 +53,44 @@ def allow(review: Review) -> JSONObject:
     return review.object
 
 
-HANDLERS: Final[Mapping[str, Decide]] = {
-    MUTATE_LEADERWORKERSET: mutate_leaderworkerset,
-    VALIDATE_LEADERWORKERSET: validate_leaderworkerset,
-    MUTATE_POD: mutate_pod,
-    VALIDATE_POD: allow,
-}
+MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
+"""Selects pods of LeaderWorkerSets: those of others never wait for a webhook."""
+
+LEADERWORKERSET: Final = (
+    WebhookSpec(
+        name="mleaderworkerset.kb.io",
+        path=MUTATE_LEADERWORKERSET,
+        decide=mutate_leaderworkerset,
+        resource=LEADERWORKERSETS,
+        operations=("CREATE", "UPDATE"),
+        mutates=True,
+    ),
+    WebhookSpec(
+        name="vleaderworkerset.kb.io",
+        path=VALIDATE_LEADERWORKERSET,
+        decide=validate_leaderworkerset,
+        resource=LEADERWORKERSETS,
+        operations=("CREATE", "UPDATE"),
+        mutates=False,
+    ),
+)
+POD: Final = (
+    WebhookSpec(
+        name="mpod.kb.io",
+        path=MUTATE_POD,
+        decide=mutate_pod,
+        resource=PODS,
+        operations=("CREATE",),
+        mutates=True,
+        selector=MEMBERS,
+    ),
+    WebhookSpec(
+        name="vpod.kb.io",
+        path=VALIDATE_POD,
+        decide=allow,
+        resource=PODS,
+        operations=("CREATE", "UPDATE"),
+        mutates=False,
+        selector=MEMBERS,
+    ),
+)

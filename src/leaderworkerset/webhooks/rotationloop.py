@@ -151,7 +151,7 @@ class Rotation:
 
 
 def missing(secret: ObjectKey) -> str:
-    """Say that there is no secret, and what to do."""
+    """Return the message for an absent secret, with what to do."""
     return f"Secret {secret} not found: create it empty, the manager fills it (lws install does), or set internalCertManagement.enable to false"
 
 

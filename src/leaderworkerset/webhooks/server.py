@@ -8,7 +8,7 @@ and the certificate.
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Final, Self, TypeAlias
@@ -18,9 +18,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from kuberuntime.serving.listening import Acceptor, abort, bounds, protocol_logger
-from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
+from kuberuntime.serving.serving import Address, TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import bodies, review
-from leaderworkerset.webhooks.handlers import HANDLERS
+from leaderworkerset.webhooks.review import Decide
 
 LARGEST_BODY = 8 * 1024 * 1024
 """An object and its old version, each of at most 3 MiB, and what is around them."""
@@ -30,7 +30,7 @@ SHUTDOWN_SECONDS = 3.0
 DEFAULT_TLS: Final = TLSSettings()
 
 Observe: TypeAlias = Callable[[str, int, float], None]
-"""Hears of every request: its path, the status code, the seconds it took; called in the server's thread."""
+"""Notified of every request: its path, the status code, the seconds it took; called in the server's thread."""
 
 
 def ignore(_path: str, _code: int, _seconds: float) -> None:
@@ -43,22 +43,25 @@ log = structlog.get_logger(__name__)
 class WebhookServer:
     """Serves the admission paths while the context is entered.
 
-    `async with WebhookServer("127.0.0.1", 0, certificate.chain) as server: server.url`
+    `decisions` says which path decides what.
+
+    `async with WebhookServer(Address("127.0.0.1", 0), certificate.chain, decisions) as server: server.url`
     """
 
     def __init__(
         self,
-        host: str,
-        port: int,
+        address: Address,
         chain: bytes,
+        decisions: Mapping[str, Decide],
         *,
         tls: TLSSettings = DEFAULT_TLS,
         observe: Observe = ignore,
         body_seconds: float = bodies.SECONDS,
     ) -> None:
         self._body_seconds = body_seconds
-        self._host = host
-        self._port = port
+        self._host = address.host
+        self._port = address.port
+        self._decisions = decisions
         self._tls = server_context(chain, tls)
         self._observe = observe
         self._is_draining = False
@@ -110,7 +113,7 @@ class WebhookServer:
         try:
             asyncio.run(self._serve(started))
         except Exception as error:  # noqa: BLE001
-            # The edge of the thread: whoever awaits its start, or else its end, gets to see what happened.
+            # The edge of the thread: whoever awaits its start, or else its end, gets the error.
             (self._ended if started.done() else started).set_exception(error)
         else:
             self._ended.set_result(None)
@@ -136,9 +139,9 @@ class WebhookServer:
         reading = bodies.Bodies(self._body_seconds)
 
         async def answer(request: web.Request) -> web.Response:
-            return _answer(request.path, await reading.read(request))
+            return _answer(request.path, self._decisions[request.path], await reading.read(request))
 
-        application.add_routes([web.post(path, answer) for path in HANDLERS])
+        application.add_routes([web.post(path, answer) for path in self._decisions])
         return application
 
     def _measured(self) -> Middleware:
@@ -152,7 +155,7 @@ class WebhookServer:
                 code = refusal.status
                 raise
             finally:
-                if request.path in HANDLERS:
+                if request.path in self._decisions:
                     self._observe(request.path, code, time.monotonic() - started)
             if self._is_draining:
                 response.force_close()
@@ -171,9 +174,9 @@ async def _end(runner: web.AppRunner) -> None:
             abort(transport)
 
 
-def _answer(path: str, body: bytes) -> web.Response:
+def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
     try:
-        answer = review.answer(body, HANDLERS[path])
+        answer = review.answer(body, decide)
     except Exception as error:
         # The edge of the server: whatever a decision did not foresee becomes a denial that says so, never an outage.
         log.exception("admission failed", path=path)

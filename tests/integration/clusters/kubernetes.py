@@ -12,15 +12,10 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    LEADERWORKERSETS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    SERVICE_ACCOUNTS,
-)
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PERSISTENT_VOLUMES, PODS, SERVICE_ACCOUNTS
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.manager import lwsmanager
 
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready, transport

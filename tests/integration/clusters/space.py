@@ -17,7 +17,6 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     EVENTS,
-    LEADERWORKERSETS,
     NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -28,6 +27,7 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.manager import lwsmanager
 
 from .cluster import Cluster, Manager, transport

@@ -19,8 +19,10 @@ from tests.virtualtime import VirtualClock
 from kuberuntime.cache.informer import Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import EVENTS, LEADERWORKERSETS, PODS
-from leaderworkerset.controllers.manager import run_controllers
+from kuberuntime.objects.resources import EVENTS, PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager.controllers import Controllers
 from localkube import assembly as embedded
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import COMPACT_EVERY, Store
@@ -98,8 +100,9 @@ async def running(directory: Path, store: Store) -> AsyncIterator[World]:
     cluster = Cluster(ClusterSettings(name="soak", directory=directory, keep=False), api, clock)
     client = cluster.client("tests")
     world = World(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
+    controllers = Controllers(MANAGED.controllers, cluster.client("manager"), clock=clock, instance="tests")
     async with embedded.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run_controllers(cluster.client("manager"), clock=clock, instance="tests"))]
+        tasks = [group.create_task(controllers.run())]
         for informer in (world.sets, world.pods):
             informer.subscribe(lambda _: world.changed.set())
             tasks.append(group.create_task(informer.run()))

@@ -22,6 +22,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import NAMESPACE, Settings
+from leaderworkerset.kinds.manager import MANAGED
 
 SECONDS = 180
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"
@@ -56,7 +57,10 @@ class Administrator:
 
     def installed(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Return what is there of an installation, by kind and name."""
-        names = [f"{kind.plural}.{kind.version}.{kind.group}/{meta.name(obj)}" for kind, obj in build_all(Settings())]
+        names = [
+            f"{kind.plural}.{kind.version}.{kind.group}/{meta.name(obj)}"
+            for kind, obj in build_all(MANAGED, Settings())
+        ]
         found = self.get(*names, "-n", NAMESPACE) or {"items": []}
         return {(obj["kind"], meta.name(obj)): obj for obj in found.get("items", [found])}
 

@@ -18,11 +18,12 @@ from tests.integration.manager.replicas import Replica, until
 from tests.permissions import Need, missing, unused
 
 from kuberuntime.client.client import Client
-from kuberuntime.objects.resources import LEADERWORKERSETS, STATEFULSETS
+from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.permissions import Permission
 from kuberuntime.serving import permissions as kube
-from leaderworkerset.controllers import permissions as controllers
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.metadata import LEASE, MANAGER
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import permissions as webhooks
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 NAMESPACE = "sample"
 SIZE = 4
 PERMISSIONS = (
-    *controllers.PERMISSIONS,
+    *MANAGED.permissions,
     *webhooks.CLUSTER,
     *webhooks.NAMESPACE,
     *kube.leader_election(LEASE),

@@ -12,6 +12,7 @@ from tests.integration.install.conftest import Administrator
 from leaderworkerset.install import metadata
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +95,7 @@ def test_an_update_keeps_certificates_and_configuration(administrator: Administr
 
 def go_installation() -> list[dict[str, Any]]:
     """Return what matters of an installation of the Go manager: same names, more rights, other settings (contract 12)."""
-    installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(Settings())}
+    installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, Settings())}
     role = installed["ClusterRole", "lws-manager-role"]
     deployment = installed["Deployment", "lws-controller-manager"]
     definition = installed["CustomResourceDefinition", "leaderworkersets.leaderworkerset.x-k8s.io"]
@@ -205,7 +206,7 @@ def test_who_may_not_install_is_told_what_is_missing(fresh: Administrator) -> No
 def test_all_that_is_installed_is_there_and_carries_our_labels(administrator: Administrator) -> None:
     administrator.lws("install")
     installed = administrator.installed()
-    assert installed.keys() == {(kind.kind, obj["metadata"]["name"]) for kind, obj in build_all(Settings())}
+    assert installed.keys() == {(kind.kind, obj["metadata"]["name"]) for kind, obj in build_all(MANAGED, Settings())}
     assert all(metadata.is_installed(obj) for obj in installed.values())
 
 

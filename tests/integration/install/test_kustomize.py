@@ -12,6 +12,7 @@ from tests.integration.install.conftest import Administrator
 from leaderworkerset.install import settings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +26,7 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
 
 def built(chosen: Settings) -> dict[tuple[str, str], dict[str, Any]]:
     """Return what an installation applies; the definition's file carries no labels, those are for `lws uninstall`."""
-    objects = by_name(obj for _, obj in build_all(chosen))
+    objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
     definition = objects["CustomResourceDefinition", "leaderworkersets.leaderworkerset.x-k8s.io"]
     del definition["metadata"]["labels"]
     return objects

@@ -10,8 +10,9 @@ from tests.integration.clusters.space import Space
 
 from kuberuntime.errors import APIError
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.leaderworkerset import CLAIMS_TEXT, PERCENT_TEXT
 
 DENIED = 'admission webhook "vleaderworkerset.kb.io" denied the request: '

@@ -7,7 +7,8 @@ from tests.integration.clusters.state import State
 
 from kuberuntime.errors import InvalidError
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import LEADERWORKERSETS, SERVICES
+from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 NOTE = "example.com/note"
 

@@ -6,8 +6,8 @@ from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, pod_names
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import LEADERWORKERSETS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 async def test_up_down_to_zero_and_up_again(space: Space) -> None:

@@ -10,8 +10,9 @@ from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
+from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 

@@ -13,7 +13,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
-    LEADERWORKERSETS,
     NAMESPACES,
     PODS,
     SERVICE_ACCOUNTS,
@@ -22,6 +21,7 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 @dataclass(frozen=True)

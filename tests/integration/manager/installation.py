@@ -16,7 +16,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     DEPLOYMENTS,
-    LEADERWORKERSETS,
     LEASES,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
@@ -25,10 +24,12 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.install.settings import NAMESPACE, Settings
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
@@ -41,14 +42,14 @@ async def install(client: Client, port: int) -> None:
     """Apply everything; API servers find the webhooks at `port` of this machine."""
     await _remove(client, SECRETS, SECRET)
     await _remove(client, LEASES, ObjectKey(NAMESPACE, LEASE))
-    for resource, obj in build_all(Settings()):
+    for resource, obj in build_all(MANAGED, Settings()):
         if resource != DEPLOYMENTS:
             await client.apply(resource, _adapted(resource, obj, port), manager="tests")
 
 
 async def clear(client: Client) -> None:
     """Remove the webhook configurations and all LeaderWorkerSets, so that the next test begins with none."""
-    for resource, obj in build_all(Settings()):
+    for resource, obj in build_all(MANAGED, Settings()):
         if resource in CONFIGURATIONS:
             await _remove(client, resource, meta.key(obj))
     for lws in (await client.list(LEADERWORKERSETS)).items:

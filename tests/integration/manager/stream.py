@@ -5,7 +5,7 @@ from tests.integration.manager.replicas import until
 
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 class Stream:

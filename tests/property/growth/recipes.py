@@ -38,6 +38,7 @@ from leaderworkerset.core.leaderworkerset import (
 )
 from leaderworkerset.core.pod import placement, recreation, restart, statefulset
 from leaderworkerset.core.pod import reconcile as pod_reconcile
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
 Recipe: TypeAlias = Callable[[World], object]
@@ -104,7 +105,7 @@ def _recreation(world: World) -> recreation.Recreation:
 
 
 def _answer(path: str) -> Recipe:
-    return lambda world: review.answer(world.body, handlers.HANDLERS[path])
+    return lambda world: review.answer(world.body, MANAGED.decisions[path])
 
 
 ADMISSION: Final[Mapping[str, Recipe]] = {
@@ -255,7 +256,7 @@ WEBHOOK: Final[Mapping[str, Recipe]] = {
     "handlers.mutate_leaderworkerset": lambda w: handlers.mutate_leaderworkerset(w.review),
     "handlers.mutate_pod": lambda w: or_denied(partial(handlers.mutate_pod, w.review_of(w.leader))),
     "handlers.validate_leaderworkerset": lambda w: or_denied(partial(handlers.validate_leaderworkerset, w.review)),
-    "review.answer": lambda w: [_answer(path)(w) for path in handlers.HANDLERS],
+    "review.answer": lambda w: [_answer(path)(w) for path in MANAGED.decisions],
     "review.decode": lambda w: review.decode(w.body),
     "review.encode": lambda w: review.encode(w.posted),
     "review.failed": lambda w: review.failed(w.body, "broken"),

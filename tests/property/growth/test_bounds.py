@@ -12,9 +12,10 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
+from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import rollout
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, State, Step

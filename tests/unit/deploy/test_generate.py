@@ -11,6 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
@@ -44,13 +45,13 @@ def test_files_are_up_to_date() -> None:
 
 
 def test_the_base_has_what_lws_install_applies() -> None:
-    installed = {identity(obj) for _, obj in build_all(Settings())}
+    installed = {identity(obj) for _, obj in build_all(MANAGED, Settings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
 
 
 def test_the_component_adds_the_disruption_budget() -> None:
-    more = {identity(obj) for _, obj in build_all(Settings(spread=True))} - {
-        identity(obj) for _, obj in build_all(Settings())
+    more = {identity(obj) for _, obj in build_all(MANAGED, Settings(spread=True))} - {
+        identity(obj) for _, obj in build_all(MANAGED, Settings())
     }
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize/components/spread")} == more
 

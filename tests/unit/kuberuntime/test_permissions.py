@@ -1,6 +1,6 @@
 """Rules of roles, built from declarations."""
 
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, SECRETS, SERVICES
+from kuberuntime.objects.resources import PODS, SECRETS, SERVICES, STATEFULSETS
 from kuberuntime.permissions import Permission, policy_rules
 
 
@@ -8,11 +8,11 @@ def test_rules_are_sorted_and_alike_resources_share_one() -> None:
     permissions = [
         Permission(SERVICES, ("watch", "list")),
         Permission(PODS, ("list", "watch")),
-        Permission(LEADERWORKERSETS, ("update",), "status"),
+        Permission(STATEFULSETS, ("update",), "status"),
     ]
     assert policy_rules(permissions) == [
         {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["list", "watch"]},
-        {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets/status"], "verbs": ["update"]},
+        {"apiGroups": ["apps"], "resources": ["statefulsets/status"], "verbs": ["update"]},
     ]
 
 

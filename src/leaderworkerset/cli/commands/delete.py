@@ -11,8 +11,9 @@ from kuberuntime.client.requests import only
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, Resource
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Propagation
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import manifests, selection
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.discovery import Discovery

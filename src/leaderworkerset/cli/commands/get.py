@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import click
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError

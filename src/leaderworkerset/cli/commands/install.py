@@ -17,7 +17,6 @@ from kuberuntime.objects import names
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands import manager
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
@@ -26,6 +25,8 @@ from leaderworkerset.install import metadata, rendering, settings
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager import configurationfile
 from leaderworkerset.manager.configuration import ConfigurationError
 
 FLAVOURS: Final = ("slim", "full")
@@ -61,7 +62,7 @@ def command(target: Target, /, **options: Any) -> None:
     )
     check_usage(chosen, options)
     if options["dry_run"] == "client" and options["flavour"] == "slim":
-        click.echo(text([obj for _, obj in build_all(chosen)], options["form"]))
+        click.echo(text([obj for _, obj in build_all(MANAGED, chosen)], options["form"]))
     else:
         asyncio.run(act(target, chosen, options))
 
@@ -81,11 +82,11 @@ def check_usage(chosen: Settings, options: dict[str, Any]) -> None:
 def read_configuration(path: str) -> str:
     """Return the text of a configuration file that the manager takes and that fits the installed objects."""
     try:
-        decoded = manager.load(path)
-    except (CommandError, ConfigurationError) as error:
+        decoded = configurationfile.load(path)
+    except ConfigurationError as error:
         raise CommandError(f"--config: {error}") from error
     try:
-        manager.check(decoded)
+        configurationfile.check(decoded)
     except ConfigurationError as error:
         raise CommandError(f"--config: {path}: {error}") from error
     if failures := misfits(decoded):
@@ -102,8 +103,8 @@ async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None
         if not options["config"]:
             installed = await installer.configuration()
             chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)
-        crd = await installer.full_definition() if options["flavour"] == "full" else None
-        objects = await installer.without_foreign_namespace(build_all(chosen, crd))
+        definitions = await installer.full_definitions() if options["flavour"] == "full" else None
+        objects = await installer.without_foreign_namespace(build_all(MANAGED, chosen, definitions))
         if options["dry_run"] == "client":
             click.echo(text([obj for _, obj in objects], options["form"]))
             return
@@ -131,8 +132,8 @@ def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] =
         case "json":
             return output.as_json({"apiVersion": "v1", "kind": "List", "items": list(objects)})
         case _:
-            told = [f" {word}" for word in words] or [""] * len(objects)
+            suffixes = [f" {word}" for word in words] or [""] * len(objects)
             return "\n".join(
                 f"{obj['kind'].lower()}/{obj['metadata']['name']}{word} (dry run)"
-                for obj, word in zip(objects, told, strict=True)
+                for obj, word in zip(objects, suffixes, strict=True)
             )

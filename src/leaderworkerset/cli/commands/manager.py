@@ -15,10 +15,9 @@ import structlog
 
 from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
-from kuberuntime.objects.field import aggregate
 from leaderworkerset.cli import errors
-from leaderworkerset.manager import buildinfo, configuration, goflags, managerflags, managerlog
-from leaderworkerset.manager.configuration import Configuration, ConfigurationError
+from leaderworkerset.manager import buildinfo, configurationfile, goflags, managerflags, managerlog
+from leaderworkerset.manager.configuration import ConfigurationError
 from leaderworkerset.manager.goflags import FlagError, HelpRequestedError
 
 NAMESPACE: Final = "lws-system"
@@ -64,9 +63,9 @@ def command(ctx: click.Context, words: Sequence[str]) -> int:
 def run(given: Mapping[str, Any], kubeconfig: str) -> int:
     """Run the manager until it is asked to stop; return the exit code."""
     try:
-        chosen = managerflags.override(load(given.get("config", "")), given)
-        check(chosen)
-    except (errors.CommandError, ConfigurationError) as error:
+        chosen = managerflags.override(configurationfile.load(given.get("config", "")), given)
+        configurationfile.check(chosen)
+    except ConfigurationError as error:
         log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
         return errors.FAILED
     from leaderworkerset.manager import managerprocess
@@ -85,36 +84,6 @@ def run(given: Mapping[str, Any], kubeconfig: str) -> int:
             log.error("problem running manager", logger="setup", error=str(leaf), exc_info=stack)  # noqa: TRY400 - as said
         return errors.FAILED
     return 0
-
-
-def load(path: str) -> Configuration:
-    """Read the configuration file; without one, the defaults."""
-    if not path:
-        return Configuration()
-    from kuberuntime.objects import yamltext
-
-    try:
-        document = yamltext.load(Path(path).read_bytes(), unique_keys=True)
-    except OSError as error:
-        raise errors.CommandError(f"{path}: {error.strerror}") from error
-    except yamltext.YamlError as error:
-        raise errors.CommandError(f"{path}: not valid YAML: {error}") from error
-    try:
-        return configuration.decode(document)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
-
-
-def check(chosen: Configuration) -> None:
-    """Raise for values that cannot be used (R-CFG-1, R-CFG-2) or are not built yet."""
-    failures = configuration.validate(chosen)
-    if failures:
-        raise ConfigurationError(aggregate(failures))
-    configuration.check_tls(chosen.tls)
-    if chosen.gang_scheduling_management is not None:
-        raise ConfigurationError(
-            "gangSchedulingManagement: gang scheduling is not built yet in this version: remove the section"
-        )
 
 
 def namespace(file: Path) -> str:

@@ -6,7 +6,7 @@ import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError

@@ -35,7 +35,7 @@ NAMED: Final = 3
 )
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
-    """Remove the manager; while there are LeaderWorkerSets only if told what becomes of them."""
+    """Remove the manager; while there are LeaderWorkerSets, only with an option that says what becomes of them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
         raise UsageError("--delete-leaderworkersets and --keep-crd exclude each other")
@@ -69,7 +69,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
         return
     await remover.remove_sets()
     await remover.remove_manager()
-    await remover.remove_definition()
+    await remover.remove_definitions()
     await remover.remove_namespace()
 
 

@@ -1,4 +1,6 @@
-"""The definition of LeaderWorkerSets with descriptions: our words, and of pod templates those of the cluster it is for."""
+"""The definitions of kinds with descriptions: our words, and of pod templates those of the cluster they are for."""
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -6,10 +8,10 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions
-from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.kinds.manager import MANAGED
 
 
-async def full_definition(client: Client) -> JSONObject:
-    """Return the definition as this cluster's `kubectl explain` shall show it."""
+async def full_definitions(client: Client) -> Sequence[JSONObject]:
+    """Return the definitions as this cluster's `kubectl explain` shall show them."""
     response = await client.send(Request("GET", descriptions.DOCUMENT_PATH))
-    return descriptions.described(leaderworkerset_crd(), msgspec.json.decode(response.body))
+    return MANAGED.described_definitions(msgspec.json.decode(response.body))

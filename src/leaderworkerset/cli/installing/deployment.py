@@ -60,5 +60,5 @@ def _reason(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
     failure = meta.find_condition(deployment, "ReplicaFailure") or {}
     if failure.get("status") == "True":
         return f"; {failure.get('message')}"
-    told = ((meta.name(pod), podstate.state(pod), podstate.why(pod)) for pod in sorted(pods, key=meta.name))
-    return next((f"; {name} is {state}: {why}" for name, state, why in told if why), "")
+    states = ((meta.name(pod), podstate.state(pod), podstate.why(pod)) for pod in sorted(pods, key=meta.name))
+    return next((f"; {name} is {state}: {why}" for name, state, why in states if why), "")

@@ -12,14 +12,8 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.errors import APIError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    DISAGGREGATED_SETS,
-    NAMESPACES,
-    Resource,
-)
+from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import serverside
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
@@ -27,12 +21,16 @@ from leaderworkerset.cli.installing import definition
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
+from leaderworkerset.kinds.manager import MANAGED
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 FIELD_MANAGER: Final = "lws-install"
 BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
-"""Tells, in its subject, the namespace of the manager that the objects of the whole cluster belong to."""
+"""Names, in its subject, the namespace of the manager that the objects of the whole cluster belong to."""
+
+UPSTREAM: Final = (LEADERWORKERSETS, DISAGGREGATED_SETS)
+"""The kinds that the Go manager serves, and whose objects users make."""
 
 
 def place(target: Target) -> str:
@@ -80,16 +78,19 @@ class Installer:
             )
 
     async def check_tenants(self) -> None:
-        """Raise where the Go manager serves kinds that this one does not: nobody would look after them any more."""
-        try:
-            page = await self._client.list_page(Selection(DISAGGREGATED_SETS), limit=1)
-        except NotFoundError:
-            return
-        if page.items:
-            raise CommandError(
-                f"{DISAGGREGATED_SETS.kind} {meta.key(page.items[0])} would be left alone: this manager does not serve"
-                " the kind yet; keep the manager that does, or delete all of them first"
-            )
+        """Raise where the Go manager serves kinds that this one does not: nobody would reconcile them any more."""
+        for resource in UPSTREAM:
+            if resource in MANAGED.defined:
+                continue
+            try:
+                page = await self._client.list_page(Selection(resource), limit=1)
+            except NotFoundError:
+                continue
+            if page.items:
+                raise CommandError(
+                    f"{resource.kind} {meta.key(page.items[0])} would be left alone: this manager does not serve"
+                    " the kind yet; keep the manager that does, or delete all of them first"
+                )
 
     async def configuration(self) -> str | None:
         """Return the text of the installed configuration, None where there is none."""
@@ -97,9 +98,9 @@ class Installer:
         text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
-    async def full_definition(self) -> JSONObject:
-        """Return the definition with descriptions in the words of this cluster."""
-        return await definition.full_definition(self._client)
+    async def full_definitions(self) -> Sequence[JSONObject]:
+        """Return the definitions with descriptions in the words of this cluster."""
+        return await definition.full_definitions(self._client)
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
         """Leave out the namespace where somebody else made it: it keeps its labels."""
@@ -132,7 +133,7 @@ class Installer:
         return checked
 
     async def apply(self, objects: Objects) -> None:
-        """Apply in order. A error leaves what was reported before it; trying again goes on from there."""
+        """Apply in order. An error leaves what was reported before it; trying again goes on from there."""
         for resource, obj in objects:
             try:
                 applied = await self._apply(resource, obj)

@@ -19,7 +19,6 @@ from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
-    LEADERWORKERSETS,
     LEASES,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -32,12 +31,14 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.errors import TimedOutError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.install import metadata
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
 
 DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
 """What LeaderWorkerSets own directly; the garbage collector needs their kind's definition to remove these."""
@@ -62,25 +63,23 @@ class Remover:
         self._say = say
 
     async def sets(self) -> list[JSONObject]:
-        """Return all LeaderWorkerSets of the cluster, none where the kind is not there."""
-        try:
-            return (await self._client.list(LEADERWORKERSETS)).items
-        except NotFoundError:
-            return []
+        """Return all objects of our kinds in the cluster."""
+        return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
 
     async def remove_sets(self) -> None:
-        """Delete all LeaderWorkerSets and wait until what they own is gone too."""
-        for lws in await self.sets():
-            await self._delete(LEADERWORKERSETS, lws, "Background")
-            self._say(f"{title(LEADERWORKERSETS, str(meta.key(lws)))} deleted")
-            await self._until_gone(LEADERWORKERSETS, meta.key(lws))
+        """Delete all objects of our kinds, of the last kind first, and wait until what they own is gone too."""
+        for resource in reversed(MANAGED.defined):
+            for obj in await self._list(resource):
+                await self._delete(resource, obj, "Background")
+                self._say(f"{title(resource, str(meta.key(obj)))} deleted")
+                await self._until_gone(resource, meta.key(obj))
         for resource in DEPENDENTS:
             informer = Informer(self._client, Selection(resource, label_selector=labels.NAME))
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
     async def remove_manager(self) -> None:
-        """Remove everything but the definition and the namespace, last applied first."""
-        for resource, obj in reversed(build_all(Settings(namespace=self._namespace, spread=True))):
+        """Remove everything but the definitions and the namespace, last applied first."""
+        for resource, obj in reversed(build_all(MANAGED, Settings(namespace=self._namespace, spread=True))):
             if resource not in {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}:
                 await self._remove(resource, meta.key(obj))
         lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
@@ -88,9 +87,10 @@ class Remover:
             await self._delete(LEASES, lease)
             self._say(f"{title(LEASES, metadata.LEASE)} deleted")
 
-    async def remove_definition(self) -> None:
-        """Remove the definition; no LeaderWorkerSet is there any more."""
-        await self._remove(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", LEADERWORKERSETS.group_resource))
+    async def remove_definitions(self) -> None:
+        """Remove the definitions; no object of their kinds is there any more."""
+        for resource in reversed(MANAGED.defined):
+            await self._remove(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
 
     async def remove_namespace(self) -> None:
         """Remove the namespace, unless others live in it."""
@@ -100,6 +100,13 @@ class Remover:
             self._say(f"{title(NAMESPACES, key.name)} left as it is: {tenant} is in it")
         else:
             await self._remove(NAMESPACES, key)
+
+    async def _list(self, resource: Resource) -> list[JSONObject]:
+        """Return all objects of a kind, none where the kind is not there."""
+        try:
+            return (await self._client.list(resource)).items
+        except NotFoundError:
+            return []
 
     async def _tenant(self) -> str | None:
         for resource in TENANTS:

@@ -16,10 +16,11 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import events, replacement, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution

@@ -26,7 +26,6 @@ from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
-    LEADERWORKERSETS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
@@ -34,9 +33,11 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import crd, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.inprocess import InProcessTransport
@@ -94,16 +95,15 @@ class Cluster:
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
         """Run our controllers."""
-        synced = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            client = Client(self.transport)
-            running = run_controllers(
-                client, clock=self.clock, instance="test", synced=synced, instruments=self.instruments
-            )
-            task = group.create_task(running)
-            await synced.wait()
+        controllers = Controllers(
+            MANAGED.controllers,
+            Client(self.transport),
+            clock=self.clock,
+            instance="test",
+            instruments=self.instruments,
+        )
+        async with controllers.running():
             yield
-            task.cancel()
 
     async def settle(self, seconds: float = 30.0) -> None:
         """Let time pass."""

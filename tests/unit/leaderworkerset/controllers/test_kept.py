@@ -10,8 +10,9 @@ from tests.unit.leaderworkerset.controllers.cluster import Cluster
 from kuberuntime.cache.projection import Path, Projection, parse
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept as declared
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod

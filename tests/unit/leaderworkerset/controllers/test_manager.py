@@ -12,8 +12,9 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 Scenario = Callable[..., Coroutine[Any, Any, None]]
 

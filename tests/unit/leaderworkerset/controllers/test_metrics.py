@@ -9,10 +9,10 @@ from tests.virtualtime import run
 
 from kuberuntime.cache.informer import Change, Store
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS
 from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import metrics as domain
-from leaderworkerset.controllers.metrics import ControllerInstruments
+from leaderworkerset.kinds.manager import MANAGED
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
@@ -60,7 +60,7 @@ def test_groups_are_counted_by_state(spec: Any, status: Any, counts: tuple[int, 
 def test_what_happens_in_a_cluster_is_shown() -> None:
     async def scenario() -> None:
         cluster, metrics = Cluster(), Metrics()
-        cluster.instruments = ControllerInstruments(metrics)
+        cluster.instruments = MANAGED.instruments(metrics)
         async with cluster.running(), cluster.managed():
             await cluster.create(leaderworkerset_object(replicas=2, size=2))
             await cluster.settle()

@@ -10,10 +10,11 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.controllers.manager import run_controllers
-from leaderworkerset.controllers.permissions import PERMISSIONS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
 
 Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
@@ -46,8 +47,8 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
     """Run the controllers while things happen, and return what that took."""
     transport = RecordingTransport(InProcessTransport(cluster.server, "manager"), is_old=is_old)
     async with asyncio.TaskGroup() as tasks:
-        running = run_controllers(Client(transport), clock=cluster.clock, instance="test")
-        task = tasks.create_task(running)
+        running = Controllers(MANAGED.controllers, Client(transport), clock=cluster.clock, instance="test")
+        task = tasks.create_task(running.run())
         await life(cluster)
         task.cancel()
     return transport.needs
@@ -60,7 +61,7 @@ def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
         async with Cluster().running() as cluster:
             needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
             needs |= await needs_of_controllers(cluster, Cluster.settle, is_old=True)
-        assert missing(PERMISSIONS, needs) == []
-        assert unused(PERMISSIONS, needs) == []
+        assert missing(MANAGED.permissions, needs) == []
+        assert unused(MANAGED.permissions, needs) == []
 
     virtualtime.run(scenario())

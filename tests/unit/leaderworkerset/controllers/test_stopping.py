@@ -9,9 +9,10 @@ from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTran
 from tests.virtualtime import run
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.objects.resources import STATEFULSETS
-from leaderworkerset.controllers.manager import FINISH_SECONDS, run_controllers
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager.controllers import FINISH_SECONDS, Controllers
 
 
 class SlowTransport:
@@ -37,16 +38,20 @@ class SlowTransport:
         await self._inner.close()
 
 
+def controllers_of(cluster: Cluster, transport: Transport) -> Controllers:
+    return Controllers(MANAGED.controllers, Client(transport), clock=cluster.clock, instance="test")
+
+
 async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
     """Ask to stop when the first write has begun; return how long the end took."""
-    transport, stopping = SlowTransport(cluster.transport, seconds), asyncio.Event()
+    transport = SlowTransport(cluster.transport, seconds)
+    controllers = controllers_of(cluster, transport)
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
-        running = run_controllers(Client(transport), clock=cluster.clock, instance="test", stopping=stopping)
-        task = group.create_task(running)
+        task = group.create_task(controllers.run())
         await cluster.create(leaderworkerset_object(replicas=1, size=1))
         await transport.began.wait()
-        stopping.set()
+        controllers.stop()
         begun = loop.time()
         await task
         return loop.time() - begun
@@ -75,11 +80,12 @@ def test_one_that_takes_too_long_is_cut_off() -> None:
 
 def test_controllers_that_have_not_begun_end_at_once() -> None:
     async def scenario() -> None:
-        cluster, stopping = Cluster(), asyncio.Event()
+        cluster = Cluster()
         async with cluster.running():
-            stopping.set()
+            controllers = controllers_of(cluster, cluster.transport)
+            controllers.stop()
             begun = cluster.clock.monotonic()
-            await run_controllers(Client(cluster.transport), clock=cluster.clock, instance="test", stopping=stopping)
+            await controllers.run()
             assert cluster.clock.monotonic() - begun < 0.1
 
     run(scenario())

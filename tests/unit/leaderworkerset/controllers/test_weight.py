@@ -13,6 +13,7 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import leaderworkerset, pod, selection
+from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.weight import LIMIT, is_large
 
 KEY = ObjectKey(NAMESPACE, "web")
@@ -84,10 +85,11 @@ async def drivers_of(variables: int) -> tuple[int, int]:
     container = {"name": "main", "image": "app:1"}
     pod_object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | {"namespace": NAMESPACE}}
     await cluster.client.create(PODS, pod_object | {"spec": {"containers": [container]}})
-    informers = selection.build_informers(cluster.client)
+    caches = Caches(cluster.client, selection.CACHES)
+    informers = selection.informers_of(caches)
     async with asyncio.TaskGroup() as group:
-        running = [group.create_task(informer.run()) for informer in informers.all()]
-        for informer in informers.all():
+        running = [group.create_task(informer.run()) for informer in caches.all()]
+        for informer in caches.all():
             await informer.wait_synced()
         whole, plan = await turns_during(leaderworkerset.Driver(informers, SystemClock()).plan, KEY)
         assert plan.actions

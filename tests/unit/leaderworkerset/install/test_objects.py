@@ -26,6 +26,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.install import metadata, rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "install"
 DEFAULT = Settings(image="leaderworkerset:test")
@@ -40,7 +41,7 @@ CHOSEN = Settings(
 
 def texts(settings: Settings) -> str:
     """Return all objects but the definition, which tests of its own look at."""
-    return rendering.documents(obj for kind, obj in build_all(settings) if kind != CUSTOM_RESOURCE_DEFINITIONS)
+    return rendering.documents(obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS)
 
 
 @pytest.mark.parametrize(("name", "settings"), [("default", DEFAULT), ("chosen", CHOSEN)])
@@ -50,12 +51,12 @@ def test_objects_are_as_agreed(name: str, settings: Settings) -> None:
 
 
 def test_every_object_carries_our_labels() -> None:
-    assert all(metadata.is_installed(obj) for _, obj in build_all(CHOSEN))
+    assert all(metadata.is_installed(obj) for _, obj in build_all(MANAGED, CHOSEN))
 
 
 def test_names_are_those_of_the_go_manager() -> None:
     """Contract 12.3 to 12.6, R-OP-46: an existing installation is replaced in place."""
-    names = {kind.kind: [meta.name(obj) for each, obj in build_all(DEFAULT) if each == kind] for kind in KINDS}
+    names = {kind.kind: [meta.name(obj) for each, obj in build_all(MANAGED, DEFAULT) if each == kind] for kind in KINDS}
     assert names == KINDS_AND_NAMES
 
 
@@ -82,21 +83,21 @@ KINDS: tuple[Resource, ...] = (
 
 
 def test_namespaced_objects_live_in_the_chosen_namespace() -> None:
-    for kind, obj in build_all(CHOSEN):
+    for kind, obj in build_all(MANAGED, CHOSEN):
         assert meta.namespace(obj) == ("serving" if kind.namespaced else "")
     assert "lws-system" not in texts(CHOSEN)
 
 
 def test_what_is_referred_to_is_applied_first() -> None:
     """The namespace before all, roles before bindings, the API server's calls to us last."""
-    kinds = [kind.kind for kind, _ in build_all(DEFAULT)]
+    kinds = [kind.kind for kind, _ in build_all(MANAGED, DEFAULT)]
     assert kinds[0] == "Namespace"
     assert kinds[-3:] == ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 
 
 def test_reinstalling_keeps_certificates() -> None:
     """R-OP-50: neither the data of the secret nor a bundle is spoken of, so an apply leaves both alone."""
-    objects = {meta.name(obj): obj for _, obj in build_all(DEFAULT)}
+    objects = {meta.name(obj): obj for _, obj in build_all(MANAGED, DEFAULT)}
     assert "data" not in objects["lws-webhook-server-cert"]
     assert "caBundle" not in str(objects["lws-mutating-webhook-configuration"])
     assert "caBundle" not in str(objects["lws-validating-webhook-configuration"])
@@ -109,19 +110,19 @@ def test_another_configuration_is_another_pod_template() -> None:
 
 
 def annotations(settings: Settings) -> Any:
-    deployment = next(obj for kind, obj in build_all(settings) if kind == DEPLOYMENTS)
+    deployment = next(obj for kind, obj in build_all(MANAGED, settings) if kind == DEPLOYMENTS)
     return deployment["spec"]["template"]["metadata"]["annotations"]
 
 
 def test_only_webhooks_and_metrics_are_reached_from_outside_of_the_pod() -> None:
-    (policy,) = [obj for kind, obj in build_all(DEFAULT) if kind == NETWORK_POLICIES]
-    (deployment,) = [obj for kind, obj in build_all(DEFAULT) if kind == DEPLOYMENTS]
+    (policy,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == NETWORK_POLICIES]
+    (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
     assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == [9443, 8443]
 
 
 def test_the_memory_of_the_manager_is_limited() -> None:
-    (deployment,) = [obj for kind, obj in build_all(DEFAULT) if kind == DEPLOYMENTS]
+    (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"] == {"memory": "2Gi"}
 

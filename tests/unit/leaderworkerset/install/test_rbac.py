@@ -4,9 +4,10 @@ from typing import Any
 
 from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
 from leaderworkerset.install import rbac
+from leaderworkerset.kinds.manager import MANAGED
 
 READING = {"get", "list", "watch"}
-ALL = rbac.roles("lws-system")
+ALL = rbac.roles("lws-system", MANAGED.permissions)
 CLUSTER_RULES = [rule for kind, obj in ALL if kind.kind == "ClusterRole" for rule in obj["rules"]]
 RULES = [rule for kind, obj in ALL if kind.kind in {"Role", "ClusterRole"} for rule in obj["rules"]]
 

@@ -2,7 +2,10 @@
 
 import base64
 
-from leaderworkerset.webhooks.configurations import at_service, at_url, mutating_configuration, validating_configuration
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations
+from leaderworkerset.webhooks.spec import ClientConfig
 
 MEMBERS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]}
 
@@ -11,8 +14,12 @@ def rule(group: str, plural: str, *operations: str) -> list[dict[str, list[str]]
     return [{"apiGroups": [group], "apiVersions": ["v1"], "operations": list(operations), "resources": [plural]}]
 
 
+def built(client_config: ClientConfig) -> dict[str, JSONObject]:
+    return {obj["kind"]: obj for _, obj in build_configurations(MANAGED.webhooks, client_config)}
+
+
 def test_the_mutating_configuration() -> None:
-    found = mutating_configuration(at_service("lws-system", "lws-webhook-service"))
+    found = built(at_service("lws-system", "lws-webhook-service"))["MutatingWebhookConfiguration"]
     common = {"admissionReviewVersions": ["v1"], "failurePolicy": "Fail", "sideEffects": "None"}
     service = {"namespace": "lws-system", "name": "lws-webhook-service"}
     assert found == {
@@ -38,7 +45,7 @@ def test_the_mutating_configuration() -> None:
 
 
 def test_the_validating_configuration() -> None:
-    found = validating_configuration(at_url("https://127.0.0.1:9443", b"PEM"))
+    found = built(at_url("https://127.0.0.1:9443", b"PEM"))["ValidatingWebhookConfiguration"]
     assert found["metadata"]["name"] == "lws-validating-webhook-configuration"
     assert [(w["name"], w["rules"], w.get("objectSelector")) for w in found["webhooks"]] == [
         (

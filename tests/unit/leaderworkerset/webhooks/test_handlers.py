@@ -8,8 +8,8 @@ import jsonpatch
 import msgspec
 import pytest
 
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import handlers, review
-from leaderworkerset.webhooks.handlers import HANDLERS
 
 P = "leaderworkerset.sigs.k8s.io/"
 POD_TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -24,7 +24,7 @@ LWS: dict[str, Any] = {
 def ask(path: str, obj: Any, old: Any = None, operation: str = "CREATE") -> dict[str, Any]:
     request = {"uid": "u", "operation": operation, "object": obj, "oldObject": old}
     body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    response: dict[str, Any] = msgspec.json.decode(review.answer(body, HANDLERS[path]))["response"]
+    response: dict[str, Any] = msgspec.json.decode(review.answer(body, MANAGED.decisions[path]))["response"]
     return response
 
 
@@ -35,7 +35,7 @@ def patched(obj: Any, response: dict[str, Any]) -> Any:
 
 def test_the_paths() -> None:
     """R-WHC-2, R-API-4: no `/convert`."""
-    assert set(HANDLERS) == {
+    assert set(MANAGED.decisions) == {
         "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/mutate--v1-pod",
         "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, Step
@@ -130,9 +131,9 @@ def _renew_fast(material: Material, step: Step, now: datetime) -> Material:
 
 
 def test_every_webhook_of_a_configuration_gets_the_authority() -> None:
-    configuration: JSONObject = configurations.mutating_configuration(
-        configurations.at_service("lws-system", "lws-webhook-service")
-    )
+    configuration: JSONObject = configurations.build_configurations(
+        MANAGED.webhooks, configurations.at_service("lws-system", "lws-webhook-service")
+    )[0][1]
     foreign: JSONObject = {"name": "other", "clientConfig": {"caBundle": "b2xk", "url": "https://x"}}
     configuration["webhooks"].append(foreign)
     trusting = rotation.with_authority(configuration, b"pem")

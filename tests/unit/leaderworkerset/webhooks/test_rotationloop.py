@@ -11,6 +11,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
 from leaderworkerset.webhooks.rotation import Material
 from leaderworkerset.webhooks.rotationloop import Rotation
@@ -21,6 +22,7 @@ from localkube.apiserver.storage.store import Store
 
 PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
 SERVICE = configurations.at_service("default", "lws-webhook-service")
+CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
 
 
 class Replica:
@@ -63,8 +65,8 @@ async def install(client: Client) -> None:
             "metadata": {"namespace": PLACE.secret.namespace, "name": PLACE.secret.name},
         },
     )
-    await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, configurations.mutating_configuration(SERVICE))
-    await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.validating_configuration(SERVICE))
+    for resource, obj in CONFIGURATIONS:
+        await client.create(resource, obj)
 
 
 async def material(client: Client) -> Material:
@@ -143,7 +145,7 @@ def test_configurations_that_come_later_are_waited_for() -> None:
             async with running(replica := Replica(client)):
                 await asyncio.sleep(0.2)
                 assert replica.shown == []
-                await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.validating_configuration(SERVICE))
+                await client.create(*CONFIGURATIONS[1])
                 await replica.await_shown(1)
 
     asyncio.run(scenario())

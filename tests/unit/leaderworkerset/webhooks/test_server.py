@@ -12,6 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kuberuntime.serving.serving import Address
+from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import bodies, certificates
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
@@ -34,7 +36,7 @@ def review(**parts: Any) -> dict[str, Any]:
 
 
 def server(*, body_seconds: float = bodies.SECONDS) -> WebhookServer:
-    return WebhookServer("127.0.0.1", 0, SERVING.chain, body_seconds=body_seconds)
+    return WebhookServer(Address("127.0.0.1", 0), SERVING.chain, MANAGED.decisions, body_seconds=body_seconds)
 
 
 def test_a_review_is_answered_over_https() -> None:
@@ -147,7 +149,12 @@ def test_every_request_is_observed_with_its_code() -> None:
     seen: list[tuple[str, int]] = []
 
     async def scenario() -> None:
-        observed = WebhookServer("127.0.0.1", 0, SERVING.chain, observe=lambda path, code, _: seen.append((path, code)))
+        observed = WebhookServer(
+            Address("127.0.0.1", 0),
+            SERVING.chain,
+            MANAGED.decisions,
+            observe=lambda path, code, _: seen.append((path, code)),
+        )
         async with observed as running, aiohttp.ClientSession() as client:
             for method, path in (("POST", MUTATE_POD), ("GET", MUTATE_POD), ("POST", "/elsewhere")):
                 async with client.request(method, running.url + path, json=review(), ssl=trust()):
@@ -172,7 +179,7 @@ def test_after_the_end_nothing_listens() -> None:
 def test_a_port_in_use_is_an_error_of_the_start() -> None:
     async def scenario(port: int) -> None:
         with pytest.raises(OSError, match="address already in use"):
-            async with WebhookServer("127.0.0.1", port, SERVING.chain):
+            async with WebhookServer(Address("127.0.0.1", port), SERVING.chain, MANAGED.decisions):
                 pass
 
     with socket.socket() as taken:
@@ -182,7 +189,7 @@ def test_a_port_in_use_is_an_error_of_the_start() -> None:
 
 
 def test_an_ipv6_address_is_bracketed() -> None:
-    assert WebhookServer("::1", 9443, SERVING.chain).url == "https://[::1]:9443"
+    assert WebhookServer(Address("::1", 9443), SERVING.chain, MANAGED.decisions).url == "https://[::1]:9443"
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import OpenChannels
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.installing.definition import full_definition
+from leaderworkerset.cli.installing.definition import full_definitions
 from leaderworkerset.manager import lwsmanager
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
@@ -72,7 +72,7 @@ async def local_cluster(
             try:
                 progress("starting webhooks, controllers and kubelet")
                 async with (
-                    lwsmanager.webhooks(client, clock, await full_definition(client)),
+                    lwsmanager.webhooks(client, clock, await full_definitions(client)),
                     server.work(),
                     lwsmanager.controllers(client, clock),
                 ):

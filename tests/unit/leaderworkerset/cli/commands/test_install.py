@@ -11,6 +11,7 @@ from leaderworkerset.cli import app, errors
 from leaderworkerset.cli.commands.uninstall import refuse_loss
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.manager import MANAGED
 
 HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
 
@@ -88,14 +89,14 @@ def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out
     found = list(yaml.safe_load_all(printed)) if form == "yaml" else json.loads(printed)["items"]
     expected = Settings(namespace="serving", image="own:1", replicas=3, spread=True)
-    assert found == [obj for _, obj in build_all(expected)]
+    assert found == [obj for _, obj in build_all(MANAGED, expected)]
 
 
 def test_a_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["install", "--dry-run=client"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "namespace/lws-system (dry run)"
-    assert len(lines) == len(build_all(Settings()))
+    assert len(lines) == len(build_all(MANAGED, Settings()))
 
 
 def sets(count: int) -> list[JSONObject]:

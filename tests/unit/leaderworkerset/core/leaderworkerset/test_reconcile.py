@@ -7,9 +7,10 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile

@@ -41,7 +41,7 @@ ONLY_ON_CLUSTERS = {
 
 def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
     known = {value for value in vars(resources).values() if isinstance(value, Resource)}
-    served = known - ONLY_ON_CLUSTERS - {resources.LEADERWORKERSETS, resources.DISAGGREGATED_SETS}
+    served = known - ONLY_ON_CLUSTERS
     assert set(kinds) == {resource.group_resource for resource in served}
 
 

@@ -1,0 +1,8 @@
+"""The resources that LeaderWorkerSet and its relatives define, beside those of Kubernetes (`kuberuntime`)."""
+
+from typing import Final
+
+from kuberuntime.objects.resources import Resource
+
+LEADERWORKERSETS: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+DISAGGREGATED_SETS: Final = Resource("disaggregatedset.x-k8s.io", "v1", "disaggregatedsets", "DisaggregatedSet")

@@ -1,0 +1,60 @@
+"""Caches as declarations, and the open ones of a process: a selection that several controllers read is followed once.
+
+In: what each controller declares to read. Out: one informer for each selection, with the indexes of all who read it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kuberuntime.cache.cache import Indexer
+from kuberuntime.cache.informer import Informer
+from kuberuntime.cache.projection import Keep, either
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.permissions import Permission
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Which objects are kept in memory, what of them, and the indexes under which they are found."""
+
+    what: Selection
+    indexes: Mapping[str, Indexer] = field(default_factory=dict)
+    keep: Keep | None = None
+
+    @property
+    def permission(self) -> Permission:
+        """Return what filling the cache asks of the API server."""
+        return Permission(self.what.resource, ("list", "watch"))
+
+    def open(self, client: Client) -> Informer:
+        """Return the informer that fills the cache once it runs."""
+        return Informer(client, self.what, indexes=self.indexes, keep=self.keep)
+
+    def united(self, other: "Cache") -> "Cache":
+        """Return the cache that serves the readers of this one and of another one of the same selection."""
+        for name in self.indexes.keys() & other.indexes.keys():
+            if self.indexes[name] is not other.indexes[name]:
+                raise ValueError(
+                    f"caches of {self.what.resource.group_resource}: index {name!r} is declared with two functions:"
+                    " rename one of them"
+                )
+        return Cache(self.what, {**self.indexes, **other.indexes}, either(self.keep, other.keep))
+
+
+class Caches:
+    """The open caches of a process: `caches[POD_CACHE]` is the informer for a declaration."""
+
+    def __init__(self, client: Client, declared: Iterable[Cache]) -> None:
+        united: dict[Selection, Cache] = {}
+        for cache in declared:
+            known = united.get(cache.what)
+            united[cache.what] = cache if known is None else known.united(cache)
+        self._informers = {what: cache.open(client) for what, cache in united.items()}
+
+    def __getitem__(self, cache: Cache) -> Informer:
+        return self._informers[cache.what]
+
+    def all(self) -> tuple[Informer, ...]:
+        """Return every informer, in the order of their declarations."""
+        return tuple(self._informers.values())

@@ -1,0 +1,9 @@
+"""The kinds that the manager serves: a new one is added here."""
+
+from typing import Final
+
+from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
+from leaderworkerset.kinds.pod import POD
+from leaderworkerset.kinds.registry import Registry
+
+MANAGED: Final = Registry((LEADERWORKERSET, POD))

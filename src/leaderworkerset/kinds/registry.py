@@ -1,0 +1,78 @@
+"""The kinds that one process serves, and what follows from them for controllers, webhooks, metrics and installation.
+
+In: kinds. Out: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are unique.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.permissions import Permission
+from leaderworkerset.controllers import permissions
+from leaderworkerset.controllers.instruments import Instruments, KindInstruments, Meter
+from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.kinds.kind import Kind
+from leaderworkerset.webhooks.review import Decide
+from leaderworkerset.webhooks.spec import WebhookSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Kinds, together."""
+
+    kinds: tuple[Kind, ...]
+
+    def __post_init__(self) -> None:
+        _check_unique("kind", [kind.resource.group_resource for kind in self.kinds])
+        _check_unique("controller", [spec.name for spec in self.controllers])
+        _check_unique("webhook", [spec.name for spec in self.webhooks])
+        _check_unique("webhook path", [spec.path for spec in self.webhooks])
+
+    def with_kind(self, kind: Kind) -> "Registry":
+        """Return a registry that serves one more kind."""
+        return Registry((*self.kinds, kind))
+
+    @property
+    def controllers(self) -> tuple[ControllerSpec, ...]:
+        """Return all controllers."""
+        return tuple(spec for kind in self.kinds for spec in kind.controllers)
+
+    @property
+    def webhooks(self) -> tuple[WebhookSpec, ...]:
+        """Return all webhooks."""
+        return tuple(spec for kind in self.kinds for spec in kind.webhooks)
+
+    @property
+    def decisions(self) -> Mapping[str, Decide]:
+        """Return which path decides what."""
+        return {spec.path: spec.decide for spec in self.webhooks}
+
+    @property
+    def defined(self) -> tuple[Resource, ...]:
+        """Return the resources that come with a definition."""
+        return tuple(kind.resource for kind in self.kinds if kind.definition is not None)
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]:
+        """Return all that the controllers ask of the API server."""
+        asked = tuple(permission for spec in self.controllers for permission in spec.permissions)
+        return (*asked, *permissions.RECORD_EVENTS) if asked else ()
+
+    def definitions(self) -> Sequence[JSONObject]:
+        """Build the definitions, without descriptions."""
+        return [kind.definition.build() for kind in self.kinds if kind.definition is not None]
+
+    def described_definitions(self, document: JSONObject) -> Sequence[JSONObject]:
+        """Build the definitions with descriptions; `document` is the OpenAPI document of core/v1."""
+        return [kind.definition.describe(document) for kind in self.kinds if kind.definition is not None]
+
+    def instruments(self, meter: Meter) -> Instruments:
+        """Return what counts the work of the controllers in the metrics of a process."""
+        return KindInstruments(meter, [build(meter) for kind in self.kinds for build in kind.metrics])
+
+
+def _check_unique(what: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{what} {twice[0]!r} is registered twice: give every {what} a name of its own")

@@ -1,0 +1,130 @@
+"""The controllers of one process, together: caches, executor, events, and one controller for each declaration.
+
+In: declarations and a client. Out: nothing; they run until cancelled, or until they are asked to stop: then they begin
+nothing new, finish what is under way, write their last events and return. Whoever elects a leader runs them under the
+lease.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Controller, ControllerOptions
+from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.manager import Manager
+from kuberuntime.plan import Event
+from leaderworkerset.api import labels
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.manager.parts import background
+
+FINISH_SECONDS: Final = 2.0
+"""How long reconciliations under way may take to end, and after them events to be written, when asked to stop."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Controllers:
+    """Runs controllers once, as a part of a process (`parts.py`); `instance` names this process in events (`reportingInstance`)."""
+
+    def __init__(
+        self,
+        specs: Sequence[ControllerSpec],
+        client: Client,
+        *,
+        clock: Clock,
+        instance: str,
+        instruments: Instruments = NO_INSTRUMENTS,
+    ) -> None:
+        self._caches = Caches(client, (cache for spec in specs for cache in spec.caches))
+        self._recorder = EventRecorder(client, labels.EVENT_REPORTER, instance, clock)
+        self._instruments = instruments
+        executor = Executor(client, _Counted(self._recorder, instruments), clock)
+        self._controllers = tuple(
+            _build(spec, spec.build(self._caches, client, clock), executor, instruments) for spec in specs
+        )
+        self._stopping = asyncio.Event()
+        self._synced = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether all caches are filled."""
+        return self._synced.is_set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run while the context is entered; it is entered once all caches are filled."""
+        async with background(self.run()):
+            await self._synced.wait()
+            yield
+
+    async def drain(self) -> None:
+        """Finish what is under way; `run` returns then, too."""
+        self.stop()
+        await self._ended.wait()
+
+    def stop(self) -> None:
+        """Begin nothing new, finish what is under way, and let `run` return."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run until cancelled, or until stopped."""
+        manager = Manager(informers=self._caches.all(), runnables=(self._recorder, *self._controllers))
+        try:
+            with self._instruments.following(self._caches):
+                await self._run(manager)
+        finally:
+            self._ended.set()
+
+    async def _run(self, manager: Manager) -> None:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(manager.run(), name="controllers")
+            syncing = group.create_task(self._sync(manager), name="sync")
+            await self._stopping.wait()
+            syncing.cancel()
+            await self._finish()
+            running.cancel()
+
+    async def _sync(self, manager: Manager) -> None:
+        await manager.wait_synced()
+        self._synced.set()
+
+    async def _finish(self) -> None:
+        """Let the controllers come to rest and the events be written, within bounds."""
+        try:
+            async with timeouts.within(FINISH_SECONDS):
+                await asyncio.gather(*(controller.stop() for controller in self._controllers))
+        except TimeoutError:
+            log.warning("reconciliations were cut off", after=FINISH_SECONDS)
+        try:
+            async with timeouts.within(FINISH_SECONDS):
+                await self._recorder.flush()
+        except TimeoutError:
+            log.warning("events were lost: the API server did not take them in time", after=FINISH_SECONDS)
+
+
+def _build(spec: ControllerSpec, driver: Driver, executor: Executor, instruments: Instruments) -> Controller:
+    options = ControllerOptions(observer=instruments.controller(spec.name))
+    return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
+
+
+class _Counted:
+    """A recorder whose events are counted on their way."""
+
+    def __init__(self, inner: EventRecorder, instruments: Instruments) -> None:
+        self._inner = inner
+        self._instruments = instruments
+
+    def record(self, event: Event) -> None:
+        """Count and record."""
+        self._instruments.recorded(event)
+        self._inner.record(event)

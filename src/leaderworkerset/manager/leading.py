@@ -1,0 +1,74 @@
+"""The controllers of a process: run at once, or under a lease while this process is the leader."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kuberuntime.serving.leaderelection import LeaderElection
+from leaderworkerset.manager.controllers import Controllers
+
+FINISH_SECONDS: Final = 6.0
+"""How long ending the controllers and freeing the lease may take."""
+
+
+class Leading:
+    """Builds and runs controllers, anew for every leadership; it begins when `begin` returns."""
+
+    def __init__(
+        self,
+        build: Callable[[], Controllers],
+        *,
+        election: LeaderElection | None,
+        begin: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._build = build
+        self._election = election
+        self._begin = begin
+        self._controllers: Controllers | None = None
+        self._is_stopping = False
+        self._work: asyncio.Task[None]
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the controllers' caches are filled, or another replica leads."""
+        return self._has_synced or (self._election is not None and not self._election.is_leader)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Campaign and lead while the context is entered."""
+        async with asyncio.TaskGroup() as tasks:
+            self._work = tasks.create_task(self._run(), name="work")
+            yield
+            self._work.cancel()
+
+    async def drain(self) -> None:
+        """Begin no reconciliation, end those under way, and free the lease."""
+        is_at_work = self._has_synced
+        self._is_stopping = True
+        if self._controllers is not None:
+            self._controllers.stop()
+        if is_at_work:
+            await asyncio.wait((self._work,), timeout=FINISH_SECONDS)
+        self._work.cancel()
+        await asyncio.wait((self._work,))
+
+    @property
+    def _has_synced(self) -> bool:
+        return self._controllers is not None and self._controllers.is_ready
+
+    async def _run(self) -> None:
+        await self._begin()
+        if self._election is not None:
+            await self._election.run(self._control)
+        else:
+            await self._control()
+
+    async def _control(self) -> None:
+        controllers = self._controllers = self._build()
+        if self._is_stopping:
+            controllers.stop()
+        try:
+            await controllers.run()
+        finally:
+            self._controllers = None

@@ -1,0 +1,71 @@
+"""The metrics of this process over HTTPS, for whoever may read them in this cluster."""
+
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from kuberuntime.clock import Clock
+from kuberuntime.serving import reviews, serving
+from kuberuntime.serving.certfiles import CertificateFiles
+from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
+from kuberuntime.serving.reviews import Authorizer
+from kuberuntime.serving.serving import Listener, TLSSettings
+from leaderworkerset.manager.parts import background
+from leaderworkerset.webhooks import certificates
+
+PATH: Final = "/metrics"
+CERTIFICATES: Final = Path("/tmp/k8s-metrics-server/serving-certs")  # noqa: S108 - the directory manifests mount
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class MetricsServer:
+    """Serves metrics at `address` (as the configuration has it), with mounted certificates where there are some."""
+
+    def __init__(self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, clock: Clock) -> None:
+        self._address = address
+        self._metrics = metrics
+        self._authorizer = authorizer
+        self._tls = tls
+        self._clock = clock
+
+    @property
+    def is_ready(self) -> bool:
+        """Return True: nobody's work waits for metrics."""
+        return True
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the context is entered."""
+        if self._address in serving.DISABLED:
+            yield
+            return
+        files = CertificateFiles(CERTIFICATES, self._metrics)
+        context = serving.server_context(files.read() if files.exist else self._self_signed(), self._tls)
+        application = reviews.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
+        address = serving.parse_address(self._address)
+        following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
+        async with Listener(application, address, context, name="metrics"), background(*following):
+            log.info(
+                "Serving metrics server", logger="controller-runtime.metrics", bindAddress=str(address), secure=True
+            )
+            yield
+
+    async def drain(self) -> None:
+        """Go on serving."""
+
+    def _self_signed(self) -> bytes:
+        """Make a certificate that nobody verifies, good for longer than this process lives."""
+        authority = certificates.create_authority(self._clock.now())
+        validity = certificates.AUTHORITY_VALIDITY
+        hosts = ["localhost", socket.gethostname()]
+        return certificates.issue(authority, hosts, self._clock.now(), validity=validity).chain
+
+
+async def _load(context: ssl.SSLContext, chain: bytes) -> None:
+    serving.load_chain(context, chain)

@@ -1,0 +1,65 @@
+"""The parts of a process that serves kinds: each starts, becomes ready, drains, ends.
+
+```
+probes → metrics → webhooks → leading → …      started in this order, ended in the reverse one
+```
+
+A part that starts does not wait until it is ready: certificates may take minutes, and probes answer meanwhile. Asked to
+stop, all parts drain at the same time (they finish what is under way and refuse nothing), and then end. An error of one
+part ends all: a process that works by half is worse than one that is started again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Protocol
+
+import structlog
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Part(Protocol):
+    """One part of a process."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the part does its work, as far as this process has to."""
+        ...
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Start, run while the context is entered, and end with it; errors of the part are raised there."""
+        ...
+
+    async def drain(self) -> None:
+        """Finish what is under way; called at most once, while the part runs."""
+        ...
+
+
+@asynccontextmanager
+async def running(parts: Sequence[Part]) -> AsyncIterator[None]:
+    """Run parts while the context is entered."""
+    async with AsyncExitStack() as stack:
+        for part in parts:
+            await stack.enter_async_context(part.running())
+        yield
+
+
+async def run(parts: Sequence[Part], stopped: asyncio.Event) -> None:
+    """Run parts until `stopped` is set and all are drained, or until one fails."""
+    async with running(parts):
+        await stopped.wait()
+        log.info("stopping", logger="setup")
+        async with asyncio.TaskGroup() as draining:
+            for part in parts:
+                draining.create_task(part.drain())
+
+
+@asynccontextmanager
+async def background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run coroutines while the context is entered; one that fails ends the context with its error."""
+    async with asyncio.TaskGroup() as tasks:
+        started = [tasks.create_task(one) for one in work]
+        yield
+        for task in started:
+            task.cancel()

@@ -1,0 +1,51 @@
+"""The probes of the kubelet: whether this process lives, and whether each of its parts is ready."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+
+import structlog
+
+from kuberuntime.serving import health, serving
+from kuberuntime.serving.serving import Listener
+from leaderworkerset.manager.configuration import Health
+from leaderworkerset.manager.parts import Part
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Probes:
+    """Answers probes; `waiting` names what is missing while a part is not ready."""
+
+    def __init__(self, settings: Health, waiting: Mapping[str, Part]) -> None:
+        self._settings = settings
+        self._waiting = waiting
+
+    @property
+    def is_ready(self) -> bool:
+        """Return True: whoever asks got an answer."""
+        return True
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer while the context is entered."""
+        settings = self._settings
+        if settings.health_probe_bind_address in serving.DISABLED:
+            yield
+            return
+        application = health.application(
+            liveness=settings.liveness_endpoint_name,
+            readiness=settings.readiness_endpoint_name,
+            checks={missing: partial(_is_ready, part) for missing, part in self._waiting.items()},
+        )
+        address = serving.parse_address(settings.health_probe_bind_address)
+        async with Listener(application, address, name="probes"):
+            log.info("starting server", logger="setup", name="health probe", addr=str(address))
+            yield
+
+    async def drain(self) -> None:
+        """Go on answering."""
+
+
+def _is_ready(part: Part) -> bool:
+    return part.is_ready

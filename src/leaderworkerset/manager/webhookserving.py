@@ -1,0 +1,89 @@
+"""The webhooks of a process: a server that opens with its first certificate, and exchanges it for every later one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final, TypeAlias
+
+import structlog
+
+from kuberuntime import timeouts
+from kuberuntime.errors import ConfigError
+from kuberuntime.serving.serving import Address
+from leaderworkerset.manager.parts import background
+from leaderworkerset.webhooks.server import WebhookServer
+
+CERTIFICATE_SECONDS: Final = 1023.0
+"""How long certificates may take to be ready: the ten waits of R-CERT-1, from one second, doubling."""
+
+DRAIN_SECONDS: Final = 3.0
+"""How long webhooks are answered after the request to stop: so long endpoints of a service may take to change."""
+
+Use: TypeAlias = Callable[[bytes], Awaitable[None]]
+"""Takes a certificate and its key, as one PEM, to be shown from now on."""
+
+Certificates: TypeAlias = Callable[[Use], Awaitable[None]]
+"""Give every certificate to `Use`, until cancelled or until there will be no other."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Webhooks:
+    """Serves webhooks at `address`; `build` makes the server for its first certificate."""
+
+    def __init__(self, address: Address, build: Callable[[bytes], WebhookServer], certificates: Certificates) -> None:
+        self._address = address
+        self._build = build
+        self._certificates = certificates
+        self._server: WebhookServer | None = None
+        self._opened = asyncio.Event()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether webhooks are answered."""
+        return self._server is not None and self._server.is_ready
+
+    async def opened(self) -> WebhookServer:
+        """Wait until the server is there; raise `ConfigError` where no certificate comes in time."""
+        try:
+            async with timeouts.within(CERTIFICATE_SECONDS):
+                await self._opened.wait()
+        except TimeoutError as error:
+            raise ConfigError(f"no certificate for the webhooks within {CERTIFICATE_SECONDS:.0f} s") from error
+        assert self._server is not None  # noqa: S101 - set before the event
+        return self._server
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the context is entered, from the first certificate on."""
+        async with AsyncExitStack() as servers, background(self._serve(servers)):
+            yield
+
+    async def drain(self) -> None:
+        """Answer a while longer, until API servers ask another replica."""
+        if self._server is not None:
+            self._server.drain()
+            await asyncio.sleep(DRAIN_SECONDS)
+
+    async def _serve(self, servers: AsyncExitStack) -> None:
+        # A queue lies between, as an error of the server shall end this part and not whoever gives the certificate.
+        chains: asyncio.Queue[bytes] = asyncio.Queue()
+        async with background(self._find(chains)):
+            while True:
+                await self._show(await chains.get(), servers)
+
+    async def _find(self, chains: "asyncio.Queue[bytes]") -> None:
+        await self._certificates(chains.put)
+
+    async def _show(self, chain: bytes, servers: AsyncExitStack) -> None:
+        """Serve webhooks with this certificate from now on."""
+        if self._server is not None:
+            await self._server.replace_certificate(chain)
+            return
+        host, port = self._address.host, self._address.port
+        try:
+            self._server = await servers.enter_async_context(self._build(chain))
+        except OSError as error:
+            raise ConfigError(f"cannot serve webhooks on {host}:{port}: {error.strerror}") from error
+        self._opened.set()
+        log.info("Serving webhook server", logger="controller-runtime.webhook", host=host, port=port)

@@ -1,0 +1,43 @@
+"""A webhook as a value: its path, what is decided there, and which writes the API server sends to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.webhooks.review import Decide
+
+ClientConfig: TypeAlias = Callable[[str], JSONObject]
+"""Build the `clientConfig` of a webhook from its path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSpec:
+    """One webhook. `mutates` says whether it may change objects; `selector` (labels) limits which objects it gets."""
+
+    name: str
+    path: str
+    decide: Decide
+    resource: Resource
+    operations: tuple[str, ...]
+    mutates: bool
+    selector: JSONObject | None = None
+
+    def build(self, client_config: ClientConfig) -> JSONObject:
+        """Build the entry of a configuration."""
+        rule = {
+            "apiGroups": [self.resource.group],
+            "apiVersions": [self.resource.version],
+            "operations": list(self.operations),
+            "resources": [self.resource.plural],
+        }
+        entry = {
+            "name": self.name,
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": client_config(self.path),
+            "failurePolicy": "Fail",
+            "rules": [rule],
+            "sideEffects": "None",
+        }
+        return entry | ({} if self.selector is None else {"objectSelector": self.selector})

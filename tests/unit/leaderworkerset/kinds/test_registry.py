@@ -1,0 +1,112 @@
+"""What the registry refuses, and what its declarations promise."""
+
+import asyncio
+
+import pytest
+
+from kuberuntime.cache.projection import Projection
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, SERVICES
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.selection import CACHES, POD_CACHE
+from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.kinds.kind import Kind
+from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.pod import POD
+from leaderworkerset.kinds.registry import Registry
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(InProcessTransport(ApiServer(Store(), builtin.kinds(), SystemClock()), "test"))
+
+
+def by_name(obj: JSONObject) -> list[str]:
+    return [str(obj["metadata"]["name"])]
+
+
+def by_namespace(obj: JSONObject) -> list[str]:
+    return [str(obj["metadata"]["namespace"])]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ((POD, POD), "kind 'pods' is registered twice"),
+        ((POD, Kind(resource=SERVICES, controllers=POD.controllers)), "controller 'pod' is registered twice"),
+        ((POD, Kind(resource=SERVICES, webhooks=POD.webhooks)), "webhook 'mpod.kb.io' is registered twice"),
+    ],
+    ids=["kind", "controller", "webhook"],
+)
+def test_what_tells_parts_apart_is_unique(kinds: tuple[Kind, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Registry(kinds)
+
+
+def test_without_controllers_nothing_is_asked_of_the_api_server() -> None:
+    assert Registry((Kind(resource=PODS),)).permissions == ()
+
+
+def test_a_selection_that_two_controllers_read_is_followed_once(client: Client) -> None:
+    first = Cache(Selection(PODS, label_selector="a"), {"name": by_name})
+    second = Cache(Selection(PODS, label_selector="a"), {"namespace": by_namespace, "name": by_name})
+    other = Cache(Selection(PODS))
+
+    caches = Caches(client, (first, second, other))
+
+    assert caches[first] is caches[second]
+    assert len(caches.all()) == 2
+    assert list(caches[first].store.by_index("namespace", "default")) == []
+    assert list(caches[first].store.by_index("name", "web")) == []
+
+
+def test_a_cache_of_two_readers_keeps_what_either_of_them_reads() -> None:
+    nodes, phases = Projection("spec.nodeName"), Projection("status.phase")
+    one, other = Cache(Selection(PODS), keep=lambda _: nodes), Cache(Selection(PODS), keep=lambda _: phases)
+    pod = {"spec": {"nodeName": "n", "priority": 1}, "status": {"phase": "Running", "podIP": "10.0.0.1"}}
+
+    keep = one.united(other).keep
+
+    assert keep is not None
+    assert keep(pod)(pod) == {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
+    assert keep(pod) is keep(pod)
+    assert one.united(one).keep is one.keep
+    assert one.united(Cache(Selection(PODS))).keep is None
+
+
+def test_two_functions_under_the_name_of_one_index_are_refused(client: Client) -> None:
+    declared = (Cache(Selection(PODS), {"name": by_name}), Cache(Selection(PODS), {"name": by_namespace}))
+    with pytest.raises(ValueError, match="caches of pods: index 'name' is declared with two functions"):
+        Caches(client, declared)
+
+
+def test_both_controllers_of_the_manager_share_their_caches(client: Client) -> None:
+    caches = Caches(client, (cache for spec in MANAGED.controllers for cache in spec.caches))
+    assert len(caches.all()) == len(CACHES)
+    assert caches[POD_CACHE].resource == PODS
+
+
+@pytest.mark.parametrize("spec", MANAGED.controllers, ids=lambda spec: spec.name)
+def test_a_controller_watches_every_cache_that_it_reads(spec: ControllerSpec, client: Client) -> None:
+    """Otherwise a key would be observed again before that cache shows its own writes."""
+
+    async def watched() -> set[int]:
+        caches = Caches(client, spec.caches)
+        driver = spec.build(caches, client, SystemClock())
+        watched = {id(watch.informer) for watch in driver.watches()}
+        return watched ^ {id(informer) for informer in caches.all()}
+
+    assert asyncio.run(watched()) == set()
+
+
+def test_only_kinds_with_a_definition_are_defined() -> None:
+    assert MANAGED.defined == (LEADERWORKERSET.resource,)
+    assert [obj["metadata"]["name"] for obj in MANAGED.definitions()] == ["leaderworkersets.leaderworkerset.x-k8s.io"]
