@@ -6,7 +6,6 @@ have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for l
 """
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Final, TypeAlias
@@ -14,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import structlog
 
-from kuberuntime import timeouts
+from kuberuntime import randomness, timeouts
 from kuberuntime.cache import watch
 from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
@@ -50,7 +49,7 @@ class Watcher:
     """Follows the objects of one selection."""
 
     def __init__(
-        self, client: Client, selection: Selection, sink: Sink, *, jitter: Callable[[], float] = random.random
+        self, client: Client, selection: Selection, sink: Sink, *, jitter: Callable[[], float] = randomness.jitter
     ) -> None:
         self._client = client
         self._selection = selection

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import SmallServer, failure
-from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from tests.virtualtime import VirtualClock
+from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
