@@ -29,7 +29,7 @@ from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, Resource
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
-from localkube.apiserver.storage.store import Store
+from localkube.apiserver.storage.store import Change, Store
 from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.composition import run_controllers as run_localkube
 from localkube.controllers.nodes.nodes import NodeSettings, node_names
@@ -168,11 +168,21 @@ class World:
             last = [(meta.name(one), meta.status(one)) for one in found]
             raise AssertionError(f"{resource.kind}s did not become as wanted in {LIMIT:.0f} s; last: {last}") from None
 
+    def observe(self, resource: Resource, seen: Callable[[Change], None]) -> None:
+        """Call back with every change of a kind, at the moment when the API server commits it."""
+
+        def committed(changes: Sequence[Change]) -> None:
+            for change in changes:
+                if change.key.resource == resource.group_resource:
+                    seen(change)
+
+        self.server.backend.store.subscribe(committed)
+
     async def at_rest(self) -> None:
         """Wait until nobody has written anything for `QUIET` seconds."""
-        limit = self.clock.monotonic() + LIMIT
-        while (left := self.trace.settled_at() + QUIET - self.clock.monotonic()) > 0:
-            assert self.clock.monotonic() < limit, f"somebody still writes after {LIMIT:.0f} s"
+        begin = self.clock.monotonic()
+        while (left := max(begin, self.trace.settled_at()) + QUIET - self.clock.monotonic()) > 0:
+            assert self.clock.monotonic() < begin + LIMIT, f"somebody still writes after {LIMIT:.0f} s"
             await asyncio.sleep(left)
 
     async def ready(self, name: str = "web") -> JSONObject:
