@@ -9,9 +9,8 @@ transport with faults of its own, and randomness of its own, so that a seed deci
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -19,6 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import structlog
+from tests.simulation import product
+from tests.simulation.faults import FaultyTransport, Schedule
+from tests.simulation.states import OBSERVED, comparable
+from tests.simulation.trace import Trace
+from tests.simulation.virtualtime import SingleThreadLoop, VirtualClock, run
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
@@ -37,11 +41,6 @@ from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.node import podevents
 from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
 from localkube.kubelet.processes.settings import KubeletSettings
-from tests.simulation import product
-from tests.simulation.faults import FaultyTransport, Schedule
-from tests.simulation.states import OBSERVED, comparable
-from tests.simulation.trace import Trace
-from tests.simulation.virtualtime import SingleThreadLoop, VirtualClock, run
 
 NAMESPACE: Final = "default"
 
@@ -78,7 +77,9 @@ class World:
         self.clock = VirtualClock()
         self.webhooks = product.webhooks()
         store = Store(remembered=settings.remembered)
-        self.server = ApiServer(store, builtin.kinds(), self.clock, random=self.random("server"), webhooks=self.webhooks)
+        self.server = ApiServer(
+            store, builtin.kinds(), self.clock, random=self.random("server"), webhooks=self.webhooks
+        )
         self.client = Client(self._transport("scenario", Schedule()))
         self.runner = ModelRunner(settings.script)
         self.managers: dict[str, FaultyTransport] = {}

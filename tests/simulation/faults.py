@@ -12,11 +12,11 @@ from random import Random
 from typing import Final
 
 import msgspec
+from tests.simulation.trace import LEASE, Trace
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.errors import ConnectionFailedError
-from tests.simulation.trace import LEASE, Trace
 
 READS: Final = frozenset({"GET", "HEAD"})
 
@@ -120,13 +120,15 @@ class FaultyTransport:
         return await self._inner.request(request) if fault is None else await self._fail(request, fault)
 
     async def _write(self, request: Request) -> Response:
-        if LEASE not in request.path:
-            self.writes += 1
-            fault = self._schedule.faults.get(self.writes) or self._roll(tuple(Fault))
-            if fault is not None:
-                return await self._fail(request, fault)
+        if LEASE in request.path:
+            return await self._inner.request(request)
+        self.writes += 1
+        number = self.writes
+        fault = self._schedule.faults.get(number) or self._roll(tuple(Fault))
+        if fault is not None:
+            return await self._fail(request, fault)
         response = await self._inner.request(request)
-        if self.writes == self._schedule.crash_after and LEASE not in request.path:
+        if number == self._schedule.crash_after:
             self._record(request, f"{response.status}, and {self._actor} died")
             self.crashed.set()
             await asyncio.get_running_loop().create_future()

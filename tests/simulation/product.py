@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from tests.simulation.webhooks import InProcessWebhooks
+
 from kuberuntime.client.client import Client
 from kuberuntime.client.fence import FencedTransport
 from kuberuntime.client.transport import Transport
@@ -22,7 +24,6 @@ from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.manager.lwsmanager import INSTALLER
 from leaderworkerset.webhooks import configurations, review
 from leaderworkerset.webhooks.handlers import HANDLERS
-from tests.simulation.webhooks import InProcessWebhooks
 
 WEBHOOK_HOST: Final = "webhooks.simulated"
 LEASE: Final = ObjectKey("default", "lws")
@@ -61,9 +62,7 @@ async def run_manager(transport: Transport, clock: Clock, name: str, *, elected:
 
 
 @asynccontextmanager
-async def controllers(
-    client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS
-) -> AsyncIterator[None]:
+async def controllers(client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS) -> AsyncIterator[None]:
     """Run the controllers in the body, from the moment that their caches are filled."""
     synced = asyncio.Event()
     async with asyncio.TaskGroup() as group:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
 
 OBSERVED: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
 
@@ -11,6 +12,7 @@ VARYING: Final = frozenset(
     {
         "uid", "resourceVersion", "generation", "observedGeneration", "managedFields", "creationTimestamp",
         "lastTransitionTime", "lastProbeTime", "startTime", "startedAt", "finishedAt", "time",
+        labels.RECREATED_LEADER, labels.RECREATE_AFTER,
         "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID", "clusterIP", "clusterIPs",
     }
 )  # fmt: skip

@@ -1,14 +1,14 @@
 """Faults between a manager and the API server: whatever happens to requests and processes, the end is the same."""
 
 import pytest
-
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, LEASES, PODS
 from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
 from tests.simulation.faults import Fault, Schedule
 from tests.simulation.states import differences
 from tests.simulation.workloads import SLOW, groups
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, LEADERWORKERSETS, LEASES, PODS
 
 
 async def creation(world: World) -> None:
@@ -43,7 +43,7 @@ def test_a_manager_that_dies_after_any_write_comes_to_the_same_end(undisturbed: 
 
 @pytest.mark.parametrize("fault", Fault)
 def test_a_write_that_fails_is_made_good(fault: Fault, undisturbed: Outcome) -> None:
-    every_second = {number: fault for number in range(1, 20, 2)}
+    every_second = dict.fromkeys(range(1, 20, 2), fault)
     outcome = simulate(creation, with_managers(Schedule(faults=every_second)))
     assert differences(undisturbed.state, outcome.state) == []
 
@@ -125,7 +125,7 @@ async def forget(world: World) -> None:
 def test_a_webhook_that_is_down_delays_pods_and_lets_none_through_unchanged() -> None:
     async def scenario(world: World) -> None:
         world.webhooks.is_down = True
-        with pytest.raises(Exception, match="failed calling webhook .* connection refused"):
+        with pytest.raises(Exception, match=r"failed calling webhook .* connection refused"):
             await world.create(groups(replicas=1, size=2))
         world.webhooks.is_down = False
         await world.create(groups(replicas=1, size=2))

@@ -1,12 +1,13 @@
 """The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is restored, scales and ends."""
 
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.states import differences
+from tests.simulation.workloads import SLOW, groups, template
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.runner import Exit
-from tests.simulation.cluster import Settings, World, simulate
-from tests.simulation.states import differences
-from tests.simulation.workloads import SLOW, groups, template
 
 NAMES = {f"web-{group}{worker}" for group in range(3) for worker in ("", "-1", "-2", "-3")}
 

@@ -21,11 +21,13 @@ PATIENCE: Final = 5.0
 class _JumpingSelector(selectors.SelectSelector):
     """Instead of waiting, moves the clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, tick: float) -> None:
         super().__init__()
         self.now = 0.0
+        self._tick = tick
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.now += self._tick
         ready = super().select(0 if timeout is not None else PATIENCE)
         if not ready:
             if timeout is None:
@@ -37,8 +39,11 @@ class _JumpingSelector(selectors.SelectSelector):
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """The loop; `time()` starts at 0 and moves only when all tasks wait."""
 
+    tick = 0.0
+    """Seconds that one turn of the loop takes."""
+
     def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
+        self._jumping = _JumpingSelector(self.tick)
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -50,7 +55,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class SingleThreadLoop(VirtualTimeLoop):
-    """A virtual loop without threads: what is given to one is done at once, so every run has the same order."""
+    """A virtual loop without threads: what is given to one is done at once, so every run has the same order.
+
+    Its turns take a little time, so that nobody waits for ever for a moment that is closer than floats can tell.
+    """
+
+    tick = 1e-7
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """Call the function, and return its result as a future that is done."""

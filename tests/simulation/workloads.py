@@ -2,9 +2,10 @@
 
 from typing import Any, Final
 
-from kuberuntime.objects.meta import JSONObject
 from tests import builders
 from tests.simulation.faults import Schedule
+
+from kuberuntime.objects.meta import JSONObject
 
 SLOW: Final = Schedule(latency=(0.001, 0.02))
 """A network with delays, so that the seed decides who comes first."""
