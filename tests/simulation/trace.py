@@ -50,9 +50,8 @@ class Trace:
 
     def record(self, at: float, actor: str, request: Request, answer: Response | str) -> None:
         """Add one write."""
-        is_answer = isinstance(answer, Response)
-        digest = blake2b(request.body + (answer.body if is_answer else b""), digest_size=8).hexdigest()
-        text = str(answer.status) if is_answer else answer
+        body, text = (b"", answer) if isinstance(answer, str) else (answer.body, str(answer.status))
+        digest = blake2b(request.body + body, digest_size=8).hexdigest()
         self.entries.append(Entry(at, actor, request.method, request.path, text, digest))
 
     def of(self, actor: str) -> list[Entry]:

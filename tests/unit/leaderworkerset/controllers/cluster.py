@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from tests.simulation import product
 from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.cache.informer import Change, Informer
@@ -35,7 +36,6 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import crd, labels
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.controllers.manager import run_controllers
 from leaderworkerset.core.admission.pod import admit_pod
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
@@ -94,16 +94,8 @@ class Cluster:
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
         """Run our controllers."""
-        synced = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            client = Client(self.transport)
-            running = run_controllers(
-                client, clock=self.clock, instance="test", synced=synced, instruments=self.instruments
-            )
-            task = group.create_task(running)
-            await synced.wait()
+        async with product.controllers(Client(self.transport), self.clock, self.instruments):
             yield
-            task.cancel()
 
     async def settle(self, seconds: float = 30.0) -> None:
         """Let time pass."""
