@@ -117,7 +117,7 @@ async def forget(world: World) -> None:
     """Write so often that the API server drops its history."""
     key, compacted = ObjectKey(NAMESPACE, "noise"), world.server.backend.store.compacted
     await world.client.create(CONFIG_MAPS, {"metadata": {"name": key.name, "namespace": key.namespace}})
-    for number in range(2100):
+    for number in range(1200):
         await world.client.patch(CONFIG_MAPS, key, {"data": {"n": str(number)}}, kind="merge")
     assert world.server.backend.store.compacted > compacted
 

@@ -106,7 +106,7 @@ def test_it_scales_up_and_down_and_the_other_groups_stay() -> None:
 
 def test_a_deletion_leaves_nothing() -> None:
     async def scenario(world: World) -> None:
-        await world.create(groups(replicas=3, size=4))
+        await world.create(groups(replicas=2, size=2))
         await world.ready()
         await world.delete(LEADERWORKERSETS, "web")
         await world.at_rest()
