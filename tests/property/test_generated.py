@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests import builders, virtualtime
+from tests import builders
+from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
 
 from kuberuntime.objects import meta

@@ -6,14 +6,13 @@ have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for l
 """
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Final, TypeAlias
 
 import structlog
 
-from kuberuntime import timeouts
+from kuberuntime import randomness, timeouts
 from kuberuntime.cache import watch
 from kuberuntime.cache.decoding import Decoder, Reduce
 from kuberuntime.cache.watch import Phase
@@ -46,7 +45,7 @@ class Watcher:
         sink: Sink,
         reduce: Reduce,
         *,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = randomness.jitter,
     ) -> None:
         self._client = client
         self._selection = selection

@@ -10,7 +10,6 @@ than the lease, nobody else has begun by then.
 """
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ from typing import Final, Protocol, TypeAlias
 
 import structlog
 
-from kuberuntime import timeouts
+from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.events import microtime
@@ -132,7 +131,7 @@ class LeaderElection:
         clock: Clock,
         observer: ElectionObserver,
         *,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = randomness.jitter,
     ) -> None:
         self._client = client
         self._settings = settings

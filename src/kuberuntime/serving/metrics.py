@@ -5,7 +5,7 @@ of webhooks, of leader election and of certificate files. They count; nothing wa
 that Prometheus reads.
 """
 
-import time
+import asyncio
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -182,7 +182,7 @@ class ControllerObserver:
 
     def queued(self, key: Hashable) -> None:
         """Count an addition; the wait begins."""
-        self._waiting[key] = time.monotonic()
+        self._waiting[key] = asyncio.get_running_loop().time()
         self._adds.inc()
         self._depth.set(len(self._waiting))
 
@@ -192,7 +192,7 @@ class ControllerObserver:
 
     def taken(self, key: Hashable) -> None:
         """Note the end of the wait; the work begins."""
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         self._waited.observe(now - self._waiting.pop(key, now))
         self._working[key] = now
         self._depth.set(len(self._waiting))
@@ -200,7 +200,7 @@ class ControllerObserver:
 
     def finished(self, key: Hashable, result: Result) -> None:
         """Count a result and the time it took."""
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         seconds = now - self._working.pop(key, now)
         self._worked.observe(seconds)
         self._seconds.observe(seconds)

@@ -6,7 +6,6 @@ the rest. So what reads the logs of the one reads those of the other.
 
 import logging
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,8 @@ from typing import Any, Final, Literal, TextIO, TypeAlias
 import msgspec
 import structlog
 from structlog.typing import EventDict
+
+from kuberuntime.clock import SystemClock
 
 Encoder: TypeAlias = Literal["console", "json"]
 
@@ -95,7 +96,7 @@ def render_json(_logger: object, _method: str, event: EventDict) -> str:
 
 def _stamp(encode: Callable[[float], str | float | int]) -> structlog.typing.Processor:
     def stamp(_logger: object, _method: str, event: EventDict) -> EventDict:
-        event["ts"] = encode(time.time())
+        event["ts"] = encode(SystemClock().now().timestamp())
         return event
 
     return stamp

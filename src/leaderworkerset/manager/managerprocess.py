@@ -17,7 +17,6 @@ import asyncio
 import os
 import socket
 import ssl
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from kuberuntime import tlsbuffers
+from kuberuntime import randomness, tlsbuffers
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
 from kuberuntime.client.client import Client
@@ -186,7 +185,7 @@ def election_settings(configuration: Configuration, namespace: str) -> ElectionS
     election = configuration.leader_election
     return ElectionSettings(
         lease=ObjectKey(namespace, election.resource_name),
-        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+        identity=f"{socket.gethostname()}_{randomness.uid()}",
         lease_duration=election.lease_duration,
         renew_deadline=election.renew_deadline,
         retry_period=election.retry_period,

@@ -7,7 +7,6 @@ and the certificate.
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
@@ -147,7 +146,7 @@ class WebhookServer:
     def _measured(self) -> Middleware:
         @web.middleware
         async def measured(request: web.Request, handler: Handler) -> web.StreamResponse:
-            started, code = time.monotonic(), 500
+            started, code = asyncio.get_running_loop().time(), 500
             try:
                 response = await handler(request)
                 code = response.status
@@ -156,7 +155,7 @@ class WebhookServer:
                 raise
             finally:
                 if request.path in self._decisions:
-                    self._observe(request.path, code, time.monotonic() - started)
+                    self._observe(request.path, code, asyncio.get_running_loop().time() - started)
             if self._is_draining:
                 response.force_close()
             return response

@@ -4,7 +4,7 @@
 store that cannot write. Transports: `inprocess.py` (same process) and `http.py` (loopback).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 
@@ -12,11 +12,11 @@ import structlog
 
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import Clock
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NAMESPACES
 from localkube.apiserver.admission import admission, namespaces
 from localkube.apiserver.admission.admission import Configurations
-from localkube.apiserver.admission.webhooks import Admission, Target, no_services
+from localkube.apiserver.admission.webhook_transport import WebhookTransport
+from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.definitions import Definitions
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.identities import Identities
@@ -39,8 +39,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class ApiServer:
     """Serves kinds from a store.
 
-    `random` is seeded in simulations, so that names and UIDs repeat; `resolve` tells where the services listen that
-    webhook configurations name; `max_pods` bounds the pods of all namespaces together.
+    `random` is seeded in simulations, so that names and UIDs repeat; `webhooks` carries reviews (over HTTPS where none
+    is given); `max_pods` bounds the pods of all namespaces together.
     """
 
     def __init__(
@@ -50,23 +50,23 @@ class ApiServer:
         clock: Clock,
         *,
         random: Random | None = None,
-        resolve: Callable[[JSONObject], Target] = no_services,
+        webhooks: WebhookTransport | None = None,
         max_pods: int | None = None,
     ) -> None:
         identities = Identities(random) if random else Identities()
         labels = partial(admission.namespace_labels, store)
-        webhooks = Admission(namespace_labels=labels, uid=identities.uid, resolve=resolve)
+        asking = Admission(namespace_labels=labels, uid=identities.uid, transport=webhooks)
         self.backend = Backend(
             store=store,
             registry=Registry(kinds),
             hub=WatchHub(),
-            admission=webhooks,
+            admission=asking,
             clock=clock,
             max_pods=max_pods,
             identities=identities,
         )
         self._definitions = Definitions(self.backend)
-        self._configurations = Configurations(store, webhooks)
+        self._configurations = Configurations(store, asking)
         self._expiry = Expiry(store, clock)
         store.subscribe(self.backend.hub.publish)
         for observer in (self._definitions, self._configurations, self._expiry):

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pytest
 import structlog
-from tests import virtualtime
+from tests.simulation import virtualtime
+from tests.simulation.virtualtime import VirtualClock
 from tests.unit.leaderworkerset.controllers.cluster import served_kinds
-from tests.virtualtime import VirtualClock
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.objects import meta

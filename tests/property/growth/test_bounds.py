@@ -5,9 +5,10 @@ from functools import partial
 
 import msgspec
 import pytest
-from tests import builders, virtualtime
+from tests import builders
 from tests.property.growth.recipes import RECIPES, or_denied
 from tests.property.growth.shapes import TPU, World
+from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.objects import meta

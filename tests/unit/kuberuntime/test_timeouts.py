@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from kuberuntime import timeouts
 

@@ -4,11 +4,12 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Protocol
 
 import click
 
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import selection
@@ -175,7 +176,7 @@ def render(views: Sequence[View], form: str | None, *, everywhere: bool) -> list
         return [output.as_yaml(output.document(views))]
     if form == "name":
         return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views]
-    return tables(views, datetime.now(UTC), wide=form == "wide", everywhere=everywhere)
+    return tables(views, SystemClock().now(), wide=form == "wide", everywhere=everywhere)
 
 
 def tables(views: Sequence[View], now: datetime, *, wide: bool, everywhere: bool) -> list[str]:

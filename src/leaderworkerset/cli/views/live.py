@@ -3,11 +3,11 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Final, Protocol
 
 import click
 
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.colors import Painter, wanted
@@ -76,7 +76,7 @@ class TerminalDisplay:
         """Draw the table anew."""
         from rich.text import Text
 
-        now = datetime.now(UTC)
+        now = SystemClock().now()
         lines = [line for view in views for line in ["", *output.sets([view], now), *output.groups(view.groups, now)]]
         self._live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True)
 

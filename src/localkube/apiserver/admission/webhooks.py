@@ -1,28 +1,27 @@
 """Calling admission webhooks, as the configurations in the API ask for it.
 
 Mutating webhooks are asked one after the other and may patch the object; validating ones all at once. In: an
-`Attempt`. Out: the object to go on with, or a refusal in the words of kube-apiserver. This is the only part of the API
-server that speaks to others: HTTPS with the configuration's CA bundle, connections kept alive.
+`Attempt`. Out: the object to go on with, or a refusal in the words of kube-apiserver. The reviews are carried by a
+`WebhookTransport`; time-outs and failure policies are applied here, whatever carries them.
 """
 
 import asyncio
 import base64
 import binascii
-import os
-import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-import aiohttp
 import msgspec
 
 from kuberuntime import timeouts
+from kuberuntime.client.transport import Response
 from kuberuntime.objects import meta, nesting
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.admission.webhook_https import HTTPSWebhookTransport
 from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
+from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest, WebhookTransport
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Operation, UndecodableError
 from localkube.apiserver.model.refusal import RefusalError
@@ -35,10 +34,6 @@ DRY_RUN_SAFE: Final = {"None", "NoneOnDryRun"}
 
 class CallError(Exception):
     """The webhook could not be asked, or its answer makes no sense."""
-
-
-CONNECTIONS: Final = 8
-"""Connections to one webhook. Each costs both ends some 300 KiB, and reviews take about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +59,14 @@ class Admission:
         namespace_labels: NamespaceLabels,
         uid: Callable[[], str],
         resolve: Callable[[JSONObject], Target] = no_services,
+        transport: WebhookTransport | None = None,
     ) -> None:
         self._namespace_labels = namespace_labels
         self._uid = uid
         self._resolve = resolve
         self._mutating = HookIndex()
         self._validating = HookIndex()
-        self._session: aiohttp.ClientSession | None = None
+        self._transport = transport or HTTPSWebhookTransport()
 
     def use_mutating(self, configurations: Iterable[JSONObject]) -> None:
         """Ask the mutating webhooks of these configurations from now on."""
@@ -107,9 +103,8 @@ class Admission:
                 raise denial
 
     async def close(self) -> None:
-        """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        """Release the connections."""
+        await self._transport.close()
 
     async def _verdict(self, hook: Hook, attempt: Attempt) -> RefusalError | None:
         try:
@@ -150,67 +145,31 @@ class Admission:
         return response
 
     async def _call(self, hook: Hook, attempt: Attempt) -> JSONObject:
+        """Send one review within the time that the configuration allows; return the response in the answer."""
         uid = self._uid()
         client, seconds = hook.declaration["clientConfig"], hook.declaration["timeoutSeconds"]
         try:
             target = Target(client["url"]) if "url" in client else self._resolve(client["service"])
-            context = tls_context(client.get("caBundle", ""))
+            bundle = client.get("caBundle", "")
+            request = WebhookRequest(target.url, review(uid, attempt), seconds, bundle, target.server_name)
             async with timeouts.within(seconds):
-                answer = await self._post(target, context, review(uid, attempt), seconds)
-        except (aiohttp.ClientError, OSError, ValueError, CallError) as error:
+                answer = _content(await self._transport.request(request))
+        except (WebhookConnectionError, TimeoutError, ValueError, CallError) as error:
             raise CallError(f"failed to call webhook: {_reason(client, error, seconds)}") from error
         return _response(answer, uid)
 
-    async def _post(self, target: Target, context: ssl.SSLContext, body: bytes, seconds: int) -> bytes:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit_per_host=CONNECTIONS))
-        request = {
-            "data": body,
-            "params": {"timeout": f"{seconds}s"},
-            "headers": {"content-type": "application/json", "accept": "application/json"},
-            "ssl": context,
-            "server_hostname": target.server_name,
-            "allow_redirects": False,
-        }
-        try:
-            return await _exchange(self._session, target.url, request)
-        except aiohttp.ServerDisconnectedError:
-            # An idle connection that the webhook closed meanwhile; reviews may be repeated.
-            return await _exchange(self._session, target.url, request)
 
-
-async def _exchange(session: aiohttp.ClientSession, url: str, request: dict[str, Any]) -> bytes:
-    async with session.post(url, **request) as answer:
-        content = await answer.read()
-        if answer.status != OK:
-            raise CallError(f"the webhook answered {answer.status}: {content[:200].decode(errors='replace')}")
-        return content
-
-
-@lru_cache(maxsize=64)
-def tls_context(ca_bundle: str) -> ssl.SSLContext:
-    """Return the TLS settings that trust a CA bundle (base64 of PEM), or the system's where there is none."""
-    bundle = base64.b64decode(ca_bundle).decode() if ca_bundle else None
-    context = ssl.create_default_context(cadata=bundle)
-    # Many authorities lack the key identifiers that Python 3.13 began to insist on; kube-apiserver accepts them.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
+def _content(answer: Response) -> bytes:
+    if answer.status != OK:
+        raise CallError(f"the webhook answered {answer.status}: {answer.body[:200].decode(errors='replace')}")
+    return answer.body
 
 
 def _reason(client: JSONObject, error: Exception, seconds: int) -> str:
+    text = f"context deadline exceeded after {seconds}s" if isinstance(error, TimeoutError) else str(error)
     if isinstance(error, CallError) or "url" not in client:
-        return str(error)
-    match error:
-        case TimeoutError():
-            text = f"context deadline exceeded after {seconds}s"
-        case aiohttp.ClientSSLError():
-            text = f"tls: {error}"
-        case aiohttp.ClientConnectorError():
-            cause = os.strerror(error.errno).lower() if error.errno else str(error.os_error)
-            text = f"dial tcp {error.host}:{error.port}: connect: {cause}"
-        case _:
-            text = str(error) or type(error).__name__
-    return f'Post "{client["url"]}?timeout={seconds}s": {text}'
+        return text
+    return f'Post "{client["url"]}?timeout={seconds}s": {text or type(error).__name__}'
 
 
 def _reinvoked(hook: Hook) -> bool:

@@ -1,9 +1,11 @@
 """UIDs and the generated parts of names."""
 
 from dataclasses import dataclass, field
-from random import Random, SystemRandom
+from random import Random
 from typing import Final
 from uuid import UUID
+
+from kuberuntime import randomness
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters and digits that make no words and are not mistaken for each other."""
@@ -13,7 +15,7 @@ NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 class Identities:
     """The source of UIDs and generated names; seeded in simulations."""
 
-    source: Random = field(default_factory=SystemRandom)
+    source: Random = field(default_factory=randomness.source)
 
     def uid(self) -> str:
         """Make a UID."""

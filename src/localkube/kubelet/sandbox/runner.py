@@ -14,10 +14,10 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from kuberuntime.clock import SystemClock
 from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, SandboxSpec, StartError
 from localkube.kubelet.sandbox import requests
 from localkube.kubelet.sandbox.addresses import (
@@ -182,7 +182,7 @@ class SandboxRunner:
             if self._granted is None or self._is_alive():
                 return
             not_before = self._deaths.not_before
-            if datetime.now(UTC) < not_before:
+            if SystemClock().now() < not_before:
                 raise LauncherEndedError(
                     f"the launcher of the pods ended again; a new one is started after {not_before:%H:%M:%S} UTC, "
                     f"see {log_of(self._state_directory)}"
@@ -191,7 +191,7 @@ class SandboxRunner:
             try:
                 await self._start([self._granted])
             except StartError:
-                self._deaths.note(datetime.now(UTC))
+                self._deaths.note(SystemClock().now())
                 raise
 
     async def _launch(self, attempts: Sequence[GroundAttempt], lost: list[str]) -> GroundAttempt:
@@ -270,7 +270,7 @@ class SandboxRunner:
     def _on_closed(self) -> None:
         loop = asyncio.get_running_loop()
         if self._granted is not None:  # nobody asked for the end
-            self._deaths.note(datetime.now(UTC))
+            self._deaths.note(SystemClock().now())
             for sandbox in self._sandboxes.values():
                 loop.call_soon(sandbox.on_lost)
             self._sandboxes.clear()

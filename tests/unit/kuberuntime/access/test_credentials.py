@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.virtualtime import START, run
+from tests.simulation.virtualtime import START, run
 
 from kuberuntime.access.credentials import REREAD, Credentials, ExecConfig, ExecCredentials, Material, StoredCredentials
 from kuberuntime.errors import ConfigError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from kuberuntime.access import incluster, kubeconfig
 from kuberuntime.access.access import Access

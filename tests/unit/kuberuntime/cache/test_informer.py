@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import SmallServer, failure
-from tests.virtualtime import run
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.cache.projection import Projection

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
+from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
-from tests.virtualtime import run
 
 from kuberuntime.client.client import RETRIES, Client, Listing
 from kuberuntime.client.transport import Response

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 import trustme
 from aiohttp import web
+from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
-from tests.virtualtime import run
 
 from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import Material, StoredCredentials

@@ -4,8 +4,8 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
-from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Request

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from kuberuntime.client.lines import LineSplitter, split
 

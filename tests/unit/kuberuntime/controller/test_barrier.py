@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import SmallServer
-from tests.virtualtime import run
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client

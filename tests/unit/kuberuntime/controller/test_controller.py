@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 import structlog
+from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import SmallServer, failure
-from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import answer, failure
-from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse

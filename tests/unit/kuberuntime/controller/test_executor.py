@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 import pytest
+from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
-from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from kuberuntime.controller.manager import Manager
 

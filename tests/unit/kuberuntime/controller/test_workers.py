@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 import pytest
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from kuberuntime.controller.executor import RequeueError
 from kuberuntime.controller.workqueue import WorkQueue, run_workers

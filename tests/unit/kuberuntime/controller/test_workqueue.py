@@ -4,7 +4,7 @@ import asyncio
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.workqueue import WorkQueue

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
+from tests.simulation.virtualtime import START, VirtualClock, run
 from tests.unit.kuberuntime.fakes import answer, failure
-from tests.virtualtime import START, VirtualClock, run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
+from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
-from tests.virtualtime import run
 
 from kuberuntime.client.transport import Request
 from kuberuntime.controller.observer import Result

@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 import pytest
 from aiohttp import ClientSession
+from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
-from tests.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, web
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving import certfiles, health, listening, serving

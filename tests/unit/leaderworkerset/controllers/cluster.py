@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from tests.virtualtime import VirtualClock
+from tests.simulation import product
+from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -36,8 +37,6 @@ from leaderworkerset.api import crd, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.core.admission.pod import admit_pod
-from leaderworkerset.kinds.manager import MANAGED
-from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.inprocess import InProcessTransport
@@ -95,14 +94,7 @@ class Cluster:
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
         """Run our controllers."""
-        controllers = Controllers(
-            MANAGED.controllers,
-            Client(self.transport),
-            clock=self.clock,
-            instance="test",
-            instruments=self.instruments,
-        )
-        async with controllers.running():
+        async with product.controllers(Client(self.transport), self.clock, self.instruments):
             yield
 
     async def settle(self, seconds: float = 30.0) -> None:

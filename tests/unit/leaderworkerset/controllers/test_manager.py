@@ -7,7 +7,8 @@ from functools import wraps
 from typing import Any
 
 import pytest
-from tests import builders, virtualtime
+from tests import builders
+from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.objects import meta

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from tests.builders import leaderworkerset_object
+from tests.simulation.virtualtime import run
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
-from tests.virtualtime import run
 
 from kuberuntime.cache.informer import Change, Store
 from kuberuntime.objects.meta import JSONObject, ObjectKey

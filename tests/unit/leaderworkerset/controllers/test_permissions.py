@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 
-from tests import builders, virtualtime
+from tests import builders
 from tests.permissions import Need, RecordingTransport, missing, unused
+from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.client.client import Client

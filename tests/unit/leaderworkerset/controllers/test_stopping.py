@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.builders import leaderworkerset_object
+from tests.simulation.virtualtime import run
 from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTransport
-from tests.virtualtime import run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests import virtualtime
+from tests.simulation import virtualtime
 
 from kuberuntime.errors import ConfigError
 from leaderworkerset.manager import parts

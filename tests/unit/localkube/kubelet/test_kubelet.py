@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.simulation.virtualtime import START, run
 from tests.unit.localkube.kubelet.harness import Cluster, Machine, cluster, container, pod, status_of
-from tests.virtualtime import START, run
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey

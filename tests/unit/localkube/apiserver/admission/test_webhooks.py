@@ -13,8 +13,9 @@ import pytest
 import trustme
 from aiohttp import web
 
+from localkube.apiserver.admission.webhook_https import tls_context
 from localkube.apiserver.admission.webhook_rules import Attempt
-from localkube.apiserver.admission.webhooks import Admission, Target, tls_context
+from localkube.apiserver.admission.webhooks import Admission, Target
 from localkube.apiserver.builtin.extensions import MUTATING, VALIDATING
 from localkube.apiserver.builtin.pods import POD
 from localkube.apiserver.model.kind import Kind

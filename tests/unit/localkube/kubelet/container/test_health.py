@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulation.virtualtime import run
 from tests.unit.localkube.kubelet.harness import Machine, cluster, container, pod, status_of
-from tests.virtualtime import run
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.virtualtime import START, VirtualClock, run
+from tests.simulation.virtualtime import START, VirtualClock, run
 
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logs import LogWriter, segments

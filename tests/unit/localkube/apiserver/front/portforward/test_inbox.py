@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.virtualtime import run
+from tests.simulation.virtualtime import run
 
 from localkube.apiserver.front.portforward.inbox import LIMIT, Inbox
 

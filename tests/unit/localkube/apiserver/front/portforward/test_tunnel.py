@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from tests import virtualtime
+from tests.simulation import virtualtime
 
 from localkube.apiserver.front.portforward.inbox import LIMIT
 from localkube.apiserver.front.portforward.tunnel import Tunnel

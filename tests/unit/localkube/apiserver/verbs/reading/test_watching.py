@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from tests import virtualtime
+from tests.simulation import virtualtime
 from tests.unit.localkube.apiserver.harness import (
     CONFIG_MAPS,
     NAMESPACES,

@@ -1,0 +1,64 @@
+"""What the simulation runs of the product: the only file of this package that knows how it is put together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from tests.simulation.webhooks import InProcessWebhooks
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.fence import FencedTransport
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import Clock
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
+from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
+from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.lwsmanager import INSTALLER
+from leaderworkerset.webhooks import configurations, review
+
+WEBHOOK_HOST: Final = "webhooks.simulated"
+LEASE: Final = ObjectKey("default", "lws")
+
+
+def webhooks() -> InProcessWebhooks:
+    """Return the webhooks of the product."""
+    return InProcessWebhooks(
+        WEBHOOK_HOST, MANAGED.decisions, lambda path, body: review.answer(body, MANAGED.decisions[path])
+    )
+
+
+async def install(client: Client) -> None:
+    """Define the kinds of the product and name its webhooks to the API server."""
+    at = configurations.at_url(f"https://{WEBHOOK_HOST}", b"")
+    for resource, obj in (
+        *((CUSTOM_RESOURCE_DEFINITIONS, one) for one in MANAGED.definitions()),
+        *configurations.build_configurations(MANAGED.webhooks, at),
+    ):
+        await client.apply(resource, obj, manager=INSTALLER)
+
+
+class _Silence:
+    """Observes a leader election, for nobody."""
+
+    def leading(self, *, is_leader: bool) -> None: ...
+
+
+async def run_manager(transport: Transport, clock: Clock, name: str, *, elected: bool) -> None:
+    """Run one replica of the manager until cancelled; under the lease and behind the fence where one is elected."""
+    if not elected:
+        await Controllers(MANAGED.controllers, Client(transport), clock=clock, instance=name).run()
+        return
+    election = LeaderElection(Client(transport), ElectionSettings(LEASE, name), clock, _Silence())
+    fenced = Client(FencedTransport(transport, election))
+    await election.run(lambda: Controllers(MANAGED.controllers, fenced, clock=clock, instance=name).run())
+
+
+@asynccontextmanager
+async def controllers(client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS) -> AsyncIterator[None]:
+    """Run the controllers in the body, from the moment that their caches are filled."""
+    running = Controllers(MANAGED.controllers, client, clock=clock, instance="test", instruments=instruments)
+    async with running.running():
+        yield

@@ -1,0 +1,45 @@
+"""States of a cluster that can be compared: what two runs have in common when they came to the same end."""
+
+from typing import Any, Final
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
+
+OBSERVED: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
+
+VARYING: Final = frozenset(
+    {
+        "uid", "resourceVersion", "generation", "observedGeneration", "managedFields", "creationTimestamp",
+        "lastTransitionTime", "lastProbeTime", "startTime", "startedAt", "finishedAt", "time",
+        labels.RECREATED_LEADER, labels.RECREATE_AFTER,
+        "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID", "clusterIP", "clusterIPs",
+    }
+)  # fmt: skip
+"""Fields whose values are times, counters or chosen by chance."""
+
+
+def comparable(value: Any) -> Any:
+    """Return a value without the fields that vary; conditions come sorted by type."""
+    if isinstance(value, list):
+        cleaned = [comparable(one) for one in value]
+        are_conditions = all(isinstance(one, dict) and {"type", "status"} <= one.keys() for one in cleaned)
+        return sorted(cleaned, key=lambda one: str(one["type"])) if are_conditions else cleaned
+    if isinstance(value, dict):
+        return {name: comparable(field) for name, field in value.items() if name not in VARYING}
+    return value
+
+
+def differences(one: dict[str, JSONObject], other: dict[str, JSONObject]) -> list[str]:
+    """Name the objects and fields in which two states differ."""
+    found = [f"{name} is in one state only" for name in sorted(one.keys() ^ other.keys())]
+    for name in sorted(one.keys() & other.keys()):
+        found += _differences(name, one[name], other[name])
+    return found
+
+
+def _differences(path: str, one: Any, other: Any) -> list[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        names = sorted(one.keys() | other.keys())
+        return [text for name in names for text in _differences(f"{path}.{name}", one.get(name), other.get(name))]
+    return [] if one == other else [f"{path}: {one!r} and {other!r}"]

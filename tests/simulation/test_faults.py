@@ -1,0 +1,140 @@
+"""Faults between a manager and the API server: whatever happens to requests and processes, the end is the same."""
+
+import pytest
+from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
+from tests.simulation.faults import Fault, Schedule
+from tests.simulation.states import differences
+from tests.simulation.workloads import SLOW, groups
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, LEASES, PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+
+async def creation(world: World) -> None:
+    await world.create(groups(replicas=2, size=2))
+    await world.ready()
+
+
+def with_managers(*managers: Schedule, seed: int = 1, remembered: int = 10_000) -> Settings:
+    return Settings(seed=seed, managers=managers, remembered=remembered)
+
+
+@pytest.fixture(name="undisturbed", scope="module")
+def _undisturbed() -> Outcome:
+    return simulate(creation, with_managers(Schedule()))
+
+
+def writes_of(outcome: Outcome) -> int:
+    """Return how many writes the manager made, events too, as schedules count them."""
+    return sum(entry.actor == "manager-0" for entry in outcome.trace)
+
+
+def test_a_manager_that_dies_after_any_write_comes_to_the_same_end(undisturbed: Outcome) -> None:
+    number = writes_of(undisturbed)
+    assert number >= 8
+    for last in range(1, number + 1):
+        outcome = simulate(creation, with_managers(Schedule(crash_after=last)))
+        deaths = [entry for entry in outcome.trace if entry.answer.endswith("manager-0 died")]
+        assert len(deaths) == 1, f"no death after write {last}\n{outcome.trace}"
+        found = differences(undisturbed.state, outcome.state)
+        assert found == [], f"after the death at write {last}: {found}\n{outcome.trace}"
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_a_write_that_fails_is_made_good(fault: Fault, undisturbed: Outcome) -> None:
+    every_second = dict.fromkeys(range(1, 20, 2), fault)
+    outcome = simulate(creation, with_managers(Schedule(faults=every_second)))
+    assert differences(undisturbed.state, outcome.state) == []
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_one_request_in_five_may_fail(seed: int, undisturbed: Outcome) -> None:
+    outcome = simulate(creation, with_managers(Schedule(rate=0.2, latency=(0.001, 0.05)), seed=seed))
+    assert differences(undisturbed.state, outcome.state) == []
+
+
+def test_watches_that_are_cut_again_and_again_are_opened_anew(undisturbed: Outcome) -> None:
+    cuts = tuple(index / 20 for index in range(1, 60))
+    outcome = simulate(creation, with_managers(Schedule(cuts=cuts, latency=(0.001, 0.02))))
+    assert differences(undisturbed.state, outcome.state) == []
+
+
+def test_the_second_manager_takes_over_when_the_first_dies() -> None:
+    async def scenario(world: World) -> None:
+        await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
+        first = await holder(world)
+        await world.create(groups(replicas=1, size=2))
+        await world.ready()
+        await world.kill_manager(first)
+        killed = world.clock.monotonic()
+        await world.edit(replicas=2)
+        await world.until(PODS, lambda pods: len(pods) == 4)
+        assert world.clock.monotonic() - killed >= 10, "the lease of the dead was not waited for"
+        assert await holder(world) != first
+        await world.ready()
+        later = {entry.actor for entry in world.trace if entry.at > killed and entry.actor.startswith("manager")}
+        assert first not in later
+
+    simulate(scenario, with_managers(SLOW, SLOW))
+
+
+def test_a_manager_that_ends_in_order_hands_over_at_once() -> None:
+    async def scenario(world: World) -> None:
+        await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
+        first = await holder(world)
+        await world.stop_manager(first)
+        stopped = world.clock.monotonic()
+        await world.create(groups(replicas=1, size=2))
+        await world.until(PODS, lambda pods: len(pods) == 2)
+        assert world.clock.monotonic() - stopped < 5
+
+    simulate(scenario, with_managers(SLOW, SLOW))
+
+
+async def holder(world: World) -> str:
+    (lease,) = await world.objects(LEASES)
+    return str(meta.spec(lease)["holderIdentity"])
+
+
+def test_a_watch_that_missed_more_than_the_server_remembers_lists_again() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=1, size=2))
+        await world.ready()
+        manager = world.managers["manager-0"]
+        manager.blind()
+        await world.edit(replicas=2)
+        await forget(world)
+        manager.see()
+        await world.ready()
+        assert len(await world.uids()) == 4
+        assert meta.status(await world.get(LEADERWORKERSETS, "web"))["readyReplicas"] == 2
+
+    simulate(scenario, with_managers(Schedule(), remembered=10))
+
+
+async def forget(world: World) -> None:
+    """Write so often that the API server drops its history."""
+    key, compacted = ObjectKey(NAMESPACE, "noise"), world.server.backend.store.compacted
+    await world.client.create(CONFIG_MAPS, {"metadata": {"name": key.name, "namespace": key.namespace}})
+    for number in range(1200):
+        await world.client.patch(CONFIG_MAPS, key, {"data": {"n": str(number)}}, kind="merge")
+    assert world.server.backend.store.compacted > compacted
+
+
+def test_a_webhook_that_is_down_delays_pods_and_lets_none_through_unchanged() -> None:
+    async def scenario(world: World) -> None:
+        world.webhooks.is_down = True
+        with pytest.raises(Exception, match=r"failed calling webhook .* connection refused"):
+            await world.create(groups(replicas=1, size=2))
+        world.webhooks.is_down = False
+        await world.create(groups(replicas=1, size=2))
+        world.webhooks.delay = 11.0
+        await world.at_rest()
+        assert await world.uids() == {}, "a pod came without its webhook"
+        world.webhooks.delay = 0.0
+        await world.until(PODS, lambda pods: len(pods) == 2)
+        await world.ready()
+
+    simulate(scenario, with_managers(Schedule()))

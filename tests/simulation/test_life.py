@@ -1,0 +1,124 @@
+"""The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is restored, scales and ends."""
+
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.states import differences
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube.apiserver.storage.store import Change
+from localkube.kubelet.processes.runner import Exit
+
+NAMES = {f"web-{group}{worker}" for group in range(3) for worker in ("", "-1", "-2", "-3")}
+
+
+def settings(seed: int = 1) -> Settings:
+    return Settings(seed=seed, managers=(SLOW,), others=SLOW)
+
+
+async def life(world: World) -> None:
+    """Live through everything but the end."""
+    await world.create(groups(replicas=2, size=2))
+    await world.ready()
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+    await world.ready()
+    await fail(world, "web-1-1")
+    await world.ready()
+    await world.edit(replicas=1)
+    await world.ready()
+
+
+async def fail(world: World, pod: str) -> None:
+    """End the process of a pod with an error."""
+    uid = (await world.uids())[pod]
+    (container,) = [key for key, process in world.runner.processes.items() if process.spec.sandbox_id == uid]
+    world.runner.end(container, Exit(1))
+
+
+def test_groups_become_ready_and_then_nothing_is_written() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=3, size=4))
+        status = meta.status(await world.ready())
+        assert set(await world.uids()) == NAMES
+        assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (3, 3, 3)
+        assert len(world.trace.of("manager-0")) <= 14
+
+    simulate(scenario, settings())
+
+
+def test_a_new_image_rolls_group_by_group_and_never_takes_more_than_one_down() -> None:
+    ready: dict[str, bool] = {}
+    fewest: list[int] = []
+
+    def leader_changed(change: Change) -> None:
+        if change.key.name in ("web-0", "web-1", "web-2"):
+            ready[change.key.name] = change.type != "DELETED" and meta.is_condition_true(change.object, "Ready")
+            fewest.append(sum(ready.values()))
+
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=3, size=4))
+        await world.ready()
+        before = await world.uids()
+        ready.update({"web-0": True, "web-1": True, "web-2": True})
+        world.observe(PODS, leader_changed)
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+        await world.ready()
+        after = await world.objects(PODS)
+        assert {meta.spec(pod)["containers"][0]["image"] for pod in after} == {"app:2"}
+        assert {meta.name(pod) for pod in after} == NAMES
+        assert not set(before.values()) & {meta.uid(pod) for pod in after}
+
+    simulate(scenario, settings())
+    assert min(fewest) == 2
+
+
+def test_a_failed_worker_recreates_its_group_once_and_no_other() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=3, size=4))
+        await world.ready()
+        before = await world.uids()
+        await fail(world, "web-1-2")
+        await world.ready()
+        after = await world.uids()
+        replaced = {name for name in NAMES if before[name] != after[name]}
+        assert set(after) == NAMES
+        assert replaced == {"web-1", "web-1-1", "web-1-2", "web-1-3"}
+        leaders = [entry for entry in world.trace if entry.verb == "DELETE" and entry.object.endswith("/pods/web-1")]
+        assert len([entry for entry in leaders if entry.actor == "manager-0"]) == 1
+
+    simulate(scenario, settings())
+
+
+def test_it_scales_up_and_down_and_the_other_groups_stay() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=1, size=2))
+        await world.ready()
+        first = await world.uids()
+        await world.edit(replicas=3)
+        await world.ready()
+        assert set(await world.uids()) == {"web-0", "web-0-1", "web-1", "web-1-1", "web-2", "web-2-1"}
+        await world.edit(replicas=1)
+        await world.ready()
+        assert await world.uids() == first
+
+    simulate(scenario, settings())
+
+
+def test_a_deletion_leaves_nothing() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=2, size=2))
+        await world.ready()
+        await world.delete(LEADERWORKERSETS, "web")
+        await world.at_rest()
+        assert not world.runner.processes
+
+    outcome = simulate(scenario, settings())
+    assert set(outcome.state) == set()
+
+
+def test_one_seed_gives_one_trace_and_every_seed_the_same_end() -> None:
+    first, again, other = (simulate(life, settings(seed)) for seed in (7, 7, 8))
+    assert first.trace.entries == again.trace.entries
+    assert [entry.object for entry in first.trace] != [entry.object for entry in other.trace]
+    assert differences(first.state, other.state) == []

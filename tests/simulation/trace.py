@@ -1,0 +1,63 @@
+"""The trace of a simulation: every write, by whom, when, and how it was answered."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final
+
+from kuberuntime.client.transport import Request, Response
+
+LEASE: Final = "/leases"
+EVENT: Final = "/events"
+SHOWN: Final = 200
+"""Entries that are printed when a scenario fails: the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One write. `answer` is the status, or why there was none; `digest` stands for both bodies."""
+
+    at: float
+    actor: str
+    verb: str
+    object: str
+    answer: str
+    digest: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.at:10.3f}  {self.actor:<12} {self.verb:<6} {self.object}  {self.answer}"
+
+    @property
+    def is_background(self) -> bool:
+        """Return whether this write belongs to leader election, or is an event."""
+        return LEASE in self.object or EVENT in self.object
+
+
+class Trace:
+    """All writes in the order in which they were answered."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.seed = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __str__(self) -> str:
+        left_out = max(len(self.entries) - SHOWN, 0)
+        head = [f"seed {self.seed}: {len(self.entries)} writes" + (f", the first {left_out} left out" * bool(left_out))]
+        return "\n".join([*head, *map(str, self.entries[-SHOWN:])])
+
+    def record(self, at: float, actor: str, request: Request, answer: Response | str) -> None:
+        """Add one write."""
+        body, text = (b"", answer) if isinstance(answer, str) else (answer.body, str(answer.status))
+        digest = blake2b(request.body + body, digest_size=8).hexdigest()
+        self.entries.append(Entry(at, actor, request.method, request.path, text, digest))
+
+    def of(self, actor: str) -> list[Entry]:
+        """Return the writes of one actor, without events and leases."""
+        return [entry for entry in self.entries if entry.actor == actor and not entry.is_background]
+
+    def settled_at(self) -> float:
+        """Return when the last write happened that is neither an event nor of leader election."""
+        return max((entry.at for entry in self.entries if not entry.is_background), default=0.0)

@@ -1,0 +1,41 @@
+"""Webhooks in the thread of the API server: reviews are encoded and decoded as over HTTPS, without a connection."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from kuberuntime.client.transport import Response
+from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest
+
+Answer: TypeAlias = Callable[[str, bytes], bytes]
+"""Answer the review that was sent to a path."""
+
+HEADERS: Final = {"content-type": "application/json"}
+
+
+class InProcessWebhooks:
+    """Implements `WebhookTransport` for one host. While it `is_down` nothing listens; answers take `delay` seconds."""
+
+    def __init__(self, host: str, paths: Collection[str], answer: Answer) -> None:
+        self.is_down = False
+        self.delay = 0.0
+        self.asked: list[str] = []
+        self._host = host
+        self._paths = paths
+        self._answer = answer
+
+    async def request(self, request: WebhookRequest) -> Response:
+        """Answer one review."""
+        url = urlsplit(request.url)
+        if self.is_down or url.hostname != self._host:
+            raise WebhookConnectionError(f"dial tcp {url.netloc}: connect: connection refused")
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        self.asked.append(url.path)
+        if url.path not in self._paths:
+            return Response(404, HEADERS, b"404: Not Found")
+        return Response(200, HEADERS, self._answer(url.path, request.body))
+
+    async def close(self) -> None:
+        """Nothing to release."""
