@@ -114,6 +114,19 @@ def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, rando
     assert cluster.partitions == sorted(cluster.partitions, reverse=True)
 
 
+def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_account_of_them() -> None:
+    """Found by the property above: 2 groups were available where 3 are needed."""
+    cluster = started(Budget(replicas=5, partition=0, unavailable=2, surge=4))
+    cluster.reconcile()
+    cluster.roll()
+    for index in (7, 8, 3):
+        cluster.make_ready(index)
+    cluster.reconcile()
+    cluster.roll()
+
+    assert cluster.available == 3
+
+
 @given(budgets(partition=True), st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:

@@ -23,13 +23,10 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import events, replacement, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
+from leaderworkerset.core.leaderworkerset.rollout import Current, Step
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a leader StatefulSet that is being deleted is looked at again (R-LSTS-6)."""
-
-SHRINKING_CASES: Final = {Case.NEW_REVISION, Case.REPLICAS_EDITED, Case.ROLLING}
-"""The cases that compute how many surge groups to keep, and tell of those that go (R-ROLL-3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +112,7 @@ def _move_statefulset(facts: _Facts) -> list[Action]:
 
 
 def _surge_events(facts: _Facts, current: Current | None, step: Step) -> tuple[Event, ...]:
-    if current is None or step.case not in SHRINKING_CASES or step.replicas >= current.replicas:
+    if current is None or step.case not in rollout.SHRINKING or step.replicas >= current.replicas:
         return ()
     name, last = facts.lws.name, current.replicas - 1
     note = f"deleting surge replica {name}-{step.replicas}"

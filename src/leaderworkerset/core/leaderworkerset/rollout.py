@@ -10,14 +10,18 @@ P the user's partition; S replicas and p partition of the StatefulSet, u wanted 
 States are kept for the groups that exist and by index; an index without one is a group that is missing. So a step costs
 what the existing groups cost, and R and S may be as large as the API allows (2³¹ - 1).
 
-One place differs on purpose: percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and
-no group could ever be replaced. Here U is then 1 (Q-28), which is what the StatefulSet is told as well (R-LSTS-2).
+Two places differ on purpose:
+
+- Percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and no group could ever be
+  replaced. Here U is then 1 (Q-28), which is what the StatefulSet gets as well (R-LSTS-2).
+- The Go controller counts surge groups by number. It gives back those that are ready while others, which it keeps, are
+  not, and fewer than R - U groups stay available. Here a ready surge group stays while the bound needs it.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from kuberuntime.objects import intstr
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
@@ -34,6 +38,10 @@ class Case(StrEnum):
     SCALING_UP = "C3b"
     REPLICAS_EDITED = "C4"
     ROLLING = "C5"
+
+
+SHRINKING: Final = {Case.NEW_REVISION, Case.REPLICAS_EDITED, Case.ROLLING}
+"""The cases that compute how many surge groups to keep, and report those that go (R-ROLL-3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +118,10 @@ def budget(spec: LeaderWorkerSetSpec) -> Budget:
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> Step:
     """Choose the case and compute its step."""
     case, partition, replicas = _choose(limits, current, states, is_new_revision=is_new_revision)
-    return Step(case, max(partition, limits.partition), replicas)
+    held = max(partition, limits.partition)
+    if case in SHRINKING and current is not None and replicas < current.replicas:
+        replicas = _replicas_kept(limits, current, states, Step(case, held, replicas))
+    return Step(case, held, replicas)
 
 
 def _choose(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool) -> Step:
@@ -127,6 +138,23 @@ def _choose(limits: Budget, current: Current | None, states: States, *, is_new_r
     if current.annotated != str(wanted):
         return Step(Case.REPLICAS_EDITED, min(current.partition, limits.burst), needed)
     return Step(Case.ROLLING, rolling_partition(limits, current, states), needed)
+
+
+def _replicas_kept(limits: Budget, current: Current, states: States, step: Step) -> int:
+    """Return how many groups to keep so that giving surge groups back leaves `replicas - unavailable` available.
+
+    Available is what is ready and stays so with the step's partition: updated already, or below the partition.
+    """
+    staying = [
+        index
+        for index, state in states.items()
+        if index < current.replicas and state.is_ready and (state.is_updated or index < step.partition)
+    ]
+    spare = max(len(staying) - max(limits.replicas - limits.unavailable, 0), 0)
+    surplus = sorted(index for index in staying if index >= step.replicas)
+    if spare >= len(surplus):
+        return step.replicas
+    return min(surplus[len(surplus) - spare - 1] + 1, limits.burst)
 
 
 def _hold_back(limits: Budget, current: Current) -> Step:

@@ -51,6 +51,25 @@ def test_every_recorded_step_is_taken(row: dict[str, Any]) -> None:
         assert expected == recorded_step(row)
 
 
+@pytest.mark.parametrize(
+    ("states", "partition", "expected"),
+    [
+        pytest.param("OOONnnnNN", 3, Step(Case.ROLLING, 1, 8), id="one of two: index 0 and two more stay available"),
+        pytest.param("ONnnnnnNN", 1, Step(Case.ROLLING, 1, 8), id="the partition stays, and so does one of them"),
+        pytest.param("OOONNnnNN", 3, Step(Case.ROLLING, 1, 6), id="enough others are available"),
+        pytest.param("OOONnNNnn", 3, Step(Case.ROLLING, 3, 7), id="the groups given back are not ready"),
+        pytest.param("NnnnnnnNN", 0, Step(Case.ROLLING, 0, 9), id="at the bound no ready group is given back"),
+    ],
+)
+def test_differs_from_upstream_ready_surge_groups_stay_while_availability_needs_them(
+    states: str, partition: int, expected: Step
+) -> None:
+    """R-ROLL-3: 3 of 5 must be available; the Go controller counts surge groups, whichever are ready."""
+    limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
+
+    assert rollout.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
+
+
 def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
     """Q-28, W-26: 25 % of 2 groups is none, and no surge either; the Go controller stalls for ever."""
     limits = rollout.budget(spec(2, "25%"))
