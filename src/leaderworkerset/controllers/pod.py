@@ -24,8 +24,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
+from leaderworkerset.core.policies import recreation
 
 NAME = "pod"
 

@@ -7,7 +7,7 @@ from kuberuntime.objects import gotypes, meta
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission import leaderworkerset, pod
-from leaderworkerset.core.admission.denial import DeniedError
+from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.webhooks.review import Decide, Review
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"

@@ -21,7 +21,7 @@ from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed
 from leaderworkerset.core.leaderworkerset.rollout import Budget, Case, Step
 from leaderworkerset.core.pod import reconcile as pod
-from leaderworkerset.core.pod.restart import Members
+from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.webhooks.review import Review
 
 SHAPES: Final[dict[str, int]] = {

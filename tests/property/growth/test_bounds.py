@@ -15,9 +15,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import LEADERWORKERSETS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
-from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import rollout
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, State, Step
+from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
 MOST_GROUPS = 1_000_000

@@ -20,10 +20,12 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEADERWORKERSETS
 from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
-from leaderworkerset.core.leaderworkerset import events, replacement, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core import events
+from leaderworkerset.core.leaderworkerset import replacement, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollout import Current, Step
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a leader StatefulSet that is being deleted is looked at again (R-LSTS-6)."""
@@ -38,6 +40,7 @@ class Observed:
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
     groups: Sequence[Group] = ()
+    gang_objects: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,10 @@ class _Facts:
     obj: JSONObject
     lws: LeaderWorkerSet
     revision: Resolution
+    gang: Gang
 
 
-def reconcile(observed: Observed, now: datetime) -> Plan:
+def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     """Decide what to do about the LeaderWorkerSet; a field that cannot be used ends in `Plan.error`."""
     obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
     if obj is None or meta.is_deleting(obj):
@@ -59,9 +63,9 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
         return Plan(requeue_after=RECHECK_DELETION)
     try:
         lws = leaderworkerset.decode(obj)
-        facts = _Facts(observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions))
+        facts = _Facts(observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions), gang)
         rolling = _move_statefulset(facts) or _replace_leaders(facts)
-        actions = [*_record_revision(facts), *rolling, *_make_service(facts)]
+        actions = [*_record_revision(facts), *_make_gang(facts), *rolling, *_make_service(facts)]
     except ValueError as error:
         return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
     return _report(facts, actions, now)
@@ -80,6 +84,19 @@ def _record_revision(facts: _Facts) -> list[Action]:
             on_success=(events.creating_revision(facts.obj, revision, note),),
         )
     ]
+
+
+def _make_gang(facts: _Facts) -> Sequence[Action]:
+    """Create what all groups of a gang share, before their leaders appear (R-KQ-148)."""
+    lws = facts.lws
+    return facts.gang.shared_objects(facts.obj, lws, facts.revision.key) if facts.gang.applies(lws) else ()
+
+
+def _remove_gang(facts: _Facts) -> Sequence[Action]:
+    """Delete the gang scheduler's objects of groups that are gone."""
+    if not facts.observed.gang_objects:
+        return ()
+    return facts.gang.outdated(facts.observed.gang_objects, {group.leader for group in facts.observed.groups})
 
 
 def _revision_note(revision: Resolution) -> str:
@@ -191,7 +208,7 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
     actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
     if status.is_update_done(facts.lws, counts):
         actions += _delete_outdated_revisions(facts)
-    return Plan(tuple(actions))
+    return Plan((*actions, *_remove_gang(facts)))
 
 
 def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:
