@@ -24,6 +24,7 @@ from leaderworkerset.core.admission import pod as pod_admission
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.leaderworkerset import (
     drift,
+    fold,
     groups,
     reconcile,
     replacement,
@@ -145,6 +146,13 @@ def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
 DECISIONS: Final[Mapping[str, Recipe]] = {
     "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
     "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
+    "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
+    "fold.Folded.ready": lambda w: w.folded.ready(2),
+    "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
+    "fold.Folded.whole": lambda w: w.folded.whole(2),
+    "fold.below": lambda w: fold.below(w.folded.members, w.lws.spec.replicas),
+    "fold.fold": lambda w: fold.fold(w.groups, "web"),
+    "fold.regular_index": _each(lambda group: fold.regular_index(group, "web")),
     "groups.Group.is_ready": _each(lambda group: group.is_ready(2)),
     "groups.Group.is_updated": _each(lambda group: group.is_updated(2, "old")),
     "groups.Group.is_whole": _each(lambda group: group.is_whole(2)),
@@ -173,7 +181,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollout.Budget.burst": lambda w: w.limits.burst,
     "rollout.Budget.max_unavailable": lambda w: w.limits.max_unavailable,
     "rollout.Budget.replicas_needed": lambda w: w.limits.replicas_needed(1),
-    "rollout.State.is_done": lambda w: [state.is_done for state in w.states.values()],
+    "rollout.States.of": lambda w: rollout.States.of({i: rollout.State(True, False) for i in range(len(w.groups))}),
     "rollout.budget": lambda w: rollout.budget(w.lws.spec),
     "rollout.count_unready": lambda w: rollout.count_unready(w.states, w.lws.spec.replicas),
     "rollout.next_step": lambda w: rollout.next_step(
@@ -182,9 +190,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollout.rolling_partition": lambda w: rollout.rolling_partition(
         w.limits, rollout.Current(w.lws.spec.replicas, w.lws.spec.replicas, ""), w.states
     ),
-    "rollout.states": lambda w: rollout.states(
-        w.groups, name="web", size=w.lws.size, revision=w.key, count=w.lws.spec.replicas
-    ),
+    "rollout.states": lambda w: rollout.states(w.folded, size=w.lws.size, revision=w.key),
     "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
     "services.build_shared": lambda w: services.build_shared(w.posted),
     "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
@@ -193,7 +199,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "statefulsets.position": lambda w: statefulsets.position(w.statefulset),
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
     "status.choose": lambda w: status.choose(w.lws, status.Counts()),
-    "status.count": lambda w: status.count(w.lws, w.groups, w.key),
+    "status.count": lambda w: status.count(w.lws, w.folded, w.key),
     "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, status.AVAILABLE),
     "status.is_update_done": lambda w: status.is_update_done(w.lws, status.Counts()),
     "status.set_true": lambda w: status.set_true(w.lws.status.conditions, status.AVAILABLE, 1, NOW),

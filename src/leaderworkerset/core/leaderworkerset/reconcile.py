@@ -22,6 +22,7 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core import events
 from leaderworkerset.core.leaderworkerset import replacement, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollout import Current, Step
@@ -33,13 +34,17 @@ RECHECK_DELETION: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What is known about a LeaderWorkerSet: itself, and the objects that carry its name."""
+    """What is known about a LeaderWorkerSet: itself, and the objects that carry its name.
+
+    `folded` is the fold of `groups` where the caller keeps it up to date; without it the groups are folded here.
+    """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
     groups: Sequence[Group] = ()
+    folded: Folded | None = None
     gang_objects: Sequence[JSONObject] = ()
 
 
@@ -52,6 +57,7 @@ class _Facts:
     lws: LeaderWorkerSet
     revision: Resolution
     gang: Gang
+    folded: Folded
 
 
 def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
@@ -63,12 +69,18 @@ def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
         return Plan(requeue_after=RECHECK_DELETION)
     try:
         lws = leaderworkerset.decode(obj)
-        facts = _Facts(observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions), gang)
+        facts = _Facts(
+            observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions), gang, _fold(observed, lws.name)
+        )
         rolling = _move_statefulset(facts) or _replace_leaders(facts)
         actions = [*_record_revision(facts), *_make_gang(facts), *rolling, *_make_service(facts)]
     except ValueError as error:
         return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
     return _report(facts, actions, now)
+
+
+def _fold(observed: Observed, name: str) -> Folded:
+    return fold(observed.groups, name) if observed.folded is None else observed.folded
 
 
 def _record_revision(facts: _Facts) -> list[Action]:
@@ -111,8 +123,7 @@ def _move_statefulset(facts: _Facts) -> list[Action]:
     lws, key = facts.lws, facts.revision.key
     limits = rollout.budget(lws.spec)
     current = statefulsets.current(facts.observed.leader_statefulset)
-    count = current.replicas if current is not None else 0
-    states = rollout.states(facts.observed.groups, name=lws.name, size=lws.size, revision=key, count=count)
+    states = rollout.states(facts.folded, size=lws.size, revision=key)
     step = rollout.next_step(limits, current, states, is_new_revision=facts.revision.is_new)
     desired = statefulsets.build(facts.obj, lws, key=key, limits=limits, step=step)
     if statefulsets.is_applied(facts.observed.leader_statefulset, desired):
@@ -159,6 +170,8 @@ def _failure_event(facts: _Facts) -> Event:
 
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would take one at a time (docs/adr/0004)."""
+    if not _has_outdated_leaders(facts):
+        return []
     chosen = replacement.choose(
         facts.observed.leader_statefulset,
         facts.observed.groups,
@@ -167,6 +180,13 @@ def _replace_leaders(facts: _Facts) -> list[Action]:
         key=facts.revision.key,
     )
     return [_replace_leader(facts, group) for group in chosen]
+
+
+def _has_outdated_leaders(facts: _Facts) -> bool:
+    """Return whether a leader that the partition lets go may be of another revision; only then are groups visited."""
+    current = statefulsets.current(facts.observed.leader_statefulset)
+    outdated = facts.folded.members & ~facts.folded.leaders.get(facts.revision.key, 0)
+    return bool(facts.folded.irregular) or (current is not None and outdated >> current.partition > 0)
 
 
 def _replace_leader(facts: _Facts, group: Group) -> Delete:
@@ -202,7 +222,7 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
     if statefulset is None:
         return Plan(tuple(actions))
     try:
-        counts = status.count(facts.lws, facts.observed.groups, facts.revision.key)
+        counts = status.count(facts.lws, facts.folded, facts.revision.key)
     except status.UnknownIndexError as error:
         return Plan(tuple(actions), error=str(error))
     actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
