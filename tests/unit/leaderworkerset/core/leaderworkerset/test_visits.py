@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tests import builders
 
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
@@ -44,13 +46,13 @@ def _group(index: int, key: str) -> Group:
 
 
 def _set(key: str, count: int, partition: int, obj: dict[str, Any]) -> dict[str, Any]:
-    owner = builders.meta.controller_reference(obj)
+    owner = meta.controller_reference(obj)
     return {
         "metadata": {
             "name": "web",
             "namespace": builders.NAMESPACE,
-            "labels": {builders.labels.NAME: "web", builders.labels.TEMPLATE_REVISION_HASH: key},
-            "annotations": {builders.labels.REPLICAS: str(count)},
+            "labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: key},
+            "annotations": {labels.REPLICAS: str(count)},
             "ownerReferences": [owner],
         },
         "spec": {"replicas": count, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
