@@ -21,7 +21,7 @@ from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import groups
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
-from leaderworkerset.core.pod import recreation
+from leaderworkerset.core.policies import recreation
 
 
 class Crashed(Exception):

@@ -1,7 +1,5 @@
 """The words `LWS[/group[/rank]]` by which commands name a LeaderWorkerSet, a group or one rank; and finding its pods."""
 
-from dataclasses import dataclass
-
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -11,30 +9,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A LeaderWorkerSet, and perhaps one group and one rank of it."""
-
-    name: str
-    group: int | None = None
-    rank: int | None = None
-
-    def __str__(self) -> str:
-        return "/".join(str(part) for part in (self.name, self.group, self.rank) if part is not None)
-
-    def covers(self, pod: JSONObject) -> bool:
-        """Return whether a pod of the LeaderWorkerSet is meant."""
-        place = place_of(pod)
-        if place is None:
-            return False
-        return self.group in (None, place[0]) and self.rank in (None, place[1])
-
-    def label_selector(self) -> str:
-        """Return the selector of the pods that are meant."""
-        pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, self.group), (labels.WORKER_INDEX, self.rank)]
-        return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
+from leaderworkerset.views.selection import Selection
 
 
 def parse(words: str) -> Selection:

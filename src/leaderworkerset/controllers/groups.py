@@ -1,51 +1,73 @@
-"""The facts of all groups, kept up to date change by change, so that observing a LeaderWorkerSet reads no pods.
+"""The facts of all groups, kept up to date change by change, so that a reconcile of a LeaderWorkerSet reads no pods.
 
-In: changes of leader pods and of StatefulSets. Out: the groups of one LeaderWorkerSet as values. A change costs the one
-group it concerns, however many there are.
+In: changes of leader pods and of StatefulSets. Out: the groups of one LeaderWorkerSet as values, and their fold. A
+change costs the one group it concerns, however many there are.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.controllers import selection
+from leaderworkerset.core.leaderworkerset.fold import Folded
 from leaderworkerset.core.leaderworkerset.groups import Group, describe
 from leaderworkerset.core.pod.reconcile import is_leader
 
 
+class _Groups:
+    """The groups of one LeaderWorkerSet by their leader, and their fold."""
+
+    def __init__(self) -> None:
+        self.by_leader: dict[ObjectKey, Group] = {}
+        self.folded = Folded()
+
+
 class GroupFacts:
-    """Follows two informers from their first object on."""
+    """The groups of every LeaderWorkerSet; follows two informers from their first object on."""
 
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._pods = pods.store
         self._statefulsets = statefulsets.store
-        self._groups: defaultdict[ObjectKey, dict[ObjectKey, Group]] = defaultdict(dict)
+        self._sets: dict[ObjectKey, _Groups] = {}
         pods.subscribe(self._pod_changed)
         statefulsets.subscribe(self._statefulset_changed)
 
     def of(self, lws: ObjectKey) -> Sequence[Group]:
         """Return the groups of the LeaderWorkerSet with this key."""
-        return tuple(self._groups[lws].values()) if lws in self._groups else ()
+        return tuple(self._sets[lws].by_leader.values()) if lws in self._sets else ()
+
+    def folded(self, lws: ObjectKey) -> Folded:
+        """Return the fold of these groups."""
+        return self._sets[lws].folded if lws in self._sets else Folded()
 
     def _pod_changed(self, change: Change) -> None:
-        if change.old is not None and is_leader(change.old):
-            self._forget(change.old)
+        if change.old is not None and is_leader(change.old) and _moved(change.old, change.new):
+            self._put(change.old, None)
         if change.new is not None and is_leader(change.new):
-            self._note(change.new)
+            self._put(change.new, self._describe(change.new))
 
     def _statefulset_changed(self, change: Change) -> None:
         leader = self._pods.get(meta.key(change.object))
         if leader is not None and is_leader(leader):
-            self._note(leader)
+            self._put(leader, self._describe(leader))
 
-    def _note(self, leader: JSONObject) -> None:
-        key = meta.key(leader)
-        self._groups[selection.lws_key(leader)][key] = describe(leader, self._statefulsets.get(key))
+    def _describe(self, leader: JSONObject) -> Group:
+        return describe(leader, self._statefulsets.get(meta.key(leader)))
 
-    def _forget(self, leader: JSONObject) -> None:
-        lws = selection.lws_key(leader)
-        self._groups[lws].pop(meta.key(leader), None)
-        if not self._groups[lws]:
-            del self._groups[lws]
+    def _put(self, leader: JSONObject, group: Group | None) -> None:
+        """Record what the group of this leader is now, None where it is gone."""
+        lws, key = selection.lws_key(leader), meta.key(leader)
+        known = self._sets.setdefault(lws, _Groups())
+        old = known.by_leader.pop(key, None) if group is None else known.by_leader.get(key)
+        if group is not None:
+            known.by_leader[key] = group
+        if group != old:
+            known.folded = known.folded.changed(old, group, lws.name)
+        if not known.by_leader:
+            del self._sets[lws]
+
+
+def _moved(old: JSONObject, new: JSONObject | None) -> bool:
+    """Return whether the leader is gone, or leads a group of another LeaderWorkerSet now, or none."""
+    return new is None or not is_leader(new) or selection.lws_key(new) != selection.lws_key(old)

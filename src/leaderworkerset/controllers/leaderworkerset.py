@@ -57,6 +57,7 @@ class Driver:
             revisions=self._informers.revisions.store.by_index(selection.BY_LWS, str(key)),
             has_shared_service=self._informers.services.store.get(key) is not None,
             groups=self._groups.of(key),
+            folded=self._groups.folded(key),
         )
 
     def watches(self) -> Sequence[Watch]:

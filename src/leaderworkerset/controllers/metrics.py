@@ -34,9 +34,9 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import selection
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
-from leaderworkerset.core.leaderworkerset import events
+from leaderworkerset.core import events
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
-from leaderworkerset.core.pod.restart import has_failed
+from leaderworkerset.core.policies.failures import has_failed
 
 CONDITIONS: Final = (AVAILABLE.type, PROGRESSING.type, UPDATE_IN_PROGRESS.type)
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)

@@ -25,8 +25,8 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.pod import recreation
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
+from leaderworkerset.core.policies import recreation
 
 NAME: Final = "pod"
 

@@ -1,4 +1,4 @@
-"""What changed between two looks at LeaderWorkerSets, one line each: what `lws get --watch` prints. Pure."""
+"""Changes between two views of LeaderWorkerSets, one line each: what `lws get --watch` prints. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -48,6 +48,11 @@ class Group:
         """Return whether every rank is ready."""
         return all(rank.is_ready for rank in self.ranks)
 
+    @property
+    def ready_ranks(self) -> int:
+        """Return how many ranks are ready."""
+        return sum(rank.is_ready for rank in self.ranks)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:

@@ -24,14 +24,14 @@ def all_done(views: Iterable[View]) -> bool:
 
 
 def exit_codes(status: JSONObject) -> set[int]:
-    """Return the exit codes that a container status tells of: of this run and of the one before."""
+    """Return the exit codes in a container status: of this run and of the one before."""
     ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
     return {end["exitCode"] for end in ended if "exitCode" in end}
 
 
 @dataclass(slots=True)
 class Failures:
-    """Counts how often each rank failed. A rank that was ended because its group is made anew did not fail."""
+    """Counts how often each rank failed. A rank that ended because its group is recreated did not fail."""
 
     limit: int
     counts: dict[str, int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission import leaderworkerset, pod
-from leaderworkerset.core.admission.denial import DeniedError
+from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.webhooks.review import Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 

@@ -16,7 +16,7 @@ from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes import GoTypeError
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import DecodeError
-from leaderworkerset.core.admission.denial import DeniedError
+from leaderworkerset.core.denial import DeniedError
 
 API_VERSION = "admission.k8s.io/v1"
 

@@ -18,14 +18,13 @@ from tests.property.growth.shapes import World
 from kuberuntime.objects import meta
 from leaderworkerset import core
 from leaderworkerset.api import labels
-from leaderworkerset.core.admission import accelerators, affinity, edits, environment, numbers, subgroups
+from leaderworkerset.core import events
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
-from leaderworkerset.core.admission.accelerators import Slice
-from leaderworkerset.core.admission.denial import DeniedError
+from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.leaderworkerset import (
     drift,
-    events,
+    fold,
     groups,
     reconcile,
     replacement,
@@ -36,8 +35,26 @@ from leaderworkerset.core.leaderworkerset import (
     status,
     templates,
 )
-from leaderworkerset.core.pod import placement, recreation, restart, statefulset
 from leaderworkerset.core.pod import reconcile as pod_reconcile
+from leaderworkerset.core.pod import statefulset
+from leaderworkerset.core.policies import (
+    accelerators,
+    affinity,
+    edits,
+    environment,
+    exclusive,
+    failures,
+    gang,
+    identity,
+    numbers,
+    policy,
+    recreation,
+    restart,
+    startup,
+    subdomain,
+    subgroups,
+)
+from leaderworkerset.core.policies.accelerators import Slice
 from leaderworkerset.kinds.manager import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
@@ -61,7 +78,7 @@ def _public(module: ModuleType) -> Iterator[str]:
             continue
         if inspect.isfunction(value):
             yield f"{prefix}.{name}"
-        elif inspect.isclass(value):
+        elif inspect.isclass(value) and not getattr(value, "_is_protocol", False):
             members = [member for member, what in vars(value).items() if _is_written(what)]
             yield from (f"{prefix}.{name}.{member}" for member in members if not member.startswith("_"))
 
@@ -109,36 +126,14 @@ def _answer(path: str) -> Recipe:
 
 
 ADMISSION: Final[Mapping[str, Recipe]] = {
-    "accelerators.Slice.variables": _variables,
-    "accelerators.inject": lambda w: or_denied(partial(accelerators.inject, w.leader, size=w.lws.size, is_leader=True)),
-    "accelerators.requests_tpus": lambda w: accelerators.requests_tpus(w.leader["spec"]),
-    "affinity.with_exclusive_terms": lambda w: affinity.with_exclusive_terms(
-        w.leader, key="k", value="v", topology_key="other"
-    ),
-    "edits.environment": lambda w: edits.environment(w.leader["spec"]["containers"][0]),
-    "edits.with_each_container": _edit_containers,
-    "edits.with_labels": lambda w: edits.with_labels(w.leader, w.labels),
-    "edits.with_spec": lambda w: edits.with_spec(w.leader, {"subdomain": w.text}),
-    "environment.build_variables": lambda w: environment.build_variables(w.leader),
-    "environment.inject": lambda w: environment.inject(w.leader),
     "leaderworkerset.default_leaderworkerset": lambda w: admission.default_leaderworkerset(w.posted),
     "leaderworkerset.validate_leaderworkerset": lambda w: list(
         map(str, admission.validate_leaderworkerset(w.posted, w.edited))
-    ),
-    "numbers.read_annotation": lambda w: numbers.read_annotation(w.leader, labels.SIZE),
-    "numbers.read_label": lambda w: or_denied(
-        partial(numbers.read_label, {"metadata": {"labels": {"n": "1" * len(w.text)}}}, "n")
     ),
     "pod.admit_pod": lambda w: [
         or_denied(partial(pod_admission.admit_pod, w.leader)),
         or_denied(partial(pod_admission.admit_pod, w.worker)),
     ],
-    "subgroups.group_hash": lambda w: subgroups.group_hash(w.text),
-    "subgroups.join_as_leader": lambda w: subgroups.join_as_leader(_in_subgroups(w.leader)),
-    "subgroups.join_as_worker": lambda w: subgroups.join_as_worker(
-        _in_subgroups(w.worker), size=w.lws.size, worker_index=w.lws.size - 1
-    ),
-    "subgroups.subgroup_index": lambda w: subgroups.subgroup_index(w.lws.size, 2, w.lws.size - 1),
 }
 
 
@@ -152,17 +147,13 @@ def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
 DECISIONS: Final[Mapping[str, Recipe]] = {
     "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
     "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
-    "events.backing_off": lambda w: events.backing_off(w.posted, w.leader, w.text),
-    "events.condition_changed": lambda w: events.condition_changed(w.posted, "R", w.text),
-    "events.created": lambda w: events.created(w.posted, w.text, w.leader),
-    "events.creating_revision": lambda w: events.creating_revision(w.posted, w.revision, w.text),
-    "events.deleting_surge": lambda w: events.deleting_surge(w.posted, w.text),
-    "events.failed_create": lambda w: events.failed_create(w.posted, w.text, w.leader),
-    "events.failed_update": lambda w: events.failed_update(w.posted, w.text),
-    "events.recreating_group": lambda w: events.recreating_group(w.posted, w.leader, w.text),
-    "events.reference": lambda w: events.reference(w.posted),
-    "events.replacing_group": lambda w: events.replacing_group(w.posted, w.text),
-    "events.updating": lambda w: events.updating(w.posted, w.text),
+    "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
+    "fold.Folded.ready": lambda w: w.folded.ready(2),
+    "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
+    "fold.Folded.whole": lambda w: w.folded.whole(2),
+    "fold.below": lambda w: fold.below(w.folded.members, w.lws.spec.replicas),
+    "fold.fold": lambda w: fold.fold(w.groups, "web"),
+    "fold.regular_index": _each(lambda group: fold.regular_index(group, "web")),
     "groups.Group.is_ready": _each(lambda group: group.is_ready(2)),
     "groups.Group.is_updated": _each(lambda group: group.is_updated(2, "old")),
     "groups.Group.is_whole": _each(lambda group: group.is_whole(2)),
@@ -191,7 +182,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollout.Budget.burst": lambda w: w.limits.burst,
     "rollout.Budget.max_unavailable": lambda w: w.limits.max_unavailable,
     "rollout.Budget.replicas_needed": lambda w: w.limits.replicas_needed(1),
-    "rollout.State.is_done": lambda w: [state.is_done for state in w.states.values()],
+    "rollout.States.of": lambda w: rollout.States.of({i: rollout.State(True, False) for i in range(len(w.groups))}),
     "rollout.budget": lambda w: rollout.budget(w.lws.spec),
     "rollout.count_unready": lambda w: rollout.count_unready(w.states, w.lws.spec.replicas),
     "rollout.next_step": lambda w: rollout.next_step(
@@ -200,9 +191,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollout.rolling_partition": lambda w: rollout.rolling_partition(
         w.limits, rollout.Current(w.lws.spec.replicas, w.lws.spec.replicas, ""), w.states
     ),
-    "rollout.states": lambda w: rollout.states(
-        w.groups, name="web", size=w.lws.size, revision=w.key, count=w.lws.spec.replicas
-    ),
+    "rollout.states": lambda w: rollout.states(w.folded, size=w.lws.size, revision=w.key),
     "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
     "services.build_shared": lambda w: services.build_shared(w.posted),
     "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
@@ -211,7 +200,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "statefulsets.position": lambda w: statefulsets.position(w.statefulset),
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
     "status.choose": lambda w: status.choose(w.lws, status.Counts()),
-    "status.count": lambda w: status.count(w.lws, w.groups, w.key),
+    "status.count": lambda w: status.count(w.lws, w.folded, w.key),
     "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, status.AVAILABLE),
     "status.is_update_done": lambda w: status.is_update_done(w.lws, status.Counts()),
     "status.set_true": lambda w: status.set_true(w.lws.status.conditions, status.AVAILABLE, 1, NOW),
@@ -229,9 +218,6 @@ def _helpless(live: meta.JSONObject) -> meta.JSONObject:
 
 
 PODS: Final[Mapping[str, Recipe]] = {
-    "placement.is_exclusive": lambda w: placement.is_exclusive(w.lws),
-    "placement.node_name": lambda w: placement.node_name(w.leader),
-    "placement.node_selector": lambda w: placement.node_selector(w.lws, w.leader, w.node),
     "reconcile.is_leader": lambda w: pod_reconcile.is_leader(w.leader),
     "reconcile.reconcile": lambda w: [
         pod_reconcile.reconcile(w.observed_group, NOW),
@@ -239,16 +225,103 @@ PODS: Final[Mapping[str, Recipe]] = {
     ],
     "reconcile.require_labels": lambda w: pod_reconcile.require_labels(w.leader),
     "reconcile.wants_node": lambda w: pod_reconcile.wants_node(w.observed_group),
+    "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),
+}
+
+LEADER: Final = policy.Member(size=2, worker_index=0, is_leader=True)
+
+
+def _made(world: World) -> policy.Template:
+    return policy.Template(world.lws.spec.leader_worker_template, world.lws.annotations)
+
+
+def _live(world: World) -> policy.LiveGroup:
+    seen = world.observed_group
+    return policy.LiveGroup(
+        obj=world.posted,
+        lws=world.lws,
+        leader=world.leader,
+        now=NOW,
+        pods=seen.pods,
+        statefulsets=seen.statefulsets,
+        node=world.node,
+    )
+
+
+POLICIES: Final[Mapping[str, Recipe]] = {
+    "accelerators.Slice.variables": _variables,
+    "accelerators.inject": lambda w: or_denied(partial(accelerators.inject, w.leader, size=w.lws.size, is_leader=True)),
+    "accelerators.requests_tpus": lambda w: accelerators.requests_tpus(w.leader["spec"]),
+    "affinity.with_exclusive_terms": lambda w: affinity.with_exclusive_terms(
+        w.leader, key="k", value="v", topology_key="other"
+    ),
+    "edits.environment": lambda w: edits.environment(w.leader["spec"]["containers"][0]),
+    "edits.with_each_container": _edit_containers,
+    "edits.with_labels": lambda w: edits.with_labels(w.leader, w.labels),
+    "edits.with_spec": lambda w: edits.with_spec(w.leader, {"subdomain": w.text}),
+    "environment.build_variables": lambda w: environment.build_variables(w.leader),
+    "environment.inject": lambda w: environment.inject(w.leader),
+    "numbers.read_annotation": lambda w: numbers.read_annotation(w.leader, labels.SIZE),
+    "numbers.read_label": lambda w: or_denied(
+        partial(numbers.read_label, {"metadata": {"labels": {"n": "1" * len(w.text)}}}, "n")
+    ),
+    "identity.group_hash": lambda w: identity.group_hash(w.text),
+    "subgroups.join_as_leader": lambda w: subgroups.join_as_leader(_in_subgroups(w.leader)),
+    "subgroups.join_as_worker": lambda w: subgroups.join_as_worker(
+        _in_subgroups(w.worker), size=w.lws.size, worker_index=w.lws.size - 1
+    ),
+    "subgroups.subgroup_index": lambda w: subgroups.subgroup_index(w.lws.size, 2, w.lws.size - 1),
+    "exclusive.is_exclusive": lambda w: exclusive.is_exclusive(w.lws),
+    "exclusive.node_name": lambda w: exclusive.node_name(w.leader),
+    "exclusive.node_selector": lambda w: exclusive.node_selector(w.lws, w.leader, w.node),
     "recreation.build": lambda w: recreation.build(w.posted, w.leader, _recreation(w)),
     "recreation.delay": lambda w: recreation.delay(w.n),
     "recreation.following": _recreation,
     "recreation.read": lambda w: recreation.read(recreation.build(w.posted, w.leader, _recreation(w))),
     "recreation.record_name": lambda w: recreation.record_name(w.leader),
-    "restart.failed_pod": lambda w: restart.failed_pod(w.lws, w.members),
-    "restart.has_failed": lambda w: restart.has_failed(w.leader),
-    "restart.is_active": lambda w: restart.is_active(w.lws),
-    "restart.waits_for_start": lambda w: restart.waits_for_start(w.lws),
-    "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),
+    "failures.failed_pod": lambda w: failures.failed_pod(w.lws, w.members),
+    "failures.has_failed": lambda w: failures.has_failed(w.leader),
+    "failures.is_active": lambda w: failures.is_active(w.lws),
+    "failures.waits_for_start": lambda w: failures.waits_for_start(w.lws),
+    "accelerators.admit": lambda w: or_denied(partial(accelerators.admit, w.leader, LEADER)),
+    "edits.non_empty": lambda w: edits.non_empty(w.labels, "absent"),
+    "environment.admit": lambda w: environment.admit(w.leader, LEADER),
+    "exclusive.admit": lambda w: exclusive.admit(w.leader, LEADER),
+    "exclusive.annotations": lambda w: exclusive.annotations(_made(w)),
+    "exclusive.decide": lambda w: exclusive.decide(_live(w)),
+    "gang.NoGang.applies": lambda w: gang.NO_GANG.applies(w.lws),
+    "gang.NoGang.errors": lambda w: gang.NO_GANG.errors(w.lws),
+    "gang.NoGang.group_objects": lambda w: gang.NO_GANG.group_objects(_live(w)),
+    "gang.NoGang.mark": lambda w: gang.NO_GANG.mark(w.leader),
+    "gang.NoGang.minimum_members": lambda w: gang.NO_GANG.minimum_members(w.lws),
+    "gang.NoGang.outdated": lambda w: gang.NO_GANG.outdated((), ()),
+    "gang.NoGang.shared_objects": lambda w: gang.NO_GANG.shared_objects(w.posted, w.lws, w.key),
+    "gang.members_to_start": lambda w: gang.members_to_start(w.lws),
+    "identity.admit": lambda w: identity.admit(w.leader, LEADER),
+    "identity.annotations": lambda w: identity.annotations(_made(w)),
+    "identity.ordinal": lambda w: identity.ordinal(w.leader),
+    "policy.add_nothing": lambda w: policy.add_nothing(_made(w)),
+    "policy.go_on": lambda w: policy.go_on(_live(w)),
+    "policy.keep_pod": lambda w: policy.keep_pod(w.leader, LEADER),
+    "restart.decide": lambda w: restart.decide(_live(w)),
+    "startup.decide": lambda w: startup.decide(_live(w)),
+    "subdomain.admit": lambda w: subdomain.admit(w.leader, LEADER),
+    "subgroups.admit": lambda w: subgroups.admit(_in_subgroups(w.leader), LEADER),
+    "subgroups.annotations": lambda w: subgroups.annotations(_made(w)),
+}
+
+EVENTS: Final[Mapping[str, Recipe]] = {
+    "events.backing_off": lambda w: events.backing_off(w.posted, w.leader, w.text),
+    "events.condition_changed": lambda w: events.condition_changed(w.posted, "R", w.text),
+    "events.created": lambda w: events.created(w.posted, w.text, w.leader),
+    "events.creating_revision": lambda w: events.creating_revision(w.posted, w.revision, w.text),
+    "events.deleting_surge": lambda w: events.deleting_surge(w.posted, w.text),
+    "events.failed_create": lambda w: events.failed_create(w.posted, w.text, w.leader),
+    "events.failed_update": lambda w: events.failed_update(w.posted, w.text),
+    "events.recreating_group": lambda w: events.recreating_group(w.posted, w.leader, w.text),
+    "events.reference": lambda w: events.reference(w.posted),
+    "events.replacing_group": lambda w: events.replacing_group(w.posted, w.text),
+    "events.updating": lambda w: events.updating(w.posted, w.text),
 }
 
 WEBHOOK: Final[Mapping[str, Recipe]] = {
@@ -268,6 +341,8 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         ("core.admission", ADMISSION),
         ("core.leaderworkerset", DECISIONS),
         ("core.pod", PODS),
+        ("core.policies", POLICIES),
+        ("core", EVENTS),
         ("webhooks", WEBHOOK),
     )
     for name, recipe in recipes.items()

@@ -16,12 +16,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, statefulsets
+from leaderworkerset.core.leaderworkerset import fold, groups, revisions, rollout, statefulsets
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed
 from leaderworkerset.core.leaderworkerset.rollout import Budget, Case, Step
 from leaderworkerset.core.pod import reconcile as pod
-from leaderworkerset.core.pod.restart import Members
+from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.webhooks.review import Review
 
 SHAPES: Final[dict[str, int]] = {
@@ -248,10 +248,12 @@ class World:
         return found
 
     @cached_property
-    def states(self) -> dict[int, rollout.State]:
-        return rollout.states(
-            self.groups, name="web", size=self.lws.size, revision=self.key, count=self.lws.spec.replicas
-        )
+    def states(self) -> rollout.States:
+        return rollout.states(self.folded, size=self.lws.size, revision=self.key)
+
+    @cached_property
+    def folded(self) -> fold.Folded:
+        return fold.fold(self.groups, "web")
 
     @cached_property
     def node(self) -> JSONObject:

@@ -17,9 +17,10 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import rollout
-from leaderworkerset.core.leaderworkerset.rollout import Case, Current, State, Step
+from leaderworkerset.core.leaderworkerset.fold import LIMIT
+from leaderworkerset.core.leaderworkerset.rollout import Case, Current, State, States, Step
+from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
 MOST_GROUPS = 1_000_000
@@ -70,19 +71,20 @@ def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() ->
     """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
     limits = rollout.budget(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
+    states = States.of({0: OUTDATED, LIMIT - 1: READY})
 
-    step = rollout.next_step(limits, current, {0: OUTDATED, LARGEST - 1: READY})
+    step = rollout.next_step(limits, current, states)
 
-    assert rollout.count_unready({0: OUTDATED, LARGEST - 1: READY}, LARGEST) == LARGEST - 1
-    assert step == Step(Case.ROLLING, LARGEST - 1 - LARGEST // 4, LARGEST)
+    assert rollout.count_unready(states, LARGEST) == LARGEST - 1
+    assert step == Step(Case.ROLLING, LARGEST - LARGEST // 4, LARGEST)
 
 
 def test_a_partition_near_the_largest_number_is_followed() -> None:
     limits = rollout.budget(spec(LARGEST, partition=LARGEST - 2))
 
-    step = rollout.next_step(limits, Current(LARGEST, LARGEST, str(LARGEST)), {LARGEST - 1: OUTDATED})
+    step = rollout.next_step(limits, Current(LARGEST, LARGEST, str(LARGEST)), States.of({LIMIT - 1: OUTDATED}))
 
-    assert step.partition == LARGEST
+    assert step.partition == LARGEST - 2
 
 
 @pytest.mark.parametrize("subgroup", [None, LARGEST])

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -16,11 +16,12 @@ from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import AllSets, following
-from leaderworkerset.cli.selection import Selection
 from leaderworkerset.cli.views import colors, live, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import changes
-from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.document import document
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.selection import Selection, narrow
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 
@@ -88,7 +89,7 @@ def cut(views: Sequence[View], chosen: Sequence[Selection]) -> list[View]:
     """Keep what was asked for by name; all where nothing was."""
     if not chosen:
         return list(views)
-    return [narrowed(view, one) for one in chosen for view in views if view.name == one.name]
+    return [narrow(view, one) for one in chosen for view in views if view.name == one.name]
 
 
 def watcher(wanted: Wanted) -> "Watcher":
@@ -118,7 +119,7 @@ class DocumentWatcher:
 
     def update(self, views: Sequence[View]) -> None:
         """Print a document."""
-        value = output.document(views)
+        value = document(views)
         click.echo(output.as_json_line(value) if self._form == "json" else f"---\n{output.as_yaml(value)}")
 
     def close(self) -> None:
@@ -149,31 +150,15 @@ class LineWatcher:
 async def named(session: Session, chosen: Selection) -> View:
     """Return the view of one LeaderWorkerSet, cut to the group and rank that were asked for."""
     view = await selection.view_of(session, await selection.find(session, chosen.name))
-    return narrowed(view, chosen)
-
-
-def narrowed(view: View, chosen: Selection) -> View:
-    """Cut a view to one group or rank."""
-    if chosen.group is None:
-        return view
-    groups = (group for group in view.groups if group.index == chosen.group)
-    kept = tuple(
-        Group(
-            index=group.index,
-            revision=group.revision,
-            ranks=tuple(rank for rank in group.ranks if chosen.rank in (None, rank.index)),
-        )
-        for group in groups
-    )
-    return replace(view, groups=kept)
+    return narrow(view, chosen)
 
 
 def render(views: Sequence[View], form: str | None, *, everywhere: bool) -> list[str]:
     """Return the lines of the chosen form."""
     if form == "json":
-        return [output.as_json(output.document(views))]
+        return [output.as_json(document(views))]
     if form == "yaml":
-        return [output.as_yaml(output.document(views))]
+        return [output.as_yaml(document(views))]
     if form == "name":
         return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views]
     return tables(views, SystemClock().now(), wide=form == "wide", everywhere=everywhere)

@@ -20,8 +20,8 @@ from leaderworkerset.cli import selection
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
-from leaderworkerset.cli.selection import Selection
 from leaderworkerset.cli.views.loglines import Printer, Sink
+from leaderworkerset.views.selection import Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,8 @@
 """The live view of a run: on a terminal a table below the logs, elsewhere one line per change of a group."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 import click
 
@@ -13,7 +12,8 @@ from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.loglines import prefixed
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.reasons import first_problem, summary
 
 
 class Display(Protocol):
@@ -45,10 +45,10 @@ class PlainDisplay:
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group of which more or fewer ranks are ready, or which got another trouble."""
+        """Print a line for every group of which more or fewer ranks are ready, or whose first problem changed."""
         for view in views:
             for group in view.groups:
-                key, facts = (view.name, group.index), (ready_ranks(group), trouble(group))
+                key, facts = (view.name, group.index), (group.ready_ranks, first_problem(group))
                 if self._shown.get(key, (0, "")) != facts:
                     self._shown[key] = facts
                     say(summary(view, group), err=True)
@@ -89,29 +89,3 @@ class TerminalDisplay:
     def close(self) -> None:
         """Leave the last table on the screen."""
         self._live.stop()
-
-
-PASSING: Final = frozenset({"Missing", "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
-"""States that come and go in every start and end; what else a rank may be is trouble, and so is a Pending with a reason."""
-
-
-def ready_ranks(group: Group) -> int:
-    """Count the ranks that are ready."""
-    return sum(rank.is_ready for rank in group.ranks)
-
-
-def trouble(group: Group) -> str:
-    """Name the first rank that is in trouble, and why; empty where all goes as it should."""
-    for rank in group.ranks:
-        if rank.why and (rank.state == "Pending" or rank.state not in PASSING):
-            return f"{rank.pod}: {rank.why}"
-    return ""
-
-
-def summary(view: View, group: Group) -> str:
-    """Describe a group in one line: how many of its ranks are ready, and what the others are."""
-    text = f"{view.name} group {group.index}: {ready_ranks(group)} of {len(group.ranks)} ranks ready"
-    others = Counter(rank.state for rank in group.ranks if not rank.is_ready)
-    if others:
-        text += f" ({', '.join(f'{count} {state}' for state, count in sorted(others.items()))})"
-    return "; ".join(filter(None, [text, trouble(group)]))

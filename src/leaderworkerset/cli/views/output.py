@@ -6,12 +6,8 @@ from typing import Any
 
 import msgspec
 
-from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views.terminal import escaped
 from leaderworkerset.views.groups import Group, Rank, View
-
-VERSION = "lws/v1"
-"""`apiVersion` of what `-o json` and `-o yaml` print; it changes only when a field changes its meaning."""
 
 GROUP_HEADER = ("GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE")
 WIDE_HEADER = ("NODE", "ADDRESS", "REVISION")
@@ -97,48 +93,6 @@ def _rank_row(group: Group, rank: Rank, now: datetime, *, wide: bool, reasons: b
     if wide:
         row += [rank.node or "-", rank.address or "-", group.revision or "-"]
     return [*row, rank.why] if reasons else row
-
-
-def document(views: Iterable[View]) -> JSONObject:
-    """Build what `-o json` and `-o yaml` print: stable names, the objects themselves included."""
-    return {
-        "apiVersion": VERSION,
-        "kind": "LeaderWorkerSetViewList",
-        "items": [
-            {
-                "leaderWorkerSet": view.object,
-                "ready": view.ready,
-                "desired": view.desired,
-                "upToDate": view.up_to_date,
-                "groups": [_group_document(group) for group in view.groups],
-            }
-            for view in views
-        ],
-    }
-
-
-def _group_document(group: Group) -> JSONObject:
-    return {
-        "group": group.index,
-        "ready": group.is_ready,
-        "revision": group.revision,
-        "ranks": [
-            {
-                "rank": rank.index,
-                "pod": rank.pod,
-                "uid": rank.uid,
-                "state": rank.state,
-                "why": rank.why,
-                "ready": rank.is_ready,
-                "restarts": rank.restarts,
-                "node": rank.node,
-                "address": rank.address,
-                "created": rank.created,
-                "stub": rank.is_stub,
-            }
-            for rank in group.ranks
-        ],
-    }
 
 
 def as_json(value: Any) -> str:

@@ -24,6 +24,7 @@ from leaderworkerset.api.leaderworkerset import (
     decode,
 )
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 MAX_PODS = 2**31 - 1
 
@@ -70,7 +71,7 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
     return obj | {field: default} if obj.get(field) is None else obj
 
 
-def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
+def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None, gang: Gang = NO_GANG) -> list[FieldError]:
     """Return all errors of an object that is created, or, with `old`, updated; none: it may be stored."""
     lws = decode(obj)
     errors = [
@@ -80,6 +81,7 @@ def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None) -> 
         *_subgroups(lws),
         *_annotations(lws),
         *_templates(obj, old),
+        *(gang.errors(lws) if gang.applies(lws) else ()),
     ]
     return errors if old is None else [*errors, *_update(lws, decode(old)), *_null_subdomain(obj)]
 

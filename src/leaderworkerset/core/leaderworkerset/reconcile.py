@@ -21,27 +21,32 @@ from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, P
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import events, replacement, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core import events
+from leaderworkerset.core.leaderworkerset import replacement, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
+from leaderworkerset.core.leaderworkerset.rollout import Current, Step
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a leader StatefulSet that is being deleted is looked at again (R-LSTS-6)."""
 
-SHRINKING_CASES: Final = {Case.NEW_REVISION, Case.REPLICAS_EDITED, Case.ROLLING}
-"""The cases that compute how many surge groups to keep, and tell of those that go (R-ROLL-3)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What is known about a LeaderWorkerSet: itself, and the objects that carry its name."""
+    """What is known about a LeaderWorkerSet: itself, and the objects that carry its name.
+
+    `folded` is the fold of `groups` where the caller keeps it up to date; without it the groups are folded here.
+    """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
     groups: Sequence[Group] = ()
+    folded: Folded | None = None
+    gang_objects: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,11 @@ class _Facts:
     obj: JSONObject
     lws: LeaderWorkerSet
     revision: Resolution
+    gang: Gang
+    folded: Folded
 
 
-def reconcile(observed: Observed, now: datetime) -> Plan:
+def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     """Decide what to do about the LeaderWorkerSet; a field that cannot be used ends in `Plan.error`."""
     obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
     if obj is None or meta.is_deleting(obj):
@@ -63,12 +70,18 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
         return Plan(requeue_after=RECHECK_DELETION)
     try:
         lws = leaderworkerset.decode(obj)
-        facts = _Facts(observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions))
+        facts = _Facts(
+            observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions), gang, _fold(observed, lws.name)
+        )
         rolling = _move_statefulset(facts) or _replace_leaders(facts)
-        actions = [*_record_revision(facts), *rolling, *_make_service(facts)]
+        actions = [*_record_revision(facts), *_make_gang(facts), *rolling, *_make_service(facts)]
     except ValueError as error:
         return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
     return _report(facts, actions, now)
+
+
+def _fold(observed: Observed, name: str) -> Folded:
+    return fold(observed.groups, name) if observed.folded is None else observed.folded
 
 
 def _record_revision(facts: _Facts) -> list[Action]:
@@ -86,6 +99,19 @@ def _record_revision(facts: _Facts) -> list[Action]:
     ]
 
 
+def _make_gang(facts: _Facts) -> Sequence[Action]:
+    """Create what all groups of a gang share, before their leaders appear (R-KQ-148)."""
+    lws = facts.lws
+    return facts.gang.shared_objects(facts.obj, lws, facts.revision.key) if facts.gang.applies(lws) else ()
+
+
+def _remove_gang(facts: _Facts) -> Sequence[Action]:
+    """Delete the gang scheduler's objects of groups that are gone."""
+    if not facts.observed.gang_objects:
+        return ()
+    return facts.gang.outdated(facts.observed.gang_objects, {group.leader for group in facts.observed.groups})
+
+
 def _revision_note(revision: Resolution) -> str:
     text = f"Creating revision with key {revision.key} for"
     if revision.inherited:
@@ -98,8 +124,7 @@ def _move_statefulset(facts: _Facts) -> list[Action]:
     lws, key = facts.lws, facts.revision.key
     limits = rollout.budget(lws.spec)
     current = statefulsets.current(facts.observed.leader_statefulset)
-    count = current.replicas if current is not None else 0
-    states = rollout.states(facts.observed.groups, name=lws.name, size=lws.size, revision=key, count=count)
+    states = rollout.states(facts.folded, size=lws.size, revision=key)
     step = rollout.next_step(limits, current, states, is_new_revision=facts.revision.is_new)
     desired = statefulsets.build(facts.obj, lws, key=key, limits=limits, step=step)
     if statefulsets.is_applied(facts.observed.leader_statefulset, desired):
@@ -116,7 +141,7 @@ def _move_statefulset(facts: _Facts) -> list[Action]:
 
 
 def _surge_events(facts: _Facts, current: Current | None, step: Step) -> tuple[Event, ...]:
-    if current is None or step.case not in SHRINKING_CASES or step.replicas >= current.replicas:
+    if current is None or step.case not in rollout.SHRINKING or step.replicas >= current.replicas:
         return ()
     name, last = facts.lws.name, current.replicas - 1
     note = f"deleting surge replica {name}-{step.replicas}"
@@ -146,6 +171,8 @@ def _failure_event(facts: _Facts) -> Event:
 
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would take one at a time (docs/adr/0004)."""
+    if not _has_outdated_leaders(facts):
+        return []
     chosen = replacement.choose(
         facts.observed.leader_statefulset,
         facts.observed.groups,
@@ -154,6 +181,13 @@ def _replace_leaders(facts: _Facts) -> list[Action]:
         key=facts.revision.key,
     )
     return [_replace_leader(facts, group) for group in chosen]
+
+
+def _has_outdated_leaders(facts: _Facts) -> bool:
+    """Return whether a leader that the partition lets go may be of another revision; only then are groups visited."""
+    current = statefulsets.current(facts.observed.leader_statefulset)
+    outdated = facts.folded.members & ~facts.folded.leaders.get(facts.revision.key, 0)
+    return bool(facts.folded.irregular) or (current is not None and outdated >> current.partition > 0)
 
 
 def _replace_leader(facts: _Facts, group: Group) -> Delete:
@@ -189,13 +223,13 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
     if statefulset is None:
         return Plan(tuple(actions))
     try:
-        counts = status.count(facts.lws, facts.observed.groups, facts.revision.key)
+        counts = status.count(facts.lws, facts.folded, facts.revision.key)
     except status.UnknownIndexError as error:
         return Plan(tuple(actions), error=str(error))
     actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
     if status.is_update_done(facts.lws, counts):
         actions += _delete_outdated_revisions(facts)
-    return Plan(tuple(actions))
+    return Plan((*actions, *_remove_gang(facts)))
 
 
 def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:

@@ -7,21 +7,26 @@ told to go on, and additional replicas (the surge) make up for groups that are b
 Letters as in the contract: R replicas wanted, U groups that may be unavailable, G surge groups, B = R + G the burst,
 P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
 
-States are kept for the groups that exist and by index; an index without one is a group that is missing. So a step costs
-what the existing groups cost, and R and S may be as large as the API allows (2³¹ - 1).
+States are sets of indexes, a bit for each group that exists (`fold`). So a step visits no group by itself, costs at most
+what the highest existing index costs, and R and S may be as large as the API allows (2³¹ - 1).
 
-One place differs on purpose: percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and
-no group could ever be replaced. Here U is then 1 (Q-28), which is what the StatefulSet is told as well (R-LSTS-2).
+Two places differ on purpose:
+
+- Percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and no group could ever be
+  replaced. Here U is then 1 (Q-28), which is what the StatefulSet gets as well (R-LSTS-2).
+- The Go controller counts surge groups by number. It gives back those that are ready while others, which it keeps, are
+  not, and fewer than R - U groups stay available. Here a ready surge group stays while the bound needs it.
 """
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from kuberuntime.objects import intstr
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.fold import ALL, Folded, below
 
 
 class Case(StrEnum):
@@ -34,6 +39,10 @@ class Case(StrEnum):
     SCALING_UP = "C3b"
     REPLICAS_EDITED = "C4"
     ROLLING = "C5"
+
+
+SHRINKING: Final = {Case.NEW_REVISION, Case.REPLICAS_EDITED, Case.ROLLING}
+"""The cases that compute how many surge groups to keep, and report those that go (R-ROLL-3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +85,20 @@ class State(NamedTuple):
     is_ready: bool
     is_updated: bool
 
-    @property
-    def is_done(self) -> bool:
-        """Return whether the group is where the rollout wants it."""
-        return self.is_ready and self.is_updated
 
+class States(NamedTuple):
+    """The groups that are ready, and those that are updated, as sets of indexes (`fold`); others are missing."""
 
-States: TypeAlias = Mapping[int, State]
-"""The state of each group that exists, by its index."""
+    ready: int
+    updated: int
+
+    @classmethod
+    def of(cls, states: Mapping[int, State]) -> "States":
+        """Return the states given by index."""
+        return cls(
+            sum(1 << index for index, state in states.items() if state.is_ready),
+            sum(1 << index for index, state in states.items() if state.is_updated),
+        )
 
 
 class Step(NamedTuple):
@@ -110,7 +125,10 @@ def budget(spec: LeaderWorkerSetSpec) -> Budget:
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> Step:
     """Choose the case and compute its step."""
     case, partition, replicas = _choose(limits, current, states, is_new_revision=is_new_revision)
-    return Step(case, max(partition, limits.partition), replicas)
+    held = max(partition, limits.partition)
+    if case in SHRINKING and current is not None and replicas < current.replicas:
+        replicas = _replicas_kept(limits, current, states, Step(case, held, replicas))
+    return Step(case, held, replicas)
 
 
 def _choose(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool) -> Step:
@@ -129,6 +147,23 @@ def _choose(limits: Budget, current: Current | None, states: States, *, is_new_r
     return Step(Case.ROLLING, rolling_partition(limits, current, states), needed)
 
 
+def _replicas_kept(limits: Budget, current: Current, states: States, step: Step) -> int:
+    """Return how many groups to keep so that giving surge groups back leaves `replicas - unavailable` available.
+
+    Available is what is ready and stays so with the step's partition: updated already, or below the partition.
+    """
+    ready = below(states.ready, current.replicas)
+    staying = (ready & states.updated) | below(ready, step.partition)
+    spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
+    surplus = staying >> min(step.replicas, staying.bit_length())
+    kept = surplus.bit_count() - spare
+    if kept <= 0:
+        return step.replicas
+    lengths = range(surplus.bit_length() + 1)
+    length = bisect_left(lengths, kept, key=lambda end: below(surplus, end).bit_count())
+    return min(step.replicas + length, limits.burst)
+
+
 def _hold_back(limits: Budget, current: Current) -> Step:
     """Keep all groups there are at the old template; the next look lets the first ones go (R-ROLL-10)."""
     if current.replicas < limits.replicas:
@@ -138,43 +173,34 @@ def _hold_back(limits: Budget, current: Current) -> Step:
 
 def count_unready(states: States, wanted: int) -> int:
     """Count the wanted groups that are not both ready and updated; missing ones count (R-ROLL-5)."""
-    return wanted - sum(state.is_done for index, state in states.items() if index < wanted)
+    return wanted - below(states.ready & states.updated, wanted).bit_count()
 
 
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7)."""
     total = current.replicas
-    known = {index: state for index, state in states.items() if index < total}
+    ready = below(states.ready, total)
     step = limits.unavailable + limits.surge - (limits.burst - total)
-    done = {index for index, state in known.items() if state.is_done}
-    tail = next((length for length in range(total) if total - 1 - length not in done), total)
-    base = max(total - tail - step, 0)
-    ready_below = sum(state.is_ready for index, state in known.items() if index < base)
-    partition = base + min(base, total) - ready_below
-    return min(_down_to_outdated(known, base, partition, total), current.partition)
+    base = max(total - _tail(ready & states.updated, total) - step, 0)
+    partition = base + min(base, total) - below(ready, base).bit_count()
+    return min(_down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
-def _down_to_outdated(known: States, base: int, partition: int, total: int) -> int:
+def _tail(done: int, total: int) -> int:
+    """Return how many of the groups, counted from the last one down, are done without a gap."""
+    if done.bit_length() < total:
+        return 0
+    return total - (~done & ((1 << total) - 1)).bit_length()
+
+
+def _down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
     """Move the partition down to `base`, or to just above the highest group there that is ready and not updated."""
     top = min(partition, total - 1)
-    ready_and_outdated = (
-        index for index, state in known.items() if base <= index <= top and state.is_ready and not state.is_updated
-    )
-    highest = max(ready_and_outdated, default=base - 1)
+    highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
     return highest + 1 if highest < top else partition
 
 
-def states(groups: Iterable[Group], *, name: str, size: int, revision: str, count: int) -> dict[int, State]:
-    """Return the states of those of the groups 0..count-1 of `name` that exist; a group is known by its names (R-ROLL-8)."""
-    return {
-        group.index: State(group.is_ready(size), group.is_updated(size, revision))
-        for group in groups
-        if group.index is not None and group.index < count and _is_named_for(group, name, size)
-    }
-
-
-def _is_named_for(group: Group, name: str, size: int) -> bool:
-    """Return whether pod and StatefulSet carry the names and labels that the group of this index must have."""
-    if group.leader != f"{name}-{group.group_index}":
-        return False
-    return size == 1 or (group.workers is not None and group.workers.group_index == group.group_index)
+def states(folded: Folded, *, size: int, revision: str) -> States:
+    """Return the states of the groups; one whose workers do not carry its index is missing (R-ROLL-8)."""
+    named = ALL if size == 1 else folded.workers_named
+    return States(folded.ready(size) & named, folded.updated(size, revision) & named)

@@ -5,7 +5,7 @@ what changed. All conditions are set in one pass; the Go controller stops after 
 (R-STAT-13), the end state is the same.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
+from leaderworkerset.core.leaderworkerset.fold import Folded, below
 from leaderworkerset.core.leaderworkerset.groups import Group
 
 
@@ -40,7 +41,7 @@ EXCLUDES: Final = {
 
 
 class UnknownIndexError(ValueError):
-    """A leader pod whose group index is no number; nothing can be counted (R-STAT-5)."""
+    """A leader pod whose group index is not a number; nothing can be counted (R-STAT-5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +56,42 @@ class Counts:
     rolled_done: int = 0
 
 
-def count(lws: LeaderWorkerSet, groups: Iterable[Group], revision: str) -> Counts:
-    """Count the groups that have all their parts; raise `UnknownIndexError` for an index that is no number."""
-    ready = updated = ready_wanted = rolled = rolled_updated = rolled_done = 0
+def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
+    """Count the groups that have all their parts; raise `UnknownIndexError` for an index that is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
-    for group in groups:
-        index = group.index
-        if index is None:
-            raise UnknownIndexError(
-                f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is no number"
-            )
-        if not group.is_whole(size):
-            continue
-        is_ready, is_updated = group.is_ready(size), group.is_updated(size, revision)
-        ready += is_ready
-        updated += is_updated
-        ready_wanted += is_ready and index < replicas
-        if partition <= index < replicas:
-            rolled += 1
-            rolled_updated += is_updated
-            rolled_done += is_updated and is_ready
-    return Counts(ready, updated, ready_wanted, rolled, rolled_updated, rolled_done)
+    whole = folded.whole(size)
+    ready, updated = whole & folded.ready(size), whole & folded.updated(size, revision)
+    rolled = below(whole, replicas) & ~below(whole, partition)
+    counts = Counts(
+        ready.bit_count(),
+        updated.bit_count(),
+        below(ready, replicas).bit_count(),
+        rolled.bit_count(),
+        (rolled & updated).bit_count(),
+        (rolled & updated & ready).bit_count(),
+    )
+    for group in folded.irregular.values():
+        counts = _with_irregular(counts, group, lws, revision)
+    return counts
+
+
+def _with_irregular(counts: Counts, group: Group, lws: LeaderWorkerSet, revision: str) -> Counts:
+    """Count a group whose leader is not named after its index."""
+    index, size = group.index, lws.size
+    if index is None:
+        raise UnknownIndexError(f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is no number")
+    if not group.is_whole(size):
+        return counts
+    is_ready, is_updated = group.is_ready(size), group.is_updated(size, revision)
+    is_rolled = lws.rolling_update.partition <= index < lws.spec.replicas
+    return Counts(
+        counts.ready + is_ready,
+        counts.updated + is_updated,
+        counts.ready_wanted + (is_ready and index < lws.spec.replicas),
+        counts.rolled + is_rolled,
+        counts.rolled_updated + (is_rolled and is_updated),
+        counts.rolled_done + (is_rolled and is_updated and is_ready),
+    )
 
 
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[Outcome]:

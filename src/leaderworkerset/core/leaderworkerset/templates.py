@@ -9,8 +9,12 @@ from typing import Final
 
 from kuberuntime.objects.gotypes import round_trip
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate, SubGroupPolicyType
+from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate
+from leaderworkerset.core.policies import exclusive, identity, subgroups
+from leaderworkerset.core.policies.policy import Policy, Template
+
+ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY)
+"""The policies that pod templates carry something for."""
 
 RETAIN: Final = "Retain"
 """What the API server makes of an unset retention policy."""
@@ -32,18 +36,12 @@ def build_pod_template(
 
 
 def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations that tell a pod of its group: size, subgroups and exclusive placement.
+    """Return the annotations by which admission knows the group of a pod: size, subgroups and exclusive placement.
 
     `template` is that of the pod's revision; the topology keys come from the LeaderWorkerSet's `live` annotations.
     """
-    result = {labels.SIZE: str(template.size)} | _non_empty(live, labels.EXCLUSIVE_TOPOLOGY)
-    policy = template.sub_group_policy
-    if policy is None:
-        return result
-    result[labels.SUBGROUP_POLICY_TYPE] = policy.sub_group_policy_type or SubGroupPolicyType.LEADER_WORKER.value
-    if policy.sub_group_size is not None:
-        result[labels.SUBGROUP_SIZE] = str(policy.sub_group_size)
-    return result | _non_empty(live, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
+    made = Template(template, live)
+    return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}
 
 
 def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
@@ -74,7 +72,3 @@ def _reduce_claim(claim: JSONObject, namespace: str, path: str) -> JSONObject:
         "metadata": {"name": typed["metadata"].get("name", ""), "namespace": namespace},
         "spec": kept | {"resources": resources},
     }
-
-
-def _non_empty(annotations: Mapping[str, str], key: str) -> dict[str, str]:
-    return {key: annotations[key]} if annotations.get(key) else {}

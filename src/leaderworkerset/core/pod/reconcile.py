@@ -14,25 +14,27 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Plan
+from kuberuntime.objects.resources import SERVICES, STATEFULSETS
+from kuberuntime.plan import Action, Create, Emit, Plan
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy, SubdomainPolicy
-from leaderworkerset.core.leaderworkerset import events, revisions, services
-from leaderworkerset.core.pod import placement, recreation, restart, statefulset
-from leaderworkerset.core.pod.recreation import Recreation
-from leaderworkerset.core.pod.restart import Members
+from leaderworkerset.api.leaderworkerset import SubdomainPolicy
+from leaderworkerset.core import events
+from leaderworkerset.core.leaderworkerset import revisions, services
+from leaderworkerset.core.pod import statefulset
+from leaderworkerset.core.policies import exclusive, failures, restart, startup
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import Decision, LiveGroup
 
 AWAIT_REVISION: Final = 1.0
-"""Seconds until a missing revision is looked for again (R-WSTS-1)."""
+"""Seconds until a group whose revision is missing is reconciled again (R-WSTS-1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """What is known about a group: the pod of its key, and the objects that carry its name and index.
 
-    `gone` are pods deleted since the last look, in their last state; `node` is the leader's, where placement asks for
-    it (`wants_node`); `record` tells of the group's last recreation.
+    `gone` are pods deleted since the last reconcile, in their last state; `node` is the leader's, where placement needs
+    it (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler.
     """
 
     leader: JSONObject | None
@@ -44,19 +46,10 @@ class Observed:
     has_service: bool = False
     node: JSONObject | None = None
     record: JSONObject | None = None
+    gang_objects: Sequence[JSONObject] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """A live group whose LeaderWorkerSet has been read."""
-
-    observed: Observed
-    obj: JSONObject
-    lws: LeaderWorkerSet
-    leader: JSONObject
-
-
-def reconcile(observed: Observed, now: datetime) -> Plan:
+def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     """Decide what to do about the group; an object that cannot be used ends in `Plan.error`."""
     leader, obj = observed.leader, observed.leaderworkerset
     if leader is None:
@@ -65,7 +58,7 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
         require_labels(leader)
         if obj is None or meta.is_deleting(obj):
             return Plan()
-        return _decide(_Group(observed, obj, leaderworkerset.decode(obj), leader), now)
+        return _decide(_live_group(observed, obj, leader, now), observed, gang)
     except ValueError as error:
         return Plan(error=f"pod {meta.key(leader)}: {error}")
 
@@ -87,112 +80,80 @@ def wants_node(observed: Observed) -> str:
     leader, obj = observed.leader, observed.leaderworkerset
     if leader is None or obj is None or labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(obj):
         return ""
-    return "" if _has_workers(observed, leader) else placement.node_name(leader)
+    return "" if _has_workers(observed, leader) else exclusive.node_name(leader)
 
 
-def _decide(group: _Group, now: datetime) -> Plan:
+def _live_group(observed: Observed, obj: JSONObject, leader: JSONObject, now: datetime) -> LiveGroup:
+    return LiveGroup(
+        obj=obj,
+        lws=leaderworkerset.decode(obj),
+        leader=leader,
+        now=now,
+        pods=observed.pods,
+        gone=observed.gone,
+        statefulsets=observed.statefulsets,
+        gang_objects=observed.gang_objects,
+        node=observed.node,
+        record=observed.record,
+    )
+
+
+def _decide(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
     if not is_leader(group.leader):
         return _refuse_stray(group)
     if meta.is_deleting(group.leader):
         return Plan()
-    return _recreate(group, now) or _build(group)
+    recreated = restart.POLICY.decide(group)
+    if recreated.holds:
+        return Plan(recreated.actions, recreated.requeue_after)
+    return _build(group, observed, gang)
 
 
-def _refuse_stray(group: _Group) -> Plan:
-    """Complain of a failed worker whose name tells no leader (R-POD-5.3); any other worker has its leader's key."""
-    if restart.is_active(group.lws) and restart.has_failed(group.leader):
+def _refuse_stray(group: LiveGroup) -> Plan:
+    """Raise for a failed worker whose name contains no leader's (R-POD-5.3); other workers have their leader's key."""
+    if failures.is_active(group.lws) and failures.has_failed(group.leader):
         raise ValueError(f"parsing pod name for pod {meta.name(group.leader)}")
     return Plan()
 
 
-def _recreate(group: _Group, now: datetime) -> Plan | None:
-    """Delete the leader where a pod of the group failed, or wait until its time has come (R-POD-5)."""
-    if not restart.is_active(group.lws):
-        return None
-    observed = group.observed
-    previous = recreation.read(observed.record)
-    if previous is not None and previous.leader == meta.uid(group.leader):
-        return _carry_out(group, previous, now)
-    members = Members(group.leader, observed.pods, observed.gone, observed.statefulsets)
-    failed = restart.failed_pod(group.lws, members)
-    if failed is None:
-        return None
-    new = recreation.following(previous, group.leader, failed, now)
-    plan = _carry_out(group, new, now)
-    return Plan((*plan.actions, _record(group, new, now)), plan.requeue_after)
-
-
-def _carry_out(group: _Group, due: Recreation, now: datetime) -> Plan:
-    wait = (due.due - now).total_seconds()
-    if wait > 0:
-        return Plan(requeue_after=wait)
-    name, index = meta.name(group.leader), meta.labels(group.leader).get(labels.GROUP_INDEX, "")
-    note = f"Worker pod {due.failed_pod} failed, deleted leader pod {name} to recreate group {index}"
-    return Plan(
-        (
-            Delete(
-                resource=PODS,
-                key=meta.key(group.leader),
-                propagation="Foreground",
-                uid=meta.uid(group.leader),
-                on_success=(events.recreating_group(group.obj, group.leader, note),),
-            ),
-        )
-    )
-
-
-def _record(group: _Group, new: Recreation, now: datetime) -> Apply:
-    """Write down the recreation: what is due now is done first, what is due later must not be forgotten."""
-    wait = int((new.due - now).total_seconds())
-    note = f"Pod {new.failed_pod} failed again, group is recreated in {wait} s (number {new.count} in a row)"
-    return Apply(
-        resource=CONTROLLER_REVISIONS,
-        object=recreation.build(group.obj, group.leader, new),
-        manager=labels.FIELD_MANAGER,
-        on_success=(events.backing_off(group.obj, group.leader, note),) if wait else (),
-    )
-
-
-def _build(group: _Group) -> Plan:
-    """Make what the leader pod leads: its service and its worker StatefulSet (R-POD-6, R-POD-7)."""
+def _build(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
+    """Make what the leader pod leads: its service, the object of its gang and its worker StatefulSet (R-POD-6, 7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
         return Plan((Emit(events=(events.failed_create(group.obj, _mistake_note(group), group.leader),)),))
-    actions = _make_service(group)
-    if group.lws.size == 1 or _has_workers(group.observed, group.leader) or _awaits_leader(group):
+    actions = (*_make_service(group, observed), *_make_gang(group, gang))
+    if group.lws.size == 1 or _has_workers(observed, group.leader) or startup.POLICY.decide(group).holds:
         return Plan(actions)
-    known = revisions.owned(group.observed.revisions, group.obj)
+    known = revisions.owned(observed.revisions, group.obj)
     revision = revisions.find(known, meta.labels(group.leader).get(labels.TEMPLATE_REVISION_HASH, ""))
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
-    if placement.is_exclusive(group.lws) and not placement.node_name(group.leader):
-        return Plan(actions)
-    return Plan((*actions, _make_workers(group, revision)))
+    placed = exclusive.POLICY.decide(group)
+    return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
 
 
-def _make_service(group: _Group) -> tuple[Action, ...]:
+def _make_gang(group: LiveGroup, gang: Gang) -> tuple[Action, ...]:
+    """Create what the gang scheduler needs for this group, whatever its size (R-GANG-3)."""
+    return tuple(gang.group_objects(group)) if gang.applies(group.lws) else ()
+
+
+def _make_service(group: LiveGroup, observed: Observed) -> tuple[Action, ...]:
     """Create the group's own service where there shall be one; the live spec decides (R-SVC-2)."""
     is_shared = group.lws.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
-    if is_shared or group.observed.has_service:
+    if is_shared or observed.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)
     return (Create(resource=SERVICES, object=service, if_absent=True),)
 
 
-def _awaits_leader(group: _Group) -> bool:
-    is_gated = group.lws.spec.startup_policy == StartupPolicy.LEADER_READY
-    return is_gated and not meta.is_condition_true(group.leader, "Ready")
-
-
-def _make_workers(group: _Group, revision: JSONObject) -> Create:
+def _make_workers(group: LiveGroup, revision: JSONObject, placed: Decision) -> Create:
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
     revised = leaderworkerset.decode(revisions.restore(group.obj, revision))
-    selector = placement.node_selector(group.lws, group.leader, group.observed.node)
     name = meta.name(group.leader)
     created = f"Created worker statefulset for leader pod {name}"
     failed = f"Failed to create worker statefulset for leader pod {name}: {{error}}"
     return Create(
         resource=STATEFULSETS,
-        object=statefulset.build(group.lws, revised, group.leader, selector),
+        object=statefulset.build(group.lws, revised, group.leader, placed.node_selector),
         if_absent=True,
         on_success=(events.created(group.obj, created, group.leader),),
         on_failure=(events.failed_create(group.obj, failed, group.leader),),
@@ -203,7 +164,7 @@ def _has_workers(observed: Observed, leader: JSONObject) -> bool:
     return any(meta.name(one) == meta.name(leader) for one in observed.statefulsets)
 
 
-def _mistake_note(group: _Group) -> str:
+def _mistake_note(group: LiveGroup) -> str:
     return (
         f"leader pod {meta.key(group.leader)} contains mistake annotation '{labels.LEADER_NAME}': "
         "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"

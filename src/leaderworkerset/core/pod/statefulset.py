@@ -13,8 +13,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
-from leaderworkerset.core.admission import accelerators
 from leaderworkerset.core.leaderworkerset import templates
+from leaderworkerset.core.policies import accelerators
 
 TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate.workerTemplate"
 

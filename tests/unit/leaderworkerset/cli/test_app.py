@@ -13,6 +13,7 @@ import pytest
 from kuberuntime.errors import ConnectionFailedError
 from leaderworkerset.cli import app, errors, selection
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
+from leaderworkerset.views.selection import Selection
 
 
 @pytest.mark.parametrize(
@@ -109,15 +110,15 @@ def test_help_imports_no_command() -> None:
 @pytest.mark.parametrize(
     ("words", "chosen"),
     [
-        ("web", selection.Selection("web")),
-        ("web/0", selection.Selection("web", 0)),
-        ("web/0/3", selection.Selection("web", 0, 3)),
-        ("lws/web", selection.Selection("web")),
-        ("lws/0", selection.Selection("lws", 0)),
-        ("leaderworkersets/web/1", selection.Selection("web", 1)),
+        ("web", Selection("web")),
+        ("web/0", Selection("web", 0)),
+        ("web/0/3", Selection("web", 0, 3)),
+        ("lws/web", Selection("web")),
+        ("lws/0", Selection("lws", 0)),
+        ("leaderworkersets/web/1", Selection("web", 1)),
     ],
 )
-def test_ranks_are_named_by_path(words: str, chosen: selection.Selection) -> None:
+def test_ranks_are_named_by_path(words: str, chosen: Selection) -> None:
     assert selection.parse(words) == chosen
 
 

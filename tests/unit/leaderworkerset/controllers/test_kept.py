@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from tests import builders, kept, virtualtime
+from tests import builders, kept
 from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
+from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
 
 from kuberuntime.cache.projection import Path, Projection, parse

@@ -8,8 +8,9 @@ from tests.kept import checked
 
 from leaderworkerset.core.leaderworkerset import groups, replacement, revisions
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
-from leaderworkerset.core.pod import placement, restart, statefulset
 from leaderworkerset.core.pod import reconcile as of_pod
+from leaderworkerset.core.pod import statefulset
+from leaderworkerset.core.policies import exclusive, failures
 
 ENTRIES: Final[tuple[Callable[..., Any], ...]] = (of_lws.reconcile, of_pod.reconcile, of_pod.wants_node)
 """The decisions that tests import by name."""
@@ -18,10 +19,10 @@ PARTS: Final = (
     (groups, "describe"),
     (groups, "describe_workers"),
     (groups, "is_statefulset_ready"),
-    (placement, "node_selector"),
+    (exclusive, "node_selector"),
+    (failures, "failed_pod"),
+    (failures, "has_failed"),
     (replacement, "choose"),
-    (restart, "failed_pod"),
-    (restart, "has_failed"),
     (revisions, "resolve"),
     (statefulset, "build"),
 )

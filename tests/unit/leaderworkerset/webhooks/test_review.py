@@ -8,7 +8,7 @@ import pytest
 
 from kuberuntime.objects.gotypes import GoTypeError
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.admission.denial import DeniedError
+from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import Decide, Review
 

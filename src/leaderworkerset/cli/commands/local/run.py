@@ -19,16 +19,16 @@ from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.commands.logs import Follower
-from leaderworkerset.cli.commands.wait import reasons
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.manifests import Document
-from leaderworkerset.cli.selection import Selection
 from leaderworkerset.cli.views.live import Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.outcome import Failures, all_done
+from leaderworkerset.views.reasons import reasons
+from leaderworkerset.views.selection import Selection
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is torn down."""

@@ -51,14 +51,6 @@ def test_conditions(condition: str, given: View | None, missing: str | None) -> 
     assert wait.parse(condition)(given) == missing
 
 
-def test_the_reason_of_a_rank_is_told() -> None:
-    missing = Rank(group=0, index=1, pod="web-0-1", state="Missing", why="not created yet")
-    broken = Rank(group=0, index=0, pod="web-0", state="CrashLoopBackOff", why="main: Error (exit code 3)")
-    assert wait.reasons(view(0, missing, broken)) == (
-        "; web-0 is CrashLoopBackOff: main: Error (exit code 3) (and 1 more ranks)"
-    )
-
-
 @pytest.mark.parametrize("words", ["readiness", "replicas=two", "condition=", "ready=1"])
 def test_unknown_words_are_refused(words: str) -> None:
     with pytest.raises(UsageError, match="--for="):

@@ -6,6 +6,7 @@ import pytest
 
 from leaderworkerset.cli.views import output
 from leaderworkerset.views import groups
+from leaderworkerset.views.document import document as build
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
@@ -66,7 +67,7 @@ def test_documents_are_stable() -> None:
         groups=(groups.Group(index=0, ranks=(rank(0),), revision="abc"),),
         object={"kind": "LeaderWorkerSet"},
     )
-    document = output.document([view])
+    document = build([view])
     assert document["apiVersion"] == "lws/v1"
     (item,) = document["items"]
     assert sorted(item) == ["desired", "groups", "leaderWorkerSet", "ready", "upToDate"]

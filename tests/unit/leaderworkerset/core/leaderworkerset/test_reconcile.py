@@ -12,6 +12,7 @@ from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, P
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.leaderworkerset.rollout import Case, Step
@@ -48,7 +49,7 @@ def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> 
 def settled(obj: dict[str, Any], observed: Observed) -> dict[str, Any]:
     """Return the LeaderWorkerSet with the status that `observed` leads to."""
     lws = leaderworkerset.decode(obj)
-    counts = status.count(lws, observed.groups, builders.key_of(obj))
+    counts = status.count(lws, fold(observed.groups, lws.name), builders.key_of(obj))
     built = status.build(lws, observed.leader_statefulset or {}, counts, builders.NOW)
     return obj | {"status": leaderworkerset.encode_status(built)}
 

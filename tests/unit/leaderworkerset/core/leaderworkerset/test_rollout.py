@@ -8,8 +8,9 @@ import pytest
 
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec, RollingUpdateConfiguration, RolloutStrategy
 from leaderworkerset.core.leaderworkerset import rollout
+from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Case, Current, State, Step
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Case, Current, State, States, Step
 
 TRACES = json.loads(Path("tests/vectors/lws-rollout-traces.json").read_text())
 
@@ -29,9 +30,9 @@ def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partit
     return LeaderWorkerSetSpec(replicas=replicas, rollout_strategy=RolloutStrategy(rolling_update_configuration=config))
 
 
-def seen(states: str) -> dict[int, State]:
+def seen(states: str) -> States:
     """Return the states of the groups 0.., where a dot is a group that is missing."""
-    return {index: STATES[letter] for index, letter in enumerate(states) if letter != "."}
+    return States.of({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
 
 
 def recorded_step(row: dict[str, Any]) -> Step:
@@ -49,6 +50,25 @@ def test_every_recorded_step_is_taken(row: dict[str, Any]) -> None:
         assert expected != recorded_step(row)
     else:
         assert expected == recorded_step(row)
+
+
+@pytest.mark.parametrize(
+    ("states", "partition", "expected"),
+    [
+        pytest.param("OOONnnnNN", 3, Step(Case.ROLLING, 1, 8), id="one of two: index 0 and two more stay available"),
+        pytest.param("ONnnnnnNN", 1, Step(Case.ROLLING, 1, 8), id="the partition stays, and so does one of them"),
+        pytest.param("OOONNnnNN", 3, Step(Case.ROLLING, 1, 6), id="enough others are available"),
+        pytest.param("OOONnNNnn", 3, Step(Case.ROLLING, 3, 7), id="the groups given back are not ready"),
+        pytest.param("NnnnnnnNN", 0, Step(Case.ROLLING, 0, 9), id="at the bound no ready group is given back"),
+    ],
+)
+def test_differs_from_upstream_ready_surge_groups_stay_while_availability_needs_them(
+    states: str, partition: int, expected: Step
+) -> None:
+    """R-ROLL-3: 3 of 5 must be available; the Go controller counts surge groups, whichever are ready."""
+    limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
+
+    assert rollout.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
 
 
 def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
@@ -162,10 +182,10 @@ def group(index: int, *, name: str = "web", workers_index: str | None = None) ->
 
 
 def test_groups_are_known_by_their_names_and_labels() -> None:
-    """R-ROLL-8: other names, other labels and indexes beyond the replicas do not count."""
-    found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3), group(5), group(7)]
+    """R-ROLL-8: other names and other labels do not count."""
+    found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3)]
 
-    states = rollout.states(found, name="web", size=2, revision="new", count=5)
+    states = rollout.states(fold(found, "web"), size=2, revision="new")
 
     assert states == seen("N..N.")
 
@@ -174,15 +194,15 @@ def test_the_workers_of_a_group_of_one_do_not_matter() -> None:
     """R-ROLL-8, Q-12: the live size decides."""
     alone = Group("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
-    assert rollout.states([alone], name="web", size=1, revision="new", count=1) == seen("O")
-    assert rollout.states([alone], name="web", size=2, revision="new", count=1) == seen(".")
+    assert rollout.states(fold([alone], "web"), size=1, revision="new") == seen("O")
+    assert rollout.states(fold([alone], "web"), size=2, revision="new") == seen(".")
 
 
 def test_an_index_that_is_no_number_is_skipped() -> None:
     """R-ROLL-8."""
     odd = Group("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
-    assert rollout.states([odd], name="web", size=1, revision="new", count=1) == seen(".")
+    assert rollout.states(fold([odd], "web"), size=1, revision="new") == seen(".")
 
 
 EXAMPLES = {

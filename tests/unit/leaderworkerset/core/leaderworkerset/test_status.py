@@ -10,6 +10,7 @@ from tests import builders
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import status
+from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, Counts, Outcome
 
@@ -57,7 +58,7 @@ def condition(outcome: Outcome, state: str, *, generation: int = 1, since: str =
 )
 def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Counts) -> None:
     """R-STAT-5 to R-STAT-7: surge counts as ready, groups without workers not at all."""
-    assert status.count(lws(**fields), groups(letters), "new") == expected
+    assert status.count(lws(**fields), fold(groups(letters), "web"), "new") == expected
 
 
 def test_an_index_that_is_no_number_ends_the_count() -> None:
@@ -65,7 +66,7 @@ def test_an_index_that_is_no_number_ends_the_count() -> None:
     odd = Group("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is no number"):
-        status.count(lws(), [odd], "new")
+        status.count(lws(), fold([odd], "web"), "new")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_conditions_follow_from_the_counts(letters: str, fields: dict[str, Any],
     """R-STAT-8, R-STAT-16, R-STAT-17."""
     found = lws(**fields)
 
-    assert status.choose(found, status.count(found, groups(letters), "new")) == expected
+    assert status.choose(found, status.count(found, fold(groups(letters), "web"), "new")) == expected
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_an_update_is_done_when_all_wanted_groups_are(letters: str, fields: dict
     """R-STAT-9."""
     found = lws(**fields)
 
-    assert status.is_update_done(found, status.count(found, groups(letters), "new")) is done
+    assert status.is_update_done(found, status.count(found, fold(groups(letters), "web"), "new")) is done
 
 
 def test_a_first_condition_is_appended() -> None:
@@ -151,7 +152,9 @@ def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
         status={"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"))]},
     )
 
-    built = status.build(found, {"status": {"replicas": 2}}, status.count(found, groups("OO"), "new"), builders.NOW)
+    built = status.build(
+        found, {"status": {"replicas": 2}}, status.count(found, fold(groups("OO"), "web"), "new"), builders.NOW
+    )
 
     assert built.conditions == (
         condition(AVAILABLE, "False", generation=2, since=NOW),
@@ -194,11 +197,11 @@ def test_the_rest_of_the_status() -> None:
 def test_the_same_facts_give_the_same_status() -> None:
     """R-STAT-3."""
     found = lws()
-    first = status.build(found, {}, status.count(found, groups("N"), "new"), builders.NOW)
+    first = status.build(found, {}, status.count(found, fold(groups("N"), "web"), "new"), builders.NOW)
     again = lws(status=leaderworkerset.encode_status(first))
 
     later = builders.NOW + timedelta(hours=1)
-    assert status.build(again, {}, status.count(again, groups("N"), "new"), later) == first
+    assert status.build(again, {}, status.count(again, fold(groups("N"), "web"), "new"), later) == first
 
 
 def test_the_event_counts_groups() -> None:

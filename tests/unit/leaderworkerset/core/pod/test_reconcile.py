@@ -10,10 +10,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Emit, Event, Plan
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import events, services
-from leaderworkerset.core.pod import recreation, statefulset
+from leaderworkerset.core import events
+from leaderworkerset.core.leaderworkerset import services
+from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.pod.reconcile import Observed, reconcile, wants_node
-from leaderworkerset.core.pod.recreation import Recreation
+from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.recreation import Recreation
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)

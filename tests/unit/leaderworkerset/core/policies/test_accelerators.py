@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.core.admission import accelerators
-from leaderworkerset.core.admission.accelerators import requests_tpus
-from leaderworkerset.core.admission.denial import DeniedError
 from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies import accelerators
+from leaderworkerset.core.policies.accelerators import requests_tpus
 
 P = "leaderworkerset.sigs.k8s.io/"
 TPU = {"limits": {"google.com/tpu": "4"}}

@@ -6,7 +6,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.plan import Event
-from leaderworkerset.core.leaderworkerset import events
+from leaderworkerset.core import events
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderworkerset.core.admission.subgroups import group_hash, subgroup_index
+from leaderworkerset.core.policies.identity import group_hash
+from leaderworkerset.core.policies.subgroups import subgroup_index
 
 
 @pytest.mark.parametrize(

@@ -26,3 +26,8 @@ def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObje
 def environment(container: JSONObject) -> list[JSONObject]:
     """Return the container's variables, empty where absent."""
     return container.get("env") or []
+
+
+def non_empty(annotations: Mapping[str, str], key: str) -> dict[str, str]:
+    """Return the annotation of that key alone, or nothing where it is absent or empty."""
+    return {key: annotations[key]} if annotations.get(key) else {}

@@ -1,27 +1,21 @@
 """Subgroups: which one a pod of a group belongs to, and what it gets for it (R-ADM-8 to R-ADM-13).
 
-The pod carries all facts: annotation `subgroup-size`, the policy type, and its own index within the group.
+Templates carry the facts as annotations: size and type of the subgroups, and the topology key of exclusive ones. At
+admission a pod joins its subgroup by them and by its own index within the group.
 """
 
-import hashlib
+from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
-from leaderworkerset.core.admission.affinity import with_exclusive_terms
-from leaderworkerset.core.admission.denial import DeniedError
-from leaderworkerset.core.admission.edits import with_labels
-from leaderworkerset.core.admission.numbers import read_annotation
-
-
-def group_hash(*parts: str) -> str:
-    """Return the key that all pods of one group, or one subgroup, share.
-
-    >>> group_hash("default", "test-sample")
-    '95e88034e460983f51a9952fe128729fbc0663b5'
-    """
-    return hashlib.sha1("/".join(parts).encode(), usedforsecurity=False).hexdigest()
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.affinity import with_exclusive_terms
+from leaderworkerset.core.policies.edits import non_empty, with_labels
+from leaderworkerset.core.policies.identity import group_hash
+from leaderworkerset.core.policies.numbers import read_annotation
+from leaderworkerset.core.policies.policy import Member, Policy, Template
 
 
 def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
@@ -67,3 +61,24 @@ def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
     if topology_key is None:
         return joined
     return with_exclusive_terms(joined, key=labels.SUBGROUP_KEY, value=key, topology_key=topology_key)
+
+
+def annotations(template: Template) -> dict[str, str]:
+    """Return size and type of the subgroups, and their topology key; nothing where there are none."""
+    policy = template.spec.sub_group_policy
+    if policy is None:
+        return {}
+    kind = policy.sub_group_policy_type or SubGroupPolicyType.LEADER_WORKER.value
+    size = {} if policy.sub_group_size is None else {labels.SUBGROUP_SIZE: str(policy.sub_group_size)}
+    topology = non_empty(template.live, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
+    return {labels.SUBGROUP_POLICY_TYPE: kind} | size | topology
+
+
+def admit(pod: JSONObject, member: Member) -> JSONObject:
+    """Return the pod as a member of its subgroup."""
+    if member.is_leader:
+        return join_as_leader(pod)
+    return join_as_worker(pod, size=member.size, worker_index=member.worker_index)
+
+
+POLICY: Final = Policy(name="subgroups", annotations=annotations, admit=admit)

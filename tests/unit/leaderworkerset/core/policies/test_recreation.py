@@ -12,8 +12,8 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID
 from leaderworkerset.api import labels
-from leaderworkerset.core.pod import recreation
-from leaderworkerset.core.pod.recreation import Recreation
+from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.recreation import Recreation
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS, key="k")

@@ -1,4 +1,4 @@
-"""Which pod's failure calls for the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
+"""Failures: which pod's failure calls for the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
 
 In: the LeaderWorkerSet, the leader pod, the pods of its group (also those that were deleted a moment ago, as they were
 last seen) and their StatefulSets. Out: the pod that failed, if the restart policy asks for the group to be recreated.

@@ -2,7 +2,7 @@
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.admission.edits import with_spec
+from leaderworkerset.core.policies.edits import with_spec
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

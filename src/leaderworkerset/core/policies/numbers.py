@@ -4,7 +4,7 @@ import re
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.admission.denial import DeniedError
+from leaderworkerset.core.denial import DeniedError
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LIMIT = 2**63

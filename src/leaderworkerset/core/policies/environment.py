@@ -4,11 +4,14 @@ The three of the contract come first in every container and win over the user's 
 unless the user set it.
 """
 
+from typing import Final
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.admission.denial import DeniedError
-from leaderworkerset.core.admission.edits import environment, with_each_container
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.edits import environment, with_each_container
+from leaderworkerset.core.policies.policy import Member, Policy
 
 
 def inject(pod: JSONObject) -> JSONObject:
@@ -51,3 +54,11 @@ def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
     }
     kept = [entry for name, entry in own.items() if name not in injected]
     return container | {"env": [*injected.values(), *kept]}
+
+
+def admit(pod: JSONObject, _member: Member) -> JSONObject:
+    """Return the pod with the variables that name its group."""
+    return inject(pod)
+
+
+POLICY: Final = Policy(name="environment", admit=admit)

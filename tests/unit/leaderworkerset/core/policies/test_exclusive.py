@@ -5,13 +5,13 @@ from tests import builders
 
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.pod import placement
-from leaderworkerset.core.pod.placement import PlacementError
+from leaderworkerset.core.policies import exclusive
+from leaderworkerset.core.policies.exclusive import PlacementError
 
 LEADER = builders.leader_pod(builders.leaderworkerset_object(), node="n1")
 
 
-def exclusive(topology: str) -> LeaderWorkerSet:
+def placed(topology: str) -> LeaderWorkerSet:
     annotations = {labels.EXCLUSIVE_TOPOLOGY: topology}
     return leaderworkerset.decode(builders.leaderworkerset_object(metadata={"annotations": annotations}))
 
@@ -20,25 +20,25 @@ def test_workers_follow_their_leader_into_its_domain() -> None:
     """R-WSTS-6."""
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
 
-    assert placement.node_selector(exclusive("rack"), LEADER, node) == {"rack": "r7"}
+    assert exclusive.node_selector(placed("rack"), LEADER, node) == {"rack": "r7"}
 
 
 def test_without_the_annotation_workers_go_anywhere() -> None:
     """R-WSTS-6: the key counts, even without a value."""
     plain = leaderworkerset.decode(builders.leaderworkerset_object())
 
-    assert placement.node_selector(plain, LEADER, None) == {}
-    assert placement.is_exclusive(exclusive(""))
-    assert not placement.is_exclusive(plain)
+    assert exclusive.node_selector(plain, LEADER, None) == {}
+    assert exclusive.is_exclusive(placed(""))
+    assert not exclusive.is_exclusive(plain)
 
 
 def test_a_node_that_is_gone_is_an_error() -> None:
     """R-WSTS-6."""
     with pytest.raises(PlacementError, match='getting node "n1": nodes "n1" not found'):
-        placement.node_selector(exclusive("rack"), LEADER, None)
+        exclusive.node_selector(placed("rack"), LEADER, None)
 
 
 def test_differs_from_upstream_a_node_without_the_label_is_named_with_the_label() -> None:
     """Q-13: the Go controller's text ends at the colon."""
     with pytest.raises(PlacementError, match=r"node does not have topology label: rack \(node n1\)"):
-        placement.node_selector(exclusive("rack"), LEADER, {"metadata": {"name": "n1"}})
+        exclusive.node_selector(placed("rack"), LEADER, {"metadata": {"name": "n1"}})

@@ -8,8 +8,8 @@ from tests import builders
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.pod import restart
-from leaderworkerset.core.pod.restart import Members
+from leaderworkerset.core.policies import failures
+from leaderworkerset.core.policies.failures import Members
 
 AFTER_START = {"restartPolicy": "RecreateGroupAfterStart"}
 OBJECT = builders.leaderworkerset_object()
@@ -45,15 +45,15 @@ def test_only_two_policies_recreate(policy: str, *, active: bool) -> None:
     found = lws(template={"restartPolicy": policy})
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
-    assert (restart.failed_pod(found, failing) is not None) is active
+    assert (failures.failed_pod(found, failing) is not None) is active
 
 
 def test_the_policy_that_lives_decides_about_older_groups_and_failures() -> None:
     """Q-14, Q-18: a restart from the time of another policy counts as soon as the policy recreates."""
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
-    assert restart.failed_pod(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
-    assert restart.failed_pod(lws(image="app:2"), failing) is not None
+    assert failures.failed_pod(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
+    assert failures.failed_pod(lws(image="app:2"), failing) is not None
 
 
 @pytest.mark.parametrize(
@@ -73,29 +73,29 @@ def test_the_policy_that_lives_decides_about_older_groups_and_failures() -> None
 )
 def test_deletion_and_restarted_containers_are_failures(pod: dict[str, Any], *, failed: bool) -> None:
     """R-POD-4."""
-    assert restart.has_failed(pod) is failed
+    assert failures.has_failed(pod) is failed
 
 
 def test_a_worker_that_failed_is_found() -> None:
     """R-POD-5."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
-    assert restart.failed_pod(lws(), members(failed)) == failed
-    assert restart.failed_pod(lws(), members(builders.worker_pod(LEADER))) is None
+    assert failures.failed_pod(lws(), members(failed)) == failed
+    assert failures.failed_pod(lws(), members(builders.worker_pod(LEADER))) is None
 
 
 def test_a_leader_that_failed_is_found() -> None:
     """R-POD-5, Q-17."""
     leader = builders.leader_pod(OBJECT, restarts=1)
 
-    assert restart.failed_pod(lws(), members(leader=leader)) == leader
+    assert failures.failed_pod(lws(), members(leader=leader)) == leader
 
 
 def test_a_worker_that_is_gone_has_failed_whatever_it_was_like() -> None:
     """R-POD-11: deleted without grace, it may never have been seen terminating."""
     gone = builders.worker_pod(LEADER)
 
-    assert restart.failed_pod(lws(), members(gone=(gone,))) == gone
+    assert failures.failed_pod(lws(), members(gone=(gone,))) == gone
 
 
 ANOTHER = builders.leader_pod(OBJECT, uid="another")
@@ -116,7 +116,7 @@ ANOTHER = builders.leader_pod(OBJECT, uid="another")
 )
 def test_a_worker_of_an_earlier_leader_does_not_count(worker: dict[str, Any], sets: tuple[dict[str, Any]]) -> None:
     """R-POD-8, R-POD-10."""
-    assert restart.failed_pod(lws(), members(worker, sets=sets)) is None
+    assert failures.failed_pod(lws(), members(worker, sets=sets)) is None
 
 
 def owned_by(worker: dict[str, Any], owner: dict[str, Any] | None) -> dict[str, Any]:
@@ -128,10 +128,10 @@ def test_a_worker_owned_by_the_leader_itself_counts() -> None:
     """R-POD-8a."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
-    assert restart.failed_pod(lws(), members(owned_by(failed, LEADER), sets=())) is not None
-    assert restart.failed_pod(lws(), members(owned_by(failed, ANOTHER), sets=())) is None
-    assert restart.failed_pod(lws(), members(owned_by(failed, None))) is None
-    assert restart.failed_pod(lws(), members(owned_by(failed, SET | {"kind": "ReplicaSet"}))) is None
+    assert failures.failed_pod(lws(), members(owned_by(failed, LEADER), sets=())) is not None
+    assert failures.failed_pod(lws(), members(owned_by(failed, ANOTHER), sets=())) is None
+    assert failures.failed_pod(lws(), members(owned_by(failed, None))) is None
+    assert failures.failed_pod(lws(), members(owned_by(failed, SET | {"kind": "ReplicaSet"}))) is None
 
 
 WAITING = [
@@ -146,9 +146,9 @@ def test_failures_of_a_group_that_has_not_started_do_not_count(fields: dict[str,
     found = lws(size=3, **fields)
     failed, pending = builders.worker_pod(LEADER, restarts=1), builders.worker_pod(LEADER, 2, phase="Pending")
 
-    assert restart.failed_pod(found, members(failed, pending)) is None
-    assert restart.failed_pod(found, members(failed)) is None
-    assert restart.failed_pod(found, members(failed, builders.worker_pod(LEADER, 2))) == failed
+    assert failures.failed_pod(found, members(failed, pending)) is None
+    assert failures.failed_pod(found, members(failed)) is None
+    assert failures.failed_pod(found, members(failed, builders.worker_pod(LEADER, 2))) == failed
 
 
 def test_a_pod_that_is_gone_counts_as_it_was_and_not_as_its_successor() -> None:
@@ -156,11 +156,11 @@ def test_a_pod_that_is_gone_counts_as_it_was_and_not_as_its_successor() -> None:
     gone = builders.worker_pod(LEADER, uid="first", deleting=True)
     successor = builders.worker_pod(LEADER, uid="second", phase="Pending")
 
-    assert restart.failed_pod(lws(template=AFTER_START), members(successor, gone=(gone,))) == gone
+    assert failures.failed_pod(lws(template=AFTER_START), members(successor, gone=(gone,))) == gone
 
 
 def test_pending_pods_do_not_matter_to_the_other_policy() -> None:
     """R-POD-5.2."""
     failed = builders.worker_pod(LEADER, phase="Pending", init_restarts=1)
 
-    assert restart.failed_pod(lws(size=9), members(failed)) == failed
+    assert failures.failed_pod(lws(size=9), members(failed)) == failed

@@ -5,13 +5,15 @@ container already names its hosts or its id.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.admission.denial import DeniedError
-from leaderworkerset.core.admission.edits import environment, with_each_container
-from leaderworkerset.core.admission.numbers import read_annotation, read_label
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.edits import environment, with_each_container
+from leaderworkerset.core.policies.numbers import read_annotation, read_label
+from leaderworkerset.core.policies.policy import Member, Policy
 
 RESOURCE = "google.com/tpu"
 WORKER_HOSTNAMES = "TPU_WORKER_HOSTNAMES"
@@ -174,3 +176,11 @@ def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:
         {"name": name, "value": value} for name, value in variables.items() if name != PROCESS_PORT or name not in own
     ]
     return container | {"env": [*environment(container), *added]} if added else container
+
+
+def admit(pod: JSONObject, member: Member) -> JSONObject:
+    """Return the pod with the variables of its slice."""
+    return inject(pod, size=member.size, is_leader=member.is_leader)
+
+
+POLICY: Final = Policy(name="accelerators", admit=admit)

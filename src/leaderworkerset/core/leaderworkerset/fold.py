@@ -1,0 +1,119 @@
+"""The groups of a LeaderWorkerSet folded into sets of indexes, so that a decision visits no group that does not matter.
+
+A set of indexes is an integer: bit i stands for group i. What decisions count is the intersection of a few sets and the
+number of its bits, a thousand groups to 16 machine words. The sets depend neither on the size nor on the revision that
+a decision asks for, so a change of one group changes its bits alone, whatever the spec becomes.
+
+A group that does not carry the names of its index, or whose index is beyond `LIMIT` (more than any rollout can make),
+is irregular: it is kept by itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from leaderworkerset.core.leaderworkerset.groups import Group
+
+LIMIT: Final = 2_000_000
+"""The most groups there can be: 1,000,000 replicas, and as many surge groups."""
+
+ALL: Final = -1
+"""The set of all indexes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """What is known about all groups at one moment; a value that later changes leave as it is."""
+
+    members: int = 0
+    leader_ready: int = 0
+    with_workers: int = 0
+    workers_ready: int = 0
+    workers_named: int = 0
+    of_one_revision: int = 0
+    leaders: Mapping[str, int] = field(default_factory=dict)
+    workers: Mapping[str, int] = field(default_factory=dict)
+    irregular: Mapping[str, Group] = field(default_factory=dict)
+
+    def whole(self, size: int) -> int:
+        """Return the groups that have all their parts."""
+        return self.members if size == 1 else self.with_workers
+
+    def ready(self, size: int) -> int:
+        """Return the groups whose leader and workers are ready (R-STAT-6)."""
+        return self.leader_ready & (ALL if size == 1 else self.workers_ready)
+
+    def updated(self, size: int, revision: str) -> int:
+        """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
+        return self.leaders.get(revision, 0) & (ALL if size == 1 else self.workers.get(revision, 0))
+
+    def changed(self, old: Group | None, new: Group | None, name: str) -> "Folded":
+        """Return the fold after the group of one leader changed, appeared (no `old`) or went (no `new`)."""
+        removed = self if old is None else _removed(self, old, name)
+        return removed if new is None else _added(removed, new, name)
+
+
+def fold(groups: Iterable[Group], name: str) -> Folded:
+    """Fold the groups of the LeaderWorkerSet `name` from scratch."""
+    folded = Folded()
+    for group in groups:
+        folded = folded.changed(None, group, name)
+    return folded
+
+
+def regular_index(group: Group, name: str) -> int | None:
+    """Return the group's index where its leader is named after it and it is within `LIMIT`."""
+    if group.index is None or group.index >= LIMIT or group.leader != f"{name}-{group.group_index}":
+        return None
+    return group.index
+
+
+def below(indexes: int, end: int) -> int:
+    """Return those of the indexes that are less than `end`, which may be as large as the API allows.
+
+    >>> bin(below(0b10110, 3)), bin(below(0b10110, 2**31))
+    ('0b110', '0b10110')
+    """
+    return indexes if end >= indexes.bit_length() else indexes & ((1 << max(end, 0)) - 1)
+
+
+def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
+    return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
+
+
+def _added(folded: Folded, group: Group, name: str) -> Folded:
+    index = regular_index(group, name)
+    if index is None:
+        return replace(folded, irregular={**folded.irregular, group.leader: group})
+    bit, workers = 1 << index, group.workers
+    return Folded(
+        members=folded.members | bit,
+        leader_ready=folded.leader_ready | (bit if group.is_leader_ready else 0),
+        with_workers=folded.with_workers | (bit if workers is not None else 0),
+        workers_ready=folded.workers_ready | (bit if workers is not None and workers.is_ready else 0),
+        workers_named=folded.workers_named | (bit if workers and workers.group_index == group.group_index else 0),
+        of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
+        leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
+        workers=folded.workers
+        if workers is None
+        else {**folded.workers, workers.revision: folded.workers.get(workers.revision, 0) | bit},
+        irregular=folded.irregular,
+    )
+
+
+def _removed(folded: Folded, group: Group, name: str) -> Folded:
+    index = regular_index(group, name)
+    if index is None:
+        return replace(folded, irregular={one: kept for one, kept in folded.irregular.items() if one != group.leader})
+    others = ~(1 << index)
+    return Folded(
+        members=folded.members & others,
+        leader_ready=folded.leader_ready & others,
+        with_workers=folded.with_workers & others,
+        workers_ready=folded.workers_ready & others,
+        workers_named=folded.workers_named & others,
+        of_one_revision=folded.of_one_revision & others,
+        leaders=_without_bits(folded.leaders, others),
+        workers=_without_bits(folded.workers, others),
+        irregular=folded.irregular,
+    )

@@ -1,0 +1,19 @@
+"""Subdomain: with `UniquePerReplica`, the pods of each group have a subdomain of their own (R-ADM-7)."""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import SubdomainPolicy
+from leaderworkerset.core.policies.edits import with_spec
+from leaderworkerset.core.policies.policy import Member, Policy
+
+
+def admit(pod: JSONObject, member: Member) -> JSONObject:
+    """Return a leader with its own name as subdomain; workers get theirs from their StatefulSet's service."""
+    is_unique = meta.annotations(pod).get(labels.SUBDOMAIN_POLICY) == SubdomainPolicy.UNIQUE_PER_REPLICA
+    return with_spec(pod, {"subdomain": meta.name(pod)}) if member.is_leader and is_unique else pod
+
+
+POLICY: Final = Policy(name="subdomain", admit=admit)

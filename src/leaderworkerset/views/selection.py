@@ -1,0 +1,43 @@
+"""Which LeaderWorkerSet, group or rank is meant, and a view cut to it. Pure."""
+
+from dataclasses import dataclass, replace
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.views.groups import View, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A LeaderWorkerSet, and perhaps one group and one rank of it."""
+
+    name: str
+    group: int | None = None
+    rank: int | None = None
+
+    def __str__(self) -> str:
+        return "/".join(str(part) for part in (self.name, self.group, self.rank) if part is not None)
+
+    def covers(self, pod: JSONObject) -> bool:
+        """Return whether a pod of the LeaderWorkerSet is meant."""
+        place = place_of(pod)
+        if place is None:
+            return False
+        return self.group in (None, place[0]) and self.rank in (None, place[1])
+
+    def label_selector(self) -> str:
+        """Return the selector of the pods that are meant."""
+        pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, self.group), (labels.WORKER_INDEX, self.rank)]
+        return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
+
+
+def narrow(view: View, chosen: Selection) -> View:
+    """Cut a view to one group or rank."""
+    if chosen.group is None:
+        return view
+    groups = (group for group in view.groups if group.index == chosen.group)
+    kept = tuple(
+        replace(group, ranks=tuple(rank for rank in group.ranks if chosen.rank in (None, rank.index)))
+        for group in groups
+    )
+    return replace(view, groups=kept)

@@ -1,0 +1,117 @@
+"""The fold of groups: kept up to date change by change it equals one made from scratch, and counts as a plain loop does."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import builders
+
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.core.leaderworkerset import rollout, status
+from leaderworkerset.core.leaderworkerset.fold import LIMIT, Folded, fold
+from leaderworkerset.core.leaderworkerset.groups import Group, Workers
+
+REVISIONS = st.sampled_from(["new", "old", ""])
+INDEXES = st.sampled_from(["0", "1", "2", "3", "4", "007", str(LIMIT), str(2**31)])
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> Group:
+    label = draw(INDEXES)
+    leader = f"web-{draw(st.sampled_from([label, label, '1']))}"
+    workers = st.builds(Workers, is_ready=st.booleans(), revision=REVISIONS, group_index=st.sampled_from([label, "9"]))
+    return Group(
+        leader=leader,
+        group_index=label,
+        index=int(label),
+        is_leader_ready=draw(st.booleans()),
+        revision=draw(REVISIONS),
+        workers=draw(st.none() | workers),
+    )
+
+
+CHANGES = st.lists(st.tuples(st.booleans(), groups()), max_size=20)
+"""Groups as they become, and whether they go instead."""
+
+
+def after(changes: list[tuple[bool, Group]]) -> tuple[Folded, dict[str, Group]]:
+    """Return the fold after the changes, and the groups there are then."""
+    living: dict[str, Group] = {}
+    folded = Folded()
+    for goes, group in changes:
+        old = living.pop(group.leader, None)
+        if not goes:
+            living[group.leader] = group
+        if not goes or old is not None:
+            folded = folded.changed(old, None if goes else group, "web")
+    return folded, living
+
+
+@given(CHANGES)
+@settings(max_examples=300, deadline=None)
+def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, Group]]) -> None:
+    folded, living = after(changes)
+
+    assert folded == fold(living.values(), "web")
+
+
+@given(CHANGES)
+@settings(max_examples=50, deadline=None)
+def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool, Group]]) -> None:
+    folded, living = after(changes)
+    for group in living.values():
+        folded = folded.changed(group, None, "web")
+
+    assert folded == Folded()
+
+
+@given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
+@settings(max_examples=300, deadline=None)
+def test_a_fold_counts_what_a_loop_over_the_groups_counts(
+    changes: list[tuple[bool, Group]], size: int, replicas: int, partition: int
+) -> None:
+    """R-STAT-5 to R-STAT-7."""
+    lws = leaderworkerset.decode(
+        builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
+    )
+    folded, living = after(changes)
+    whole = [one for one in living.values() if size == 1 or one.workers is not None]
+    rolled = [one for one in whole if one.index is not None and partition <= one.index < replicas]
+
+    assert status.count(lws, folded, "new") == status.Counts(
+        ready=sum(one.is_ready(size) for one in whole),
+        updated=sum(one.is_updated(size, "new") for one in whole),
+        ready_wanted=sum(one.is_ready(size) and int(one.group_index) < replicas for one in whole),
+        rolled=len(rolled),
+        rolled_updated=sum(one.is_updated(size, "new") for one in rolled),
+        rolled_done=sum(one.is_updated(size, "new") and one.is_ready(size) for one in rolled),
+    )
+
+
+@given(CHANGES, st.integers(1, 2))
+@settings(max_examples=300, deadline=None)
+def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
+    changes: list[tuple[bool, Group]], size: int
+) -> None:
+    """R-ROLL-8."""
+    folded, living = after(changes)
+    named = {
+        one.index: one
+        for one in living.values()
+        if one.index is not None
+        and one.index < LIMIT
+        and one.leader == f"web-{one.group_index}"
+        and (size == 1 or (one.workers is not None and one.workers.group_index == one.group_index))
+    }
+
+    expected = {index: rollout.State(one.is_ready(size), one.is_updated(size, "new")) for index, one in named.items()}
+    assert rollout.states(folded, size=size, revision="new") == rollout.States.of(expected)
+
+
+def test_a_value_taken_earlier_stays_as_it_was() -> None:
+    group = Group(leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=None)
+    before = fold([group], "web")
+
+    before.changed(group, replace(group, revision="new"), "web")
+
+    assert before == fold([group], "web")

@@ -1,0 +1,81 @@
+"""How many groups a reconcile visits: those that matter, however many there are."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset.groups import Group, Workers
+from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
+
+
+class Counted(tuple[Group, ...]):
+    """Groups, with the number of those that were visited."""
+
+    __slots__ = ()
+    visits = 0
+
+    def __iter__(self) -> Iterator[Group]:
+        for group in super().__iter__():
+            type(self).visits += 1
+            yield group
+
+
+def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> Observed:
+    """Return a rollout of one group after the other, of which the last ones are updated already."""
+    before = builders.leaderworkerset_object(replicas=count)
+    obj = builders.leaderworkerset_object(replicas=count, image="app:2")
+    key, partition = builders.key_of(obj), count - updated
+    revisions = (builders.revision(before), builders.revision(obj, number=2))
+    groups = [_group(index, key if index >= partition else builders.key_of(before)) for index in range(count)]
+    observed = Observed(leaderworkerset=obj, revisions=revisions, has_shared_service=True)
+    live = builders.as_applied(_applied(replace(observed, leader_statefulset=_set(key, count, partition, obj))))
+    if not honors_max_unavailable:
+        del live["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
+    return replace(observed, leader_statefulset=live, groups=Counted(groups), folded=fold(groups, "web"))
+
+
+def _group(index: int, key: str) -> Group:
+    workers = Workers(is_ready=True, revision=key, group_index=str(index))
+    return Group(f"web-{index}", str(index), index, is_leader_ready=True, revision=key, workers=workers)
+
+
+def _set(key: str, count: int, partition: int, obj: dict[str, Any]) -> dict[str, Any]:
+    owner = meta.controller_reference(obj)
+    return {
+        "metadata": {
+            "name": "web",
+            "namespace": builders.NAMESPACE,
+            "labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: key},
+            "annotations": {labels.REPLICAS: str(count)},
+            "ownerReferences": [owner],
+        },
+        "spec": {"replicas": count, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
+    }
+
+
+def _applied(observed: Observed) -> dict[str, Any]:
+    """Return the leader StatefulSet that the first reconcile applies."""
+    found: dict[str, Any] = reconcile(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
+    return found
+
+
+@pytest.mark.parametrize("honors", [True, False])
+@pytest.mark.parametrize("count", [50, 100, 200])
+def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> None:
+    """Before, it visited every group three times: 150, 300 and 600, so that a rollout cost their square."""
+    observed = rolling(count, count // 2, honors_max_unavailable=honors)
+    Counted.visits = 0
+
+    plan = reconcile(observed, builders.NOW)
+
+    assert plan.error is None
+    assert plan.actions
+    assert Counted.visits == 0
+    assert plan == reconcile(replace(observed, folded=None), builders.NOW)
+    assert Counted.visits == count
