@@ -44,10 +44,6 @@ _Tree: TypeAlias = dict[Step, "_Tree | None"]
 """What is kept below each step; None keeps everything."""
 
 
-Keep: TypeAlias = "Callable[[JSONObject], Projection]"
-"""Returns the projection for an object."""
-
-
 class Projection:
     """Keeps the declared paths of objects.
 
@@ -73,6 +69,10 @@ class Projection:
     def covers(self, path: Path) -> bool:
         """Return whether a value at this path, with all that is below it, is kept."""
         return any(path[: len(kept)] == kept for kept in self.paths)
+
+
+Keep: TypeAlias = Callable[[JSONObject], Projection]
+"""Returns the projection for an object."""
 
 
 def either(one: Keep | None, other: Keep | None) -> Keep | None:
