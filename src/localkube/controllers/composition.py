@@ -89,7 +89,7 @@ async def run_controllers(
     await ensure_nodes(client, settings.nodes, clock)
     await ensure_default_class(client)
     wiring = Wiring(client, build_informers(client), clock)
-    collector = GarbageCollector(client, wiring.informers.definitions)
+    collector = GarbageCollector(client, wiring.informers.definitions, clock)
     runnables = (
         *_statefulsets(wiring),
         *_scheduler(wiring),

@@ -39,11 +39,12 @@ DIRECT: Final = {
 SYSTEM_CLOCK: Final = {
     "kuberuntime/access/credentials.py": "the default of a clock that is passed",
     "kuberuntime/clock.py": "defines it",
-    "leaderworkerset/cli/cluster/localcluster.py": "composes a cluster",
+    "leaderworkerset/cli/commands/local/localcluster.py": "composes a cluster",
     "leaderworkerset/cli/commands/get.py": "prints ages for people",
     "leaderworkerset/cli/views/live.py": "prints ages for people",
     "leaderworkerset/manager/managerlog.py": "stamps lines of the log",
     "leaderworkerset/manager/managerprocess.py": "composes the manager",
+    "localkube/cluster.py": "composes a cluster",
     "localkube/kubelet/sandbox/runner.py": "runs real processes",
 }
 

@@ -13,7 +13,7 @@ import structlog
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
+from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import KubeError, NotFoundError
@@ -40,9 +40,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class GarbageCollector:
     """Deletes what lost its owners, finishes foreground and orphaning deletions."""
 
-    def __init__(self, client: Client, definitions: Informer) -> None:
+    def __init__(self, client: Client, definitions: Informer, clock: Clock) -> None:
         self._client = metadata_client(client)
-        self._executor = Executor(self._client, NoEvents(), SystemClock())
+        self._executor = Executor(self._client, NoEvents(), clock)
         self._definitions = definitions
         self._graph = Graph()
         self._queue = WorkQueue[UID]()

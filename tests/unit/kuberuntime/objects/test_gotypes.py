@@ -136,7 +136,7 @@ def test_a_time_must_be_a_moment(value: Any) -> None:
 
 
 def test_an_unknown_type_is_named() -> None:
-    with pytest.raises(KeyError, match="no Go type 'Ingress' is reachable"):
+    with pytest.raises(KeyError, match="no Go type 'Ingress' is recorded"):
         round_trip("Ingress", {})
 
 

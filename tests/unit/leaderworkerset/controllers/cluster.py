@@ -179,7 +179,7 @@ class Cluster:
         definitions = Informer(self.client, CUSTOM_RESOURCE_DEFINITIONS)
         async with asyncio.TaskGroup() as group:
             group.create_task(definitions.run())
-            group.create_task(GarbageCollector(self.client, definitions).run())
+            group.create_task(GarbageCollector(self.client, definitions, self.clock).run())
 
     async def _run_pods(self) -> None:
         """Let every pod run, and be ready where `ready_pods` says so."""

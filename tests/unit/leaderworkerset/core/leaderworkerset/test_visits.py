@@ -9,9 +9,10 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import reconcile as decision  # by its module: decided once, not checked
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
+from leaderworkerset.core.leaderworkerset.reconcile import Observed
 
 
 class Counted(tuple[Group, ...]):
@@ -61,7 +62,7 @@ def _set(key: str, count: int, partition: int, obj: dict[str, Any]) -> dict[str,
 
 def _applied(observed: Observed) -> dict[str, Any]:
     """Return the leader StatefulSet that the first reconcile applies."""
-    found: dict[str, Any] = reconcile(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
+    found: dict[str, Any] = decision.reconcile(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
     return found
 
 
@@ -72,10 +73,10 @@ def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> Non
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
 
-    plan = reconcile(observed, builders.NOW)
+    plan = decision.reconcile(observed, builders.NOW)
 
     assert plan.error is None
     assert plan.actions
     assert Counted.visits == 0
-    assert plan == reconcile(replace(observed, folded=None), builders.NOW)
+    assert plan == decision.reconcile(replace(observed, folded=None), builders.NOW)
     assert Counted.visits == count
