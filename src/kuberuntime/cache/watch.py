@@ -1,7 +1,7 @@
 """List and watch as a state machine: what to ask next, and what an answer means.
 
 Everything that decides how objects of one kind are followed lives in `step`; nothing here does I/O. The driver
-(`watching.py`) looks at the state, sends the request the phase calls for, and feeds what came back:
+(`watching.py`) reads the state, sends the request the phase calls for, and feeds what came back:
 
 ```
             Page(token)                 Page                  Opened

@@ -50,7 +50,7 @@ class QuantityError(ValueError):
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An exact amount. Equality and order look at the amount only; sums keep the notation of the left side.
+    """An exact amount. Equality and order compare the amount only; sums keep the notation of the left side.
 
     >>> str(parse("0.5Gi") + parse("512Mi"))
     '1Gi'

@@ -30,7 +30,7 @@ from leaderworkerset.core.leaderworkerset.rollout import Current, Step
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
-"""Seconds until a leader StatefulSet that is being deleted is looked at again (R-LSTS-6)."""
+"""Seconds until a leader StatefulSet that is being deleted is reconciled again (R-LSTS-6)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ leaders to delete, the worst first. Bounds, whatever the partition says:
   available, nor are those that are not ready or between two revisions; surge groups are if they are ready;
 - only groups at or above the partition, whose leader is neither of the revision nor of the StatefulSet's update
   revision: what is deleted twice would come back the same;
-- only once the StatefulSet controller has looked at the very StatefulSet that lives; one that is down brings nothing back.
+- only once the StatefulSet controller has observed the very StatefulSet that lives; one that is down brings nothing back.
 
 Where the API server kept `maxUnavailable`, its StatefulSet controller honours it, and nothing is left to do.
 """

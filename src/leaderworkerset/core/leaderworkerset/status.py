@@ -152,5 +152,5 @@ def set_true(
 
 
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: Outcome) -> str:
-    """Return the text of the event that tells of changed conditions (R-STAT-10)."""
+    """Return the text of the event that reports changed conditions (R-STAT-10)."""
     return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"

@@ -12,12 +12,12 @@ _LONGEST = len(str(-_LIMIT))
 
 
 def read_label(pod: JSONObject, key: str) -> int:
-    """Read a label; an absent one is the empty text, which is no number."""
+    """Read a label; an absent one is the empty text, which is not a number."""
     return _parse(meta.labels(pod).get(key, ""))
 
 
 def read_annotation(pod: JSONObject, key: str) -> int:
-    """Read an annotation; an absent one is the empty text, which is no number."""
+    """Read an annotation; an absent one is the empty text, which is not a number."""
     return _parse(meta.annotations(pod).get(key, ""))
 
 

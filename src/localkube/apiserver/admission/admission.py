@@ -52,7 +52,7 @@ class Configurations:
 
 
 def namespace_labels(store: Store, namespace: str) -> Mapping[str, str]:
-    """Return the labels of a namespace, which the namespace selectors of webhooks look at."""
+    """Return the labels of a namespace, which the namespace selectors of webhooks match."""
     return meta.labels(store.get(StoreKey(NAMESPACES.group_resource, "", namespace)) or {})
 
 

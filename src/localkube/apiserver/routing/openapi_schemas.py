@@ -77,7 +77,7 @@ def _kind(served: Served) -> JSONObject:
 
 
 def _described(properties: JSONObject, texts: Mapping[str, str]) -> JSONObject:
-    """Describe fields that are not described yet; a reference has no room for words beside it."""
+    """Describe fields that are not described yet; a reference may have nothing beside it."""
     bare = {name: field for name, field in properties.items() if name in texts and "description" not in field}
     worded = {
         name: {"description": texts[name], **({"allOf": [field]} if "$ref" in field else field)}

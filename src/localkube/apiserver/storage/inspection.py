@@ -26,7 +26,7 @@ LIMIT: Final = 120.0
 """Seconds for the check; a file of 100 MiB takes less than one."""
 
 STEPS: Final = 100_000
-"""Instructions of SQLite's machine between two looks at the clock."""
+"""Instructions of SQLite's machine between two readings of the clock."""
 
 MAGIC: Final = b"SQLite format 3\0"
 CONSTANT: Final = ((18, b"\2\2\0\x40\x20\x20"), (44, b"\0\0\0\4\0\0\0\0"), (56, b"\0\0\0\1"), (68, bytes(24)))
@@ -72,20 +72,20 @@ def opened(path: Path) -> Iterator[tuple[sqlite3.Connection, bool]]:
             yield database, False
         return
     expected = writeahead.last_commit(log)
-    room = beside(path, ".check")
-    shutil.rmtree(room, ignore_errors=True)
-    room.mkdir(mode=0o700)
+    links = beside(path, ".check")
+    shutil.rmtree(links, ignore_errors=True)
+    links.mkdir(mode=0o700)
     try:
         for one in (path, log):
-            _link(one, room / one.name)
-        linked = room / path.name
+            _link(one, links / one.name)
+        linked = links / path.name
         with closing(connect_readonly(linked, "mode=ro")) as database:
             database.execute("BEGIN")
             database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             accepted = writeahead.accepted(beside(linked, "-shm"))
             yield database, expected is None or accepted < expected
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(links, ignore_errors=True)
 
 
 def connect_readonly(path: Path, options: str) -> sqlite3.Connection:

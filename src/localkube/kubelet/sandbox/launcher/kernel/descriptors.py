@@ -1,4 +1,4 @@
-"""The limit of open files: raised for those who look after pods, kept as it was for programs, and told of in words.
+"""The limit of open files: raised for those who run pods, kept as it was for programs, and reported in words.
 
 Programs that use select() break above 1024, so the limit that a user has is the one that programs get.
 """
