@@ -25,6 +25,9 @@ PER_SLICE: Final = 100
 INTERVAL: Final = 1.0
 """Seconds between two writes for one service, so that starting n pods costs few writes of n endpoints."""
 
+SHORTEST: Final = 0.01
+"""Seconds to wait at least: a smaller remainder may vanish in the sum with a clock that stands still."""
+
 BY_NAMESPACE: Final = "namespace"
 BY_SERVICE: Final = "service"
 
@@ -67,7 +70,7 @@ class EndpointSlices:
             return Plan()
         elapsed = self.clock.monotonic() - self._written.get(meta.uid(service), -INTERVAL)
         if elapsed < INTERVAL:
-            return Plan(requeue_after=INTERVAL - elapsed)
+            return Plan(requeue_after=max(INTERVAL - elapsed, SHORTEST))
         actions = corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
         if actions:
             self._written[meta.uid(service)] = self.clock.monotonic()
