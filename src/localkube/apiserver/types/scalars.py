@@ -19,6 +19,15 @@ SECONDS = re.compile(MOMENT + "Z", re.ASCII)
 MICROSECONDS = re.compile(MOMENT + r"\.\d{6}Z", re.ASCII)
 
 
+LAYOUT = (
+    ("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"), ("15", r"\d\d"), (":", ":"),
+    ("04", r"\d\d"), (":", ":"), ("05", r"\d\d([.,]\d+)?"), ("Z07:00", r"Z|[+-]\d\d:\d\d"),
+)  # fmt: skip
+"""The parts of a moment in Go's layout, and what fits each."""
+
+RANGES = {"01": ("month", 12), "02": ("day", 31), "15": ("hour", 23), "04": ("minute", 59), "05": ("second", 59)}
+
+
 class Scalar:
     """A canonical text."""
 
@@ -75,13 +84,34 @@ def _moment(value: str) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
     except ValueError as error:
-        raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse it') from error
+        raise ValueError(_complaint(value)) from error
     if moment.tzinfo is None:
         raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"')
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": out of range') from error
+
+
+def _complaint(value: str) -> str:
+    """Return what Go says of a text that is no moment: the first part that does not fit the layout, or is out of range.
+
+    >>> _complaint("yesterday")
+    'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'
+    >>> _complaint("2026-13-01T00:00:00Z")
+    'parsing time "2026-13-01T00:00:00Z": month out of range'
+    """
+    rest, numbers = value, []
+    for part, pattern in LAYOUT:
+        found = re.match(pattern, rest, re.ASCII)
+        if found is None:
+            return f'parsing time "{value}" as "{"".join(one for one, _ in LAYOUT)}": cannot parse "{rest}" as "{part}"'
+        numbers += [int(found[0][:2])] if part in RANGES else []
+        rest = rest[found.end() :]
+    if rest:
+        return f'parsing time "{value}": extra text: "{rest}"'
+    wrong = (name for (name, most), number in zip(RANGES.values(), numbers, strict=True) if number > most)
+    return f'parsing time "{value}": {next(wrong, "day")} out of range'
 
 
 def _base64(value: str) -> str:
