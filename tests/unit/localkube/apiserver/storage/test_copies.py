@@ -5,6 +5,7 @@ import itertools
 import shutil
 import sqlite3
 from collections.abc import Coroutine
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_never_replaces_its_last_good_copy(copied: Path) -> None:
-    with sqlite3.connect(copied) as database:
+    with closing(sqlite3.connect(copied)) as database, database:
         database.execute("UPDATE history SET value = x'7b7d' WHERE revision = 2")
     database.close()
     with pytest.raises(StoreError, match="the checksum of revision 2 is wrong"):

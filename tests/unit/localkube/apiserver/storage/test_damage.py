@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -217,7 +218,7 @@ def replace_by_link(path: Path) -> None:
 
 def set_format(number: int) -> Callable[[Path], None]:
     def change(path: Path) -> None:
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             database.execute(f"PRAGMA user_version = {number}")
         database.close()
 
@@ -226,7 +227,7 @@ def set_format(number: int) -> Callable[[Path], None]:
 
 def change_row(statement: str) -> Callable[[Path], None]:
     def change(path: Path) -> None:
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             database.execute(statement)
         database.close()
 
@@ -357,7 +358,7 @@ def test_a_file_of_the_format_before_is_upgraded_and_kept(tmp_path: Path) -> Non
     assert (list(store.list("pods")), store.revision) == ([value.encode()], 3)
     store.close()
     assert start(path) is not None
-    with sqlite3.connect(path.with_name("state.db.format-1")) as kept:
+    with closing(sqlite3.connect(path.with_name("state.db.format-1"))) as kept, kept:
         assert kept.execute("SELECT count(*) FROM history").fetchone() == (1,)
     kept.close()
 
