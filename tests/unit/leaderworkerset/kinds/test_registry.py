@@ -1,6 +1,8 @@
 """What the registry refuses, and what its declarations promise."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -25,8 +27,9 @@ from localkube.apiserver.storage.store import Store
 
 
 @pytest.fixture
-def client() -> Client:
-    return Client(InProcessTransport(ApiServer(Store(), builtin.kinds(), SystemClock()), "test"))
+def client() -> Iterator[Client]:
+    with closing(Store()) as store:
+        yield Client(InProcessTransport(ApiServer(store, builtin.kinds(), SystemClock()), "test"))
 
 
 def by_name(obj: JSONObject) -> list[str]:

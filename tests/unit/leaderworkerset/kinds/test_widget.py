@@ -153,13 +153,15 @@ KINDS = MANAGED.with_kind(WIDGET)
 
 @asynccontextmanager
 async def api() -> AsyncIterator[ApiServer]:
-    server = ApiServer(Store(), builtin.kinds(), SystemClock())
+    store = Store()
+    server = ApiServer(store, builtin.kinds(), SystemClock())
     await server.start()
     try:
         async with asyncio.timeout(LIMIT):
             yield server
     finally:
         await server.close()
+        store.close()
 
 
 async def create_widget(client: Client, **spec: str) -> JSONObject:

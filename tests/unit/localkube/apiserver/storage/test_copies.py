@@ -103,8 +103,8 @@ def test_a_copy_is_made_only_where_something_changed(tmp_path: Path) -> None:
         made.keep(NOW + timedelta(hours=2))
         assert [copy.taken.hour for copy in copies.find(path)] == [5, 3]
         store.close()
-        made = Copies(Store(path), SystemClock())
-        made.keep(NOW + timedelta(hours=3))
+        with closing(Store(path)) as opened_again:
+            Copies(opened_again, SystemClock()).keep(NOW + timedelta(hours=3))
         assert len(copies.find(path)) == 2
 
     with_loop(scenario())
