@@ -79,7 +79,7 @@ def run(given: Mapping[str, Any], kubeconfig: str) -> int:
     try:
         asyncio.run(managerprocess.run_until_stopped(settings))
     except (KubeError, OSError, ExceptionGroup) as error:
-        for leaf in leaves(error):
+        for leaf in errors.leaves(error):
             stack = None if isinstance(leaf, KubeError | OSError) else leaf
             log.error("problem running manager", logger="setup", error=str(leaf), exc_info=stack)  # noqa: TRY400 - as said
         return errors.FAILED
@@ -92,10 +92,3 @@ def namespace(file: Path) -> str:
         return file.read_text().strip() or NAMESPACE
     except OSError:
         return NAMESPACE
-
-
-def leaves(error: Exception) -> list[Exception]:
-    """Return the errors of a group, without the groups."""
-    if isinstance(error, ExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in leaves(one)]
-    return [error]

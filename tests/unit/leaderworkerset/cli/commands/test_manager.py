@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from kuberuntime.errors import ConfigError
-from leaderworkerset.cli import app
+from leaderworkerset.cli import app, errors
 from leaderworkerset.cli.commands import manager
 from leaderworkerset.manager import buildinfo
 
@@ -89,4 +89,4 @@ def test_the_namespace_is_that_of_the_account(tmp_path: Path) -> None:
 
 def test_errors_of_a_group_are_told_one_by_one() -> None:
     group = ExceptionGroup("a", [ExceptionGroup("b", [ConfigError("x")]), OSError("y")])
-    assert [str(error) for error in manager.leaves(group)] == ["x", "y"]
+    assert [str(error) for error in errors.leaves(group)] == ["x", "y"]
