@@ -39,6 +39,9 @@ had removed for one that failed. That is a weakness and no promise (R-POD-10).
 PATIENCE: Final = 20.0
 """Seconds without a change after which different objects count as left behind."""
 
+STALL: Final = 120.0
+"""Seconds that the garbage collector of Kubernetes may pause, as it does while it learns of new kinds."""
+
 
 class Case(TypedDict):
     """One recorded LeaderWorkerSet."""
@@ -77,10 +80,10 @@ class Watched:
         """Return everything, deleting objects too."""
         return [obj for informer in self.informers for obj in informer.store.list()]
 
-    async def settle(self, is_done: Callable[[], bool]) -> None:
-        """Wait until nothing changes for a moment and `is_done` holds, or until nothing changes for long."""
+    async def settle(self, is_done: Callable[[], bool], patience: float = PATIENCE) -> None:
+        """Wait until nothing changes for a moment and `is_done` holds, or until nothing changes for `patience` s."""
         silence = 0.0
-        while silence < PATIENCE:
+        while silence < patience:
             self.changed.clear()
             try:
                 async with asyncio.timeout(QUIET):
@@ -134,7 +137,12 @@ async def clear(client: Client, watched: Watched, cases: Sequence[Case]) -> None
     """Delete the LeaderWorkerSets and wait until all that they owned is gone."""
     for case in cases:
         await client.delete(LEADERWORKERSETS, _key(case), propagation="Background")
-    await watched.settle(lambda: not any(labels.NAME in meta.labels(obj) for obj in watched.objects()))
+    await watched.settle(lambda: not _of_leaderworkersets(watched), STALL)
+    assert _of_leaderworkersets(watched) == []
+
+
+def _of_leaderworkersets(watched: Watched) -> list[str]:
+    return [meta.name(obj) for obj in watched.objects() if labels.NAME in meta.labels(obj)]
 
 
 async def _missing_events(client: Client, cases: Sequence[Case]) -> list[str]:

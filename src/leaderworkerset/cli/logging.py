@@ -33,7 +33,6 @@ def configure(level: str, stream: TextIO | None = None) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lossy(stream))),
-        cache_logger_on_first_use=True,
     )
 
 
