@@ -31,7 +31,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.install import rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 DEPLOY = Path(__file__).parent
 RECORDED = DEPLOY / "openapi" / "core-v1.json"

@@ -15,7 +15,7 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.requests import Selection
 from kuberuntime.clock import SystemClock
 from kuberuntime.controller.controller import Controller, Watch
-from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.objects import meta

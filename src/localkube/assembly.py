@@ -18,8 +18,8 @@ import msgspec
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.events import EventRecorder
-from localkube import identity
+from kuberuntime.controller.eventrecorder import EventRecorder
+from localkube import clusteridentity
 from localkube.apiserver import builtin
 from localkube.apiserver.front import certificate
 from localkube.apiserver.front.http import LOOPBACK, HttpServer, ListenError
@@ -28,9 +28,9 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.copies import Copies
 from localkube.apiserver.storage.store import MEMORY, Store
+from localkube.clusteridentity import Identity
 from localkube.controllers.composition import ControllerSettings, run_controllers
 from localkube.controllers.nodes.nodes import NodeSettings, node_names
-from localkube.identity import Identity
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.node import podevents
 from localkube.kubelet.processes.runner import Capabilities, Network, ProcessRunner
@@ -119,7 +119,7 @@ async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Clus
     The directory and what lies in it are made private first: `StateDirectoryError` where that cannot be.
     """
     make_private(settings.directory)
-    own = identity.load_or_create(settings.directory / "identity.json", clock.now())
+    own = clusteridentity.load_or_create(settings.directory / "identity.json", clock.now())
     api = ApiServer(Store(settings.database), builtin.kinds(), clock, max_pods=settings.max_pods)
     try:
         await api.start()
@@ -165,7 +165,7 @@ async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) ->
             raise
         port = await http.start(0)
     if port != own.port:
-        identity.save(settings.directory / "identity.json", msgspec.structs.replace(own, port=port))
+        clusteridentity.save(settings.directory / "identity.json", msgspec.structs.replace(own, port=port))
     return port
 
 

@@ -15,7 +15,7 @@ from random import Random
 import msgspec
 import pytest
 
-from kuberuntime.objects import nesting, yamltext
+from kuberuntime.manifests import nesting, yamltext
 from leaderworkerset.cli import manifests
 from leaderworkerset.cli.commands.apply import brings_kind, brings_namespace
 

@@ -26,7 +26,7 @@ from tests.simulation.virtualtime import SingleThreadLoop, VirtualClock, run
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
-from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource

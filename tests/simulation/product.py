@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.lwsmanager import INSTALLER
 from leaderworkerset.webhooks import configurations, review

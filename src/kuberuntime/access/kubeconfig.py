@@ -26,9 +26,9 @@ from kuberuntime.access.credentials import (
     read_file,
 )
 from kuberuntime.errors import ConfigError
-from kuberuntime.objects import yamltext
+from kuberuntime.manifests import yamltext
+from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.yamltext import YamlError
 
 EXEC_CLUSTER_FIELDS: Final = (
     "server",

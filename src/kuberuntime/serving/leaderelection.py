@@ -20,7 +20,7 @@ import structlog
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.events import microtime
+from kuberuntime.controller.eventrecorder import microtime
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey

@@ -1,6 +1,6 @@
 """Manifests: files, directories and standard input become documents that remember where they came from.
 
-YAML is read as kubectl reads it (`kuberuntime/objects/yamltext.py`), and a key given twice is an error. Every error names the file, the
+YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), and a key given twice is an error. Every error names the file, the
 document and the line.
 """
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from kuberuntime.objects import nesting, yamltext
+from kuberuntime.manifests import nesting, yamltext
+from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.yamltext import YamlError
 from leaderworkerset.cli.errors import CommandError
 
 SUFFIXES = {".yaml", ".yml", ".json"}

@@ -20,7 +20,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import permissions, selection
 from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.controllers.groups import GroupFacts
+from leaderworkerset.controllers.groupfacts import GroupFacts
 from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kuberuntime.objects import yamltext
+from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
 from leaderworkerset.manager import configuration
 from leaderworkerset.manager.configuration import Configuration, ConfigurationError

@@ -16,7 +16,7 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Controller, ControllerOptions
-from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.plan import Event

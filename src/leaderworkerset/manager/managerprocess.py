@@ -41,7 +41,7 @@ from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Address, TLSSettings
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, ciphersuites, parts
 from leaderworkerset.manager import configuration as config

@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from localkube.apiserver.custom import customresource
-from localkube.apiserver.model.registry import Served
+from localkube.apiserver.model.catalog import Served
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.storage.store import Change, StoreKey
 from localkube.apiserver.verbs.backend import Backend

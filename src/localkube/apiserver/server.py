@@ -19,9 +19,9 @@ from localkube.apiserver.admission.webhook_transport import WebhookTransport
 from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.definitions import Definitions
 from localkube.apiserver.model import refusal
+from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.model.identities import Identities
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.model.registry import Registry
 from localkube.apiserver.requests import call as calls
 from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call

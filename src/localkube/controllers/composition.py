@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
-from kuberuntime.controller.events import EventRecorder
+from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager, Runnable
 from kuberuntime.objects.meta import ObjectKey

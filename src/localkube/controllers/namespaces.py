@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, Resource
 from kuberuntime.plan import Actions, DeleteCollection, Plan, Put, PutStatus, Together
 from localkube.controllers.garbage.discovery import discover
-from localkube.controllers.garbage.metadata import metadata_client
+from localkube.controllers.garbage.metadataclient import metadata_client
 
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"

@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import exec as commands
 from localkube.kubelet.container.containerrun import ContainerRun
 from localkube.kubelet.logfiles import logreader
-from localkube.kubelet.logfiles.logs import segments
+from localkube.kubelet.logfiles.logwriter import segments
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.pod.podcell import PodCell
 from localkube.kubelet.pod.state import Phase

@@ -21,7 +21,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.controllers import Controllers
 from localkube import assembly as embedded
 from localkube.apiserver.server import ApiServer

@@ -22,7 +22,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import NAMESPACE, Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 SECONDS = 180
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"

@@ -23,7 +23,7 @@ from kuberuntime.permissions import Permission
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.metadata import LEASE, MANAGER
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import permissions as webhooks
 
 pytestmark = pytest.mark.slow

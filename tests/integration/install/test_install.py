@@ -12,7 +12,7 @@ from tests.integration.install.conftest import Administrator
 from leaderworkerset.install import metadata
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 pytestmark = pytest.mark.slow
 

@@ -29,7 +29,7 @@ from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.install.settings import NAMESPACE, Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)

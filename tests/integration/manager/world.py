@@ -16,7 +16,7 @@ from tests.integration.manager.balancer import Balancer
 from tests.integration.manager.replicas import Replica, until
 
 from kuberuntime.client.client import Client
-from kuberuntime.controller.events import FOLD
+from kuberuntime.controller.eventrecorder import FOLD
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEASES

@@ -55,7 +55,7 @@ from leaderworkerset.core.policies import (
     subgroups,
 )
 from leaderworkerset.core.policies.accelerators import Slice
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
 Recipe: TypeAlias = Callable[[World], object]

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"

@@ -33,7 +33,7 @@ DIRECT: Final = {
     "kuberuntime/clock.py": "the seam of time",
     "kuberuntime/randomness.py": "the seam of chance",
     "localkube/apiserver/storage/inspection.py": "interrupts a statement of SQLite, which blocks the loop",
-    "localkube/identity.py": "makes a token: secrets are never seeded",
+    "localkube/clusteridentity.py": "makes a token: secrets are never seeded",
 }
 
 SYSTEM_CLOCK: Final = {

@@ -11,8 +11,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli import manifests, serverside
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.discovery import Discovery, UnknownKindError
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.views.terminal import say
 

@@ -14,11 +14,11 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import manifests, selection
+from leaderworkerset.cli import manifests, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.discovery import Discovery
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.kindlookup import Discovery
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 
@@ -56,10 +56,10 @@ def command(target: Target, /, names: tuple[str, ...], files: tuple[str, ...], *
 
 
 async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
-    chosen = selection.parse(name)
+    chosen = targets.parse(name)
     if chosen.group is not None:
         raise UsageError(f"{name!r} names a group: to have it made anew, delete its leader pod")
-    return LEADERWORKERSETS, meta.key(await selection.find(session, chosen.name))
+    return LEADERWORKERSETS, meta.key(await targets.find(session, chosen.name))
 
 
 async def _of_document(

@@ -18,7 +18,7 @@ from kuberuntime.client.channels import Channels
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.cli import selection
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 
@@ -34,12 +34,12 @@ PIECE = 32 * 1024
 @click.pass_obj
 def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:
     """Run a command in a rank (without a rank: the leader; without a group: group 0)."""
-    chosen = selection.parse(name)
+    chosen = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
 
     async def act() -> int:
         async with target.session() as session:
-            pod = await selection.one_pod(session, chosen)
+            pod = await targets.one_pod(session, chosen)
             first = container or meta.spec(pod)["containers"][0]["name"]
             query = [("container", first), ("stdout", "true"), *(("command", word) for word in words)]
             query += [("stdin", "true")] if flags["passes_input"] else []

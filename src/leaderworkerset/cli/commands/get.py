@@ -12,7 +12,7 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import selection
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import AllSets, following
@@ -35,7 +35,7 @@ FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
     """Show LeaderWorkerSets by group and rank."""
-    wanted = Wanted(tuple(selection.parse(name) for name in names), **options)
+    wanted = Wanted(tuple(targets.parse(name) for name in names), **options)
     if wanted.chosen and (wanted.everywhere or wanted.selector):
         raise UsageError("names do not go together with --all-namespaces or --selector")
     if watches and wanted.form == "name":
@@ -64,7 +64,7 @@ async def show(target: Target, wanted: Wanted) -> None:
                 namespace="" if wanted.everywhere else session.namespace,
                 label_selector=wanted.selector,
             )
-            views = [await selection.view_of(session, lws) for lws in sorted(listing.items, key=meta.key)]
+            views = [await targets.view_of(session, lws) for lws in sorted(listing.items, key=meta.key)]
     for line in render(views, wanted.form, everywhere=wanted.everywhere):
         say(line)
     if not views:
@@ -76,7 +76,7 @@ async def watch(target: Target, wanted: Wanted) -> None:
     screen = watcher(wanted)
     async with target.session() as session:
         for one in wanted.chosen:
-            await selection.find(session, one.name)
+            await targets.find(session, one.name)
         everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
         try:
             async with following(*everything.all) as objects:
@@ -149,7 +149,7 @@ class LineWatcher:
 
 async def named(session: Session, chosen: Selection) -> View:
     """Return the view of one LeaderWorkerSet, cut to the group and rank that were asked for."""
-    view = await selection.view_of(session, await selection.find(session, chosen.name))
+    view = await targets.view_of(session, await targets.find(session, chosen.name))
     return narrow(view, chosen)
 
 

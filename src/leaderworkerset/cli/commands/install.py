@@ -25,7 +25,7 @@ from leaderworkerset.install import metadata, rendering, settings
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import configurationfile
 from leaderworkerset.manager.configuration import ConfigurationError
 

@@ -16,7 +16,7 @@ from kuberuntime.errors import APIError, BadRequestError, ConnectionFailedError,
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.cli import selection
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
@@ -64,19 +64,19 @@ class Options:
 @click.pass_obj
 def command(target: Target, /, name: str, **options: Any) -> None:
     """Print the logs of ranks, each line after its group/rank; one rank alone is printed bare."""
-    chosen = selection.parse(name)
+    chosen = targets.parse(name)
     wanted = Options(**options)
 
     async def act() -> None:
         async with target.session() as session:
             printer = Printer(bare=chosen.rank is not None)
             if wanted.follow:
-                await selection.find(session, chosen.name)
+                await targets.find(session, chosen.name)
                 informers = SetInformers(session.client, ObjectKey(session.namespace, chosen.name))
                 async with following(*informers.all) as objects:
                     await Follower(session.client, chosen, wanted, printer).run(objects, informers)
                 return
-            for pod in await selection.pods_of(session, chosen):
+            for pod in await targets.pods_of(session, chosen):
                 async for line in read(session.client, pod, wanted):
                     printer.line(pod, line)
 

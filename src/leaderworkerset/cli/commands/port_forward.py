@@ -14,7 +14,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.cli import selection
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
@@ -31,12 +31,12 @@ DATA, ERROR = 0, 1
 @click.pass_obj
 def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> None:
     """Reach ports of a rank (without a rank: the leader) until Ctrl-C. LOCAL 0 or :REMOTE takes any free port."""
-    chosen = selection.parse(name)
+    chosen = targets.parse(name)
     pairs = [parse(words) for words in ports]
 
     async def act() -> None:
         async with target.session() as session, until_stopped() as stopped, AsyncExitStack() as servers:
-            pod = await selection.one_pod(session, chosen)
+            pod = await targets.one_pod(session, chosen)
             for local, remote in pairs:
                 server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()

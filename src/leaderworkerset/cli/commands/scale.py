@@ -7,7 +7,7 @@ import click
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import selection
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
@@ -20,13 +20,13 @@ from leaderworkerset.cli.views.terminal import say
 @click.pass_obj
 def command(target: Target, name: str, replicas: int, current_replicas: int | None) -> None:
     """Change the number of groups."""
-    chosen = selection.parse(name)
+    chosen = targets.parse(name)
     if chosen.group is not None:
         raise UsageError(f"{name!r} names a group: groups do not scale by themselves, a LeaderWorkerSet does")
 
     async def act() -> int:
         async with target.session() as session:
-            now = meta.spec(await selection.find(session, chosen.name)).get("replicas", 1)
+            now = meta.spec(await targets.find(session, chosen.name)).get("replicas", 1)
             if current_replicas is not None and now != current_replicas:
                 raise CommandError(f"{chosen.name} has {now} groups, not {current_replicas}: nothing was changed")
             key = ObjectKey(session.namespace, chosen.name)

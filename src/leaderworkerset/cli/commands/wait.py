@@ -7,7 +7,7 @@ import click
 
 from kuberuntime import timeouts
 from kuberuntime.objects import meta
-from leaderworkerset.cli import selection
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import TimedOutError, UsageError
 from leaderworkerset.cli.following import SetInformers, following
@@ -35,12 +35,12 @@ Check = Callable[[View | None], str | None]
 def command(target: Target, name: str, condition: str, timeout: float) -> None:
     """Wait for a condition; exit 124 with what is missing if it does not come in time."""
     check = parse(condition)
-    chosen = selection.parse(name)
+    chosen = targets.parse(name)
 
     async def act() -> None:
         async with target.session() as session:
             if condition != "delete":
-                await selection.find(session, chosen.name)
+                await targets.find(session, chosen.name)
             informers = SetInformers(session.client, meta.ObjectKey(session.namespace, chosen.name))
             lacking = "the first answer of the API server"
             progress = Progress()

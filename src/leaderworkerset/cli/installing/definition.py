@@ -8,7 +8,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 
 async def full_definitions(client: Client) -> Sequence[JSONObject]:

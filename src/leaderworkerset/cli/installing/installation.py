@@ -21,7 +21,7 @@ from leaderworkerset.cli.installing import definition
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 

@@ -38,7 +38,7 @@ from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.install import metadata
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
 """What LeaderWorkerSets own directly; the garbage collector needs their kind's definition to remove these."""

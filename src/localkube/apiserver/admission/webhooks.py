@@ -16,7 +16,8 @@ import msgspec
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Response
-from kuberuntime.objects import meta, nesting
+from kuberuntime.manifests import nesting
+from kuberuntime.objects import meta
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission.webhook_https import HTTPSWebhookTransport

@@ -2,7 +2,16 @@
 
 from collections.abc import Sequence
 
-from localkube.apiserver.builtin import claims, cluster, configuration, events, extensions, pods, services, statefulsets
+from localkube.apiserver.builtin import (
+    cluster,
+    configuration,
+    events,
+    extensions,
+    persistentvolumes,
+    pods,
+    services,
+    statefulsets,
+)
 from localkube.apiserver.model.kind import Kind
 
 STRATEGIES = (
@@ -12,8 +21,8 @@ STRATEGIES = (
     configuration.CONFIG_MAP,
     configuration.SECRET,
     configuration.SERVICE_ACCOUNT,
-    claims.CLAIM,
-    claims.VOLUME,
+    persistentvolumes.CLAIM,
+    persistentvolumes.VOLUME,
     cluster.NAMESPACE,
     cluster.NODE,
     events.CORE_EVENT,
@@ -23,7 +32,7 @@ STRATEGIES = (
     services.ENDPOINT_SLICE,
     cluster.LEASE,
     cluster.PRIORITY_CLASS,
-    claims.STORAGE_CLASS,
+    persistentvolumes.STORAGE_CLASS,
     extensions.DEFINITION,
     extensions.MUTATING,
     extensions.VALIDATING,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import meta, names, resources, selectors
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.builtin.claims import default_claim, validate_claim_spec
+from localkube.apiserver.builtin.persistentvolumes import default_claim, validate_claim_spec
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import ScalePaths
 from localkube.apiserver.validation import pod_defaults, pod_rules

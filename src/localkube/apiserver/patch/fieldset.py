@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.field import render
-from kuberuntime.objects.nesting import MAX_DEPTH
 
 FieldSet: TypeAlias = dict[str, "FieldSet"]
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from kuberuntime.objects import nesting
+from kuberuntime.manifests import nesting
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON
 from localkube.apiserver.patch.fieldset import MEMBER, FieldSet

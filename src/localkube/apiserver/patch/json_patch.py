@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kuberuntime.objects import nesting
+from kuberuntime.manifests import nesting
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.patch import equal

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kuberuntime.objects import nesting
+from kuberuntime.manifests import nesting
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.patch import fieldset, fieldsof, granularity

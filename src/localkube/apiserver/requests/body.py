@@ -8,9 +8,10 @@ from typing import Final
 
 import msgspec
 
-from kuberuntime.objects import meta, nesting, yamltext
+from kuberuntime.manifests import nesting, yamltext
+from kuberuntime.manifests.yamltext import YamlError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.yamltext import YamlError
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import UndecodableError
 from localkube.apiserver.requests import protobuf

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from kuberuntime.client.transport import Request
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.registry import Registry, Served
+from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.storage.store import StoreKey
 
 INT64: Final = 2**63

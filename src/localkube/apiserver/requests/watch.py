@@ -21,8 +21,8 @@ import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.registry import Served
-from localkube.apiserver.requests.selection import Selection
+from localkube.apiserver.model.catalog import Served
+from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.store import Change, ChangeType
 

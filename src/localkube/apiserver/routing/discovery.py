@@ -14,7 +14,7 @@ from typing import Final
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.registry import Registry, Served
+from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.requests.body import JSON_TYPE
 from localkube.apiserver.routing import reviews, routes
 

@@ -5,7 +5,7 @@ from typing import Final
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.registry import Registry
+from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.body import JSON_TYPE
 from localkube.apiserver.routing import discovery, openapi, reviews

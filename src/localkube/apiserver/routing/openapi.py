@@ -7,7 +7,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.registry import Registry, Served
+from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.routing import openapi_schemas
 from localkube.apiserver.routing.openapi_schemas import component, identity
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model.catalog import Served
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.model.registry import Served
 from localkube.apiserver.types import schemas
 
 ELSEWHERE: Final = (

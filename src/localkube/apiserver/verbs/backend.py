@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from kuberuntime.clock import Clock
 from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.model import refusal
+from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.model.identities import Identities
-from localkube.apiserver.model.registry import Registry
 from localkube.apiserver.requests.watch import WatchHub
 from localkube.apiserver.storage.store import Store
 from localkube.podaccess import Node

@@ -23,7 +23,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Actions, Delete, Patch, Plan, Together, guarded_patch
 from localkube.controllers.garbage.discovery import discover
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner, read_node, read_owners
-from localkube.controllers.garbage.metadata import metadata_client
+from localkube.controllers.garbage.metadataclient import metadata_client
 from localkube.controllers.garbage.verdict import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 IGNORED: Final = {"events", "events.events.k8s.io"}

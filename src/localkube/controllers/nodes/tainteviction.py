@@ -16,7 +16,7 @@ from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Delete, Event, Plan
-from localkube.controllers import events
+from localkube.controllers import eventobjects
 from localkube.controllers.nodes.podgc import BY_NODE
 from localkube.controllers.nodes.tolerations import read_tolerations
 
@@ -88,4 +88,4 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
 
 def marked(pod: JSONObject) -> Event:
     """Build the event of an eviction, as kube-controller-manager has it."""
-    return events.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")
+    return eventobjects.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")

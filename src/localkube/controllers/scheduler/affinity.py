@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.capacity import Cluster, NodeState
 from localkube.controllers.scheduler.pod import PodInfo
 from localkube.controllers.scheduler.predicates import Cause
 

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Create, Event, Patch, guarded_patch
-from localkube.controllers import events
+from localkube.controllers import eventobjects
 
 SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
@@ -60,9 +60,9 @@ def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObje
 
 def scheduled(pod: JSONObject, node: str) -> Event:
     """Build the event of a pod that got a node."""
-    return events.normal(pod, "Scheduled", "Binding", f"Successfully assigned {meta.key(pod)} to {node}")
+    return eventobjects.normal(pod, "Scheduled", "Binding", f"Successfully assigned {meta.key(pod)} to {node}")
 
 
 def failed(pod: JSONObject, message: str) -> Event:
     """Build the event of a pod that got no node."""
-    return events.warning(pod, "FailedScheduling", "Scheduling", message)
+    return eventobjects.warning(pod, "FailedScheduling", "Scheduling", message)

@@ -18,7 +18,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.plan import Plan
 from localkube.controllers.scheduler import conditions, queue, volumes
-from localkube.controllers.scheduler.cluster import Cluster
+from localkube.controllers.scheduler.capacity import Cluster
 from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
 from localkube.controllers.scheduler.pod import PodInfo, read_pod
 from localkube.controllers.scheduler.predicates import Cause

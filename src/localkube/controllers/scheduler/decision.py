@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from localkube.controllers.scheduler import affinity, scores, spread
-from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.capacity import Cluster, NodeState
 from localkube.controllers.scheduler.pod import PodInfo
 from localkube.controllers.scheduler.predicates import NODE_CHECKS, Cause
 

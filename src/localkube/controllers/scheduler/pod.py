@@ -8,8 +8,8 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.selectors import LabelSelector, Operator, Requirement
 from localkube.controllers.nodes.tolerations import Toleration, read_tolerations
-from localkube.controllers.scheduler import resources
-from localkube.controllers.scheduler.resources import Amounts
+from localkube.controllers.scheduler import amounts
+from localkube.controllers.scheduler.amounts import Amounts
 from localkube.controllers.scheduler.terms import Scope, Term, read_preferred_terms, read_terms, with_own_labels
 
 Port: TypeAlias = tuple[str, str, int]
@@ -17,7 +17,7 @@ Port: TypeAlias = tuple[str, str, int]
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - compared with; nothing is bound to it
 
-SCORED_DEFAULTS: Final[Amounts] = {resources.CPU: 100, resources.MEMORY: 200 * 1024 * 1024}
+SCORED_DEFAULTS: Final[Amounts] = {amounts.CPU: 100, amounts.MEMORY: 200 * 1024 * 1024}
 """What a pod without requests counts as when nodes are compared, so that such pods spread too."""
 
 
@@ -77,7 +77,7 @@ def read_pod(pod: JSONObject) -> PodInfo:
     spec = meta.spec(pod)
     nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution")
-    requests = resources.pod_requests(pod)
+    requests = amounts.pod_requests(pod)
     against = tuple(replace(term, weight=-term.weight) for term in read_preferred_terms(pod, "podAntiAffinity"))
     return PodInfo(
         key=meta.key(pod),

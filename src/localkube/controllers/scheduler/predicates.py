@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.scheduler.cluster import NodeState
+from localkube.controllers.scheduler.capacity import NodeState
 from localkube.controllers.scheduler.pod import ANY_ADDRESS, PodInfo, Port
 
 REPELLING: Final = ("NoSchedule", "NoExecute")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from localkube.controllers.scheduler import spread
-from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.capacity import Cluster, NodeState
 from localkube.controllers.scheduler.pod import PodInfo
 
 FULL: Final = 100.0

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from localkube.controllers.scheduler import predicates
-from localkube.controllers.scheduler.cluster import Cluster, NodeState
+from localkube.controllers.scheduler.capacity import Cluster, NodeState
 from localkube.controllers.scheduler.pod import Constraint, PodInfo
 
 MISMATCH = "node(s) didn't match pod topology spread constraints"

@@ -26,7 +26,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
 from kuberuntime.plan import Actions, Create, Delete, Emit, Finally, Plan, PutStatus, Together, guarded_patch
-from localkube.controllers.statefulset import claims, events, identity, pods, revisions, status
+from localkube.controllers.statefulset import claims, identity, podevents, pods, revisions, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,12 +181,12 @@ def _create_actions(observed: Observed, ordinal: int) -> Actions:
         return ()
     if deleting := claims.deleting_claim(statefulset, meta.name(pod), observed.claims):
         reason = f"pvc {deleting} is being deleted"
-        return (Emit(events=(events.pod_failed(statefulset, "create", meta.name(pod), reason),)),)
+        return (Emit(events=(podevents.pod_failed(statefulset, "create", meta.name(pod), reason),)),)
     create = Create(
         resource=PODS,
         object=pod,
-        on_success=(events.pod_done(statefulset, "create", meta.name(pod)),),
-        on_failure=(events.pod_failed(statefulset, "create", meta.name(pod)),),
+        on_success=(podevents.pod_done(statefulset, "create", meta.name(pod)),),
+        on_failure=(podevents.pod_failed(statefulset, "create", meta.name(pod)),),
     )
     return (*_claim_creations(observed, pod), create, *_claim_actions(observed, pod, wanted=True))
 
@@ -198,10 +198,10 @@ def _claim_creations(observed: Observed, pod: JSONObject) -> Actions:
             resource=PERSISTENT_VOLUME_CLAIMS,
             object=claim,
             if_absent=True,
-            on_success=(events.claim_done(statefulset, meta.name(claim), name),),
+            on_success=(podevents.claim_done(statefulset, meta.name(claim), name),),
             on_failure=(
-                events.claim_failed(statefulset, meta.name(claim), name),
-                events.pod_failed(statefulset, "create", name),
+                podevents.claim_failed(statefulset, meta.name(claim), name),
+                podevents.pod_failed(statefulset, "create", name),
             ),
         )
         for claim in claims.build(statefulset, name)
@@ -271,8 +271,8 @@ def _delete(statefulset: JSONObject, pod: JSONObject) -> Delete:
         key=meta.key(pod),
         propagation="Background",
         uid=meta.uid(pod),
-        on_success=(events.pod_done(statefulset, "delete", meta.name(pod)),),
-        on_failure=(events.pod_failed(statefulset, "delete", meta.name(pod)),),
+        on_success=(podevents.pod_done(statefulset, "delete", meta.name(pod)),),
+        on_failure=(podevents.pod_failed(statefulset, "delete", meta.name(pod)),),
     )
 
 

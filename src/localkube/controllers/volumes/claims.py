@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from kuberuntime.plan import Actions, Create, Emit, Event, Patch, guarded_patch
 from localkube import wellknown
-from localkube.controllers import events
+from localkube.controllers import eventobjects
 
 DEFAULT_CLASS_NAME: Final = "standard"
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
@@ -112,18 +112,18 @@ def _provision(observed: Observed) -> Actions:
     name = class_of(observed)
     if not name:
         note = "no persistent volumes available for this claim and no storage class is set"
-        return _stay_pending(claim, events.normal(claim, "FailedBinding", "Binding", note))
+        return _stay_pending(claim, eventobjects.normal(claim, "FailedBinding", "Binding", note))
     storage_class = observed.classes.get(name)
     if storage_class is None:
         note = f'storageclass.storage.k8s.io "{name}" not found'
-        return _stay_pending(claim, events.warning(claim, "ProvisioningFailed", "Provisioning", note))
+        return _stay_pending(claim, eventobjects.warning(claim, "ProvisioningFailed", "Provisioning", note))
     if storage_class.get("provisioner") not in wellknown.PROVISIONERS:
         note = (
             "Waiting for a volume to be created either by the external provisioner "
             f"'{storage_class.get('provisioner')}' or manually by the system administrator. If volume creation is "
             "delayed, please verify that the provisioner is running and correctly registered."
         )
-        return _stay_pending(claim, events.normal(claim, "ExternalProvisioning", "Provisioning", note))
+        return _stay_pending(claim, eventobjects.normal(claim, "ExternalProvisioning", "Provisioning", note))
     return (Create(resource=PERSISTENT_VOLUMES, object=_volume(observed, storage_class), if_absent=True),)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from localkube.kubelet.container.launch import Launch
 from localkube.kubelet.logfiles import logreader
-from localkube.kubelet.logfiles.logs import LogWriter
+from localkube.kubelet.logfiles.logwriter import LogWriter
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 
 LONGEST_MESSAGE: Final = 4096

@@ -22,7 +22,7 @@ from localkube.kubelet.container.containerrun import ContainerRun, fresh_termina
 from localkube.kubelet.container.hooks import HookError
 from localkube.kubelet.container.images import UnrunnableError
 from localkube.kubelet.container.launch import Launch, Surroundings
-from localkube.kubelet.logfiles.logs import LogWriter
+from localkube.kubelet.logfiles.logwriter import LogWriter
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Phase, Waiting

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 from kuberuntime.objects import duration
 from localkube.kubelet.logfiles import logformat
-from localkube.kubelet.logfiles.logs import LogWriter, Segment, segments
+from localkube.kubelet.logfiles.logwriter import LogWriter, Segment, segments
 from localkube.podaccess import LogOptions, Stream
 
 BLOCK: Final = 64 * 1024

@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes import atomic, claims, hostpath, payload
+from localkube.kubelet.volumes import atomic, claimvolumes, hostpath, payload
 
 SCRATCH: Final = ("emptyDir", "ephemeral")
 
@@ -73,7 +73,7 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
     if volume.get("persistentVolumeClaim") is not None:
         name = volume["persistentVolumeClaim"]["claimName"]
         claim = bound.claims.get(name)
-        return claims.prepare(name, claim, bound.volumes.get(_volume_name(claim)))
+        return claimvolumes.prepare(name, claim, bound.volumes.get(_volume_name(claim)))
     kinds = [kind for kind in volume if kind != "name"]
     if not set(kinds) <= set(SCRATCH) and not context.lenient:
         raise SpecError(

@@ -15,7 +15,7 @@ from tests.unit.kuberuntime.fakes import answer, failure
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.controller.events import microtime
+from kuberuntime.controller.eventrecorder import microtime
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.leaderelection import (

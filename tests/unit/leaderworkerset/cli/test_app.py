@@ -11,7 +11,7 @@ import click
 import pytest
 
 from kuberuntime.errors import ConnectionFailedError
-from leaderworkerset.cli import app, errors, selection
+from leaderworkerset.cli import app, errors, targets
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 from leaderworkerset.views.selection import Selection
 
@@ -119,7 +119,7 @@ def test_help_imports_no_command() -> None:
     ],
 )
 def test_ranks_are_named_by_path(words: str, chosen: Selection) -> None:
-    assert selection.parse(words) == chosen
+    assert targets.parse(words) == chosen
 
 
 def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import metrics as domain
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 
 def samples(metrics: Metrics) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """The parts of the manager carry the names that logs, metrics and dashboards know them by."""
 
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 
 def test_two_controllers_and_four_webhooks() -> None:

@@ -26,7 +26,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.install import metadata, rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "install"
 DEFAULT = Settings(image="leaderworkerset:test")

@@ -4,7 +4,7 @@ from typing import Any
 
 from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
 from leaderworkerset.install import rbac
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 READING = {"get", "list", "watch"}
 ALL = rbac.roles("lws-system", MANAGED.permissions)

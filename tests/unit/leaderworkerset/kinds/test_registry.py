@@ -17,7 +17,7 @@ from leaderworkerset.controllers.selection import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.pod import POD
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin

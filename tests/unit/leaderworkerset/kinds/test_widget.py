@@ -34,7 +34,7 @@ from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.kind import Definition, Kind
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.manager.controllers import Controllers

@@ -3,7 +3,7 @@
 import base64
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations
 from leaderworkerset.webhooks.spec import ClientConfig
 

@@ -8,7 +8,7 @@ import jsonpatch
 import msgspec
 import pytest
 
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
 P = "leaderworkerset.sigs.k8s.io/"

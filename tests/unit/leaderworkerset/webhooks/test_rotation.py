@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, Step

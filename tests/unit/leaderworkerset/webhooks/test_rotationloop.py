@@ -11,7 +11,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
 from leaderworkerset.webhooks.rotation import Material
 from leaderworkerset.webhooks.rotationloop import Rotation

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from kuberuntime.serving.serving import Address
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import bodies, certificates
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, CRDS, WIDGETS, Api, config_map, definition, run, widget
 
-from kuberuntime.objects.nesting import MAX_DEPTH
+from kuberuntime.manifests.nesting import MAX_DEPTH
 
 OPEN = {"properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
 YAML = {"content-type": "application/yaml"}

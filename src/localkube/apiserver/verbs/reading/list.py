@@ -18,10 +18,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.registry import Served
-from localkube.apiserver.requests import selection
+from localkube.apiserver.model.catalog import Served
+from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests.selection import Selection
+from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.store import CompactedError
 from localkube.apiserver.verbs.backend import Backend
@@ -69,7 +69,7 @@ class Page:
 
 def list_page(backend: Backend, call: Call) -> Page:
     """Read the page that the call asks for."""
-    chosen = selection.parse(call.served, call.namespace, call.query)
+    chosen = filters.parse(call.served, call.namespace, call.query)
     backend.store.flush()
     limit = max(call.number("limit") or 0, 0)
     call.number("timeoutSeconds")  # every list ends at once, but it must be a number

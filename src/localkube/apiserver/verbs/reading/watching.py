@@ -16,10 +16,10 @@ import msgspec
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.requests import selection
+from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.requests.representation import Representation
-from localkube.apiserver.requests.selection import Selection
 from localkube.apiserver.requests.watch import Feed, Subject, follow
 from localkube.apiserver.storage.store import CompactedError, Store
 from localkube.apiserver.verbs.backend import Backend
@@ -50,7 +50,7 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
     revision = listing.version(call.query.get("resourceVersion", ""))
     marked = call.flag("sendInitialEvents")
     plan = WatchPlan(
-        selection=selection.parse(call.served, call.namespace, call.query),
+        selection=filters.parse(call.served, call.namespace, call.query),
         revision=revision,
         initial=marked or (not revision and "sendInitialEvents" not in call.query),
         marked=marked,

@@ -6,7 +6,7 @@ import msgspec
 
 from kuberuntime.objects import meta
 from localkube.apiserver.model.refusal import RefusalError
-from localkube.apiserver.requests import selection
+from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.verbs.backend import Backend
@@ -17,7 +17,7 @@ from localkube.apiserver.verbs.writing import delete
 async def delete_collection(backend: Backend, call: Call) -> Page:
     """Delete the selected objects; return them as they were before."""
     chosen = delete.read_options(call)
-    selected = selection.parse(call.served, call.namespace, call.query)
+    selected = filters.parse(call.served, call.namespace, call.query)
     backend.store.flush()
     found = [msgspec.json.decode(row) for row in backend.store.list(call.served.stored_as, call.namespace)]
     deleted: list[bytes] = []

@@ -14,8 +14,8 @@ from . import supervise
 from .kernel import syscalls
 from .kernel.readable import is_readable
 from .kernel.refusal import RefusedError, explain
+from .launchedpods import Container, Pod
 from .link import Link
-from .pods import Container, Pod
 from .process import ChildProcess
 from .program import ProgramSpec, become
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from . import supervise
 from .kernel import syscalls
 from .kernel.refusal import RefusedError
-from .pods import Container, Pod
+from .launchedpods import Container, Pod
 
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
 

@@ -17,7 +17,7 @@ from .kernel.mountplan import Opened, Wanted, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
 from .kernel.refusal import RefusedError
-from .pods import Container, MountRequest, Pod
+from .launchedpods import Container, MountRequest, Pod
 from .supervise import adopt_orphans, send_signal
 
 _HOSTS_INSIDE = "/run/leaderworkerset"

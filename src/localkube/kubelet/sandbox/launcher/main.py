@@ -13,10 +13,10 @@ from typing import Any
 
 from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
-from .kernel import descriptors, namespaces, syscalls
+from .kernel import descriptors, linuxnamespaces, syscalls
 from .kernel.refusal import explain
+from .launcherloop import Server
 from .link import Link
-from .server import Server
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     isolated = configuration["isolation"] == "namespaces"
     try:
         if isolated:
-            namespaces.enter(configuration["parent"], lambda reason: link.send({"refused": reason}))
+            linuxnamespaces.enter(configuration["parent"], lambda reason: link.send({"refused": reason}))
         ground: Ground = NamespaceGround(configuration["run"], configuration["gateway"]) if isolated else PlainGround()
     except OSError as error:
         link.send({"refused": explain(error)})

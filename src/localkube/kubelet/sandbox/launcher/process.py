@@ -5,8 +5,8 @@ import signal
 
 from . import supervise
 from .kernel.pidfd import read_pid
+from .launchedpods import Container, Pod
 from .link import Link, LinkClosedError, Message
-from .pods import Container, Pod
 
 
 class ChildProcess:

@@ -11,7 +11,7 @@ from leaderworkerset.cli import app, errors
 from leaderworkerset.cli.commands.uninstall import refuse_loss
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.manager import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 
 HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
 

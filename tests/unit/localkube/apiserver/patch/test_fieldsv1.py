@@ -2,7 +2,7 @@
 
 import pytest
 
-from kuberuntime.objects.nesting import MAX_DEPTH
+from kuberuntime.manifests.nesting import MAX_DEPTH
 from localkube.apiserver.patch import fieldsv1
 from localkube.apiserver.patch.fieldsv1 import FieldSetError
 

@@ -6,8 +6,8 @@ import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin import kinds
-from localkube.apiserver.model.registry import Registry
-from localkube.apiserver.requests.selection import Selection
+from localkube.apiserver.model.catalog import Registry
+from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.requests.watch import Encoder, Subject, WatchHub
 from localkube.apiserver.storage.store import Change, StoreKey
 

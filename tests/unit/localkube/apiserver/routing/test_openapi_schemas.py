@@ -8,7 +8,7 @@ from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.descriptions import described
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
-from localkube.apiserver.model.registry import Registry
+from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.routing import openapi
 from localkube.apiserver.routing.openapi_schemas import ELSEWHERE
 

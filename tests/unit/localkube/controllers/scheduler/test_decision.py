@@ -7,7 +7,7 @@ import pytest
 from tests.unit.localkube.controllers.objects import build_node, build_pod, merge
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.scheduler.cluster import Cluster
+from localkube.controllers.scheduler.capacity import Cluster
 from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
 from localkube.controllers.scheduler.pod import read_pod
 from localkube.controllers.scheduler.predicates import Cause

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from localkube.kubelet.processes.runner import ContainerSpec, Mount, SandboxSpec
 from localkube.kubelet.sandbox import requests
-from localkube.kubelet.sandbox.launcher.pods import Container, MountRequest, Pod, parse_container, parse_pod
+from localkube.kubelet.sandbox.launcher.launchedpods import Container, MountRequest, Pod, parse_container, parse_pod
 from localkube.kubelet.sandbox.launcher.program import ProgramSpec
 
 

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 
 import yaml
 
+from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON
-from kuberuntime.objects.nesting import MAX_DEPTH
 
 MAX_ALIASED: Final = 3 * 2**20
 """What the aliases of one document may add, in characters and nodes: the size of the largest request (3 MiB)."""

@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuberuntime.objects import yamltext
-from kuberuntime.objects.nesting import MAX_DEPTH
-from kuberuntime.objects.yamltext import MAX_ALIASED, YamlError
+from kuberuntime.manifests import yamltext
+from kuberuntime.manifests.nesting import MAX_DEPTH
+from kuberuntime.manifests.yamltext import MAX_ALIASED, YamlError
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kuberuntime.objects import nesting
-from kuberuntime.objects.nesting import MAX_DEPTH, DepthError
+from kuberuntime.manifests import nesting
+from kuberuntime.manifests.nesting import MAX_DEPTH, DepthError
 
 
 def nested(depth: int) -> Any:

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
-from localkube.controllers.scheduler import resources
+from localkube.controllers.scheduler import amounts
+from localkube.controllers.scheduler.amounts import Amounts
 from localkube.controllers.scheduler.pod import PodInfo, Port
-from localkube.controllers.scheduler.resources import Amounts
 from localkube.controllers.scheduler.terms import Scope, Term
 
 KEPT_SCOPES: Final = 1024
@@ -153,7 +153,7 @@ def read_node(node: JSONObject) -> NodeState:
         labels=meta.labels(node),
         taints=tuple(spec.get("taints") or ()),
         unschedulable=bool(spec.get("unschedulable")),
-        allocatable=resources.parse(meta.status(node).get("allocatable")),
+        allocatable=amounts.parse(meta.status(node).get("allocatable")),
     )
 
 

@@ -11,7 +11,7 @@ from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, FieldSelector, LabelSelector, SelectorError, field_text
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.registry import Served
+from localkube.apiserver.model.catalog import Served
 
 METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
 

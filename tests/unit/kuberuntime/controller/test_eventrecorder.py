@@ -13,7 +13,7 @@ from tests.unit.kuberuntime.fakes import answer, failure
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.controller.events import FOLD, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
+from kuberuntime.controller.eventrecorder import FOLD, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event

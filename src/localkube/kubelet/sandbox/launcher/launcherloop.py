@@ -18,8 +18,8 @@ from .children import Birth, Children, Streams, wake_on_children
 from .ground import Ground
 from .kernel.descriptors import require_spare
 from .kernel.refusal import RefusedError, explain, is_exhausted
+from .launchedpods import Pod, parse_container, parse_pod
 from .link import Link, LinkClosedError, Message, Received, require_all
-from .pods import Pod, parse_container, parse_pod
 from .process import ChildProcess
 
 SPARE = 32

@@ -3,7 +3,7 @@
 import pytest
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.scheduler import resources
+from localkube.controllers.scheduler import amounts
 
 
 def container(cpu: str, **fields: object) -> JSONObject:
@@ -35,4 +35,4 @@ SIDECAR = {"restartPolicy": "Always"}
     ],
 )
 def test_cpu_of_a_pod(spec: JSONObject, cpu: int) -> None:
-    assert resources.pod_requests({"spec": spec}) == {"cpu": cpu, "pods": 1}
+    assert amounts.pod_requests({"spec": spec}) == {"cpu": cpu, "pods": 1}

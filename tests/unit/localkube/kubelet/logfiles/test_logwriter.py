@@ -9,7 +9,7 @@ import pytest
 from tests.simulation.virtualtime import START, VirtualClock, run
 
 from localkube.kubelet.logfiles import logreader
-from localkube.kubelet.logfiles.logs import LogWriter, segments
+from localkube.kubelet.logfiles.logwriter import LogWriter, segments
 from localkube.podaccess import LogOptions
 
 

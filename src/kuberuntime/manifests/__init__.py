@@ -1,0 +1,1 @@
+"""Manifests: YAML and JSON read safely, whatever a user wrote."""
