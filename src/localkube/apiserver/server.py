@@ -114,9 +114,11 @@ class ApiServer:
 
     async def close(self) -> None:
         """End all watches and release the store."""
-        self.end_watches()
-        await self.backend.admission.close()
-        self.backend.store.close()
+        try:
+            self.end_watches()
+            await self.backend.admission.close()
+        finally:
+            self.backend.store.close()
 
     async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
         answer = information.answer(self.backend.registry, request, user)

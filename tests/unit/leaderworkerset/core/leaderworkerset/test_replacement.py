@@ -14,7 +14,7 @@ from leaderworkerset.core.leaderworkerset.rollout import Budget
 
 
 def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None = None, **rolling: Any) -> JSONObject:
-    """Return a leader StatefulSet that its controller has looked at, and that lost `maxUnavailable`."""
+    """Return a leader StatefulSet that its controller has observed, and that lost `maxUnavailable`."""
     strategy = {"rollingUpdate": {"partition": partition} | rolling}
     return {
         "metadata": {"generation": 3},
