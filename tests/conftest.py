@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Final
 
 import pytest
+from tests import examples
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -36,6 +37,7 @@ def pytest_configure() -> None:
     would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    examples.load_profile()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
