@@ -6,9 +6,9 @@ document comes in. Shapes never come from there: full and slim flavour differ in
 
 from typing import Final
 
-from kuberuntime.objects import gotypes
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import schema
+from leaderworkerset.api.fieldtypes import TYPES
 
 DOCUMENT_PATH: Final = "/openapi/v3/api/v1"
 """Where an API server has the document that is asked for here."""
@@ -117,10 +117,10 @@ def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONO
     return shape | {
         "properties": {
             name: _with(
-                _describe(shape["properties"][name], declaration.go_type, definitions),
+                _describe(shape["properties"][name], field.type, definitions),
                 _words(go_type, name, definitions),
             )
-            for name, declaration in gotypes.declarations(go_type).items()
+            for name, field in TYPES.fields(go_type).items()
         }
     }
 

@@ -5,11 +5,12 @@ Types are checked here, so that decisions can rely on them.
 
 from typing import Final
 
-from kuberuntime.objects import gotypes, meta
+from kuberuntime.objects import meta
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission import leaderworkerset, pod
 from leaderworkerset.core.denial import DeniedError
@@ -24,7 +25,7 @@ VALIDATE_POD: Final = "/validate--v1-pod"
 
 def mutate_leaderworkerset(review: Review) -> JSONObject:
     """Fill defaults (R-DEF)."""
-    gotypes.round_trip("LeaderWorkerSet", review.object)
+    round_trip("LeaderWorkerSet", review.object)
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
@@ -32,9 +33,9 @@ def validate_leaderworkerset(review: Review) -> JSONObject:
     """Refuse with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return review.object
-    gotypes.round_trip("LeaderWorkerSet", review.object)
+    round_trip("LeaderWorkerSet", review.object)
     if review.old is not None:
-        gotypes.round_trip("LeaderWorkerSet", review.old)
+        round_trip("LeaderWorkerSet", review.old)
     errors = leaderworkerset.validate_leaderworkerset(review.object, review.old)
     if errors:
         raise DeniedError(aggregate(errors))
@@ -43,8 +44,8 @@ def validate_leaderworkerset(review: Review) -> JSONObject:
 
 def mutate_pod(review: Review) -> JSONObject:
     """Make a pod a member of its group (R-ADM)."""
-    gotypes.round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
-    gotypes.round_trip("PodSpec", meta.spec(review.object), "spec")
+    round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
+    round_trip("PodSpec", meta.spec(review.object), "spec")
     return pod.admit_pod(review.object)
 
 

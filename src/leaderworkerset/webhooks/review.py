@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from kuberuntime.objects import patch
-from kuberuntime.objects.gotypes import GoTypeError
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import DecodeError
 from leaderworkerset.core.denial import DeniedError
