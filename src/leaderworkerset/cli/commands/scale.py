@@ -7,10 +7,11 @@ import click
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import serverside, targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.wording import counted
 
 
 @click.command("scale")
@@ -31,8 +32,20 @@ def command(target: Target, name: str, replicas: int, current_replicas: int | No
                 raise CommandError(f"{chosen.name} has {now} groups, not {current_replicas}: nothing was changed")
             key = ObjectKey(session.namespace, chosen.name)
             patch = {"spec": {"replicas": replicas}}
-            await session.client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale")
+            await session.client.patch(
+                LEADERWORKERSETS, key, patch, kind="merge", subresource="scale", manager=serverside.SCALER
+            )
             return int(now)
 
     before = asyncio.run(act())
-    say(f"{chosen.name} scaled from {before} to {replicas} groups")
+    say(conclusion(chosen.name, before, replicas))
+
+
+def conclusion(name: str, before: int, replicas: int) -> str:
+    """Say what was changed.
+
+    >>> conclusion("web", 2, 1), conclusion("web", 1, 1)
+    ('web scaled from 2 to 1 group', 'web has 1 group already')
+    """
+    groups = counted(replicas, "group")
+    return f"{name} has {groups} already" if before == replicas else f"{name} scaled from {before} to {groups}"

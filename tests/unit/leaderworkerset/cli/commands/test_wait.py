@@ -30,9 +30,9 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
     [
         ("ready", None, "it is gone"),
         ("ready", view(1, conditions=(AVAILABLE,)), None),
-        ("ready", view(0), "0 of 1 groups ready"),
+        ("ready", view(0), "0 of 1 group ready"),
         ("replicas=0", view(0), None),
-        ("replicas=2", view(1), "1 groups ready, not 2"),
+        ("replicas=2", view(1), "1 group ready, not 2"),
         ("replicas=2", None, "it is gone"),
         ("delete", None, None),
         ("delete", view(0), "it is still there"),
