@@ -19,7 +19,8 @@ from leaderworkerset.manager import lwsmanager
 from localkube import assembly as embedded
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.types import schemas
-from localkube.assembly import Cluster, ClusterSettings
+from localkube.assembly import Cluster
+from localkube.cluster import Settings
 from localkube.kubelet.processes.model import ModelRunner
 
 LENGTH = 25
@@ -71,7 +72,7 @@ def test_what_is_written_never_breaks_a_controller(tmp_path: Path) -> None:
 
 async def _try(seed: int, directory: Path) -> None:
     random = Random(seed)
-    settings = ClusterSettings(name="fuzz", directory=directory, keep=False)
+    settings = Settings(name="fuzz", directory=directory, keep=False)
     with wire.errors() as logged:
         async with (
             embedded.serving(settings, SystemClock()) as cluster,

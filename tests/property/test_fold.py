@@ -27,6 +27,8 @@ def groups(draw: st.DrawFn) -> Group:
         is_leader_ready=draw(st.booleans()),
         revision=draw(REVISIONS),
         workers=draw(st.none() | workers),
+        is_deleting=draw(st.booleans()),
+        statefulset_revision=draw(REVISIONS),
     )
 
 

@@ -33,7 +33,7 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import Change, Store
 from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.composition import run_controllers as run_localkube
@@ -78,9 +78,8 @@ class World:
         self.clock = VirtualClock()
         self.webhooks = product.webhooks()
         store = Store(remembered=settings.remembered)
-        self.server = ApiServer(
-            store, builtin.kinds(), self.clock, random=self.random("server"), webhooks=self.webhooks
-        )
+        options = ServerOptions(random=self.random("server"), webhooks=self.webhooks)
+        self.server = ApiServer(store, builtin.kinds(), self.clock, options)
         self.client = Client(self._transport("scenario", Schedule()))
         self.runner = ModelRunner(settings.script)
         self.managers: dict[str, FaultyTransport] = {}

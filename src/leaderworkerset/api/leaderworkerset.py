@@ -8,7 +8,7 @@ bytes as they were written (revisions) reads the JSON object itself.
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -29,6 +29,10 @@ class StartupPolicy(StrEnum):
 
     LEADER_CREATED = "LeaderCreated"
     LEADER_READY = "LeaderReady"
+
+
+AWAITS_LEADER: Final = f"waits for the leader to be ready (startupPolicy {StartupPolicy.LEADER_READY})"
+"""What is said of workers that `LEADER_READY` holds back."""
 
 
 class RestartPolicy(StrEnum):

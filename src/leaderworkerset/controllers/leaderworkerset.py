@@ -51,13 +51,15 @@ class Driver:
 
     def observe(self, key: ObjectKey) -> Observed:
         """Collect what the caches know of one LeaderWorkerSet."""
+        groups = self._groups.of(key)
         return Observed(
             leaderworkerset=self._informers.leaderworkersets.store.get(key),
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(selection.BY_LWS, str(key)),
             has_shared_service=self._informers.services.store.get(key) is not None,
-            groups=self._groups.of(key),
+            groups=groups.values(),
             folded=self._groups.folded(key),
+            leaders=groups,
         )
 
     def watches(self) -> Sequence[Watch]:

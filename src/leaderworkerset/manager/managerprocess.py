@@ -54,7 +54,7 @@ from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookserving import Use, Webhooks
 from leaderworkerset.webhooks import rotationloop
 from leaderworkerset.webhooks.rotationloop import Rotation
-from leaderworkerset.webhooks.server import WebhookServer
+from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
@@ -132,8 +132,8 @@ class ManagerProcess:
         address = Address(self._configuration.webhook.host, self._configuration.webhook.port)
 
         def build(chain: bytes) -> WebhookServer:
-            observe = self._metrics.webhook_answered
-            return WebhookServer(address, chain, self._kinds.decisions, tls=self._tls, observe=observe)
+            options = WebhookOptions(tls=self._tls, observe=self._metrics.webhook_answered)
+            return WebhookServer(address, chain, self._kinds.decisions, options)
 
         return Webhooks(address, build, self._find_certificates)
 

@@ -11,6 +11,7 @@ from typing import Final
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 
 MISSING: Final = "Missing"
 """The state of a place without a pod."""
@@ -118,7 +119,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
         place = place_of(pod)
         if place is not None:
             by_group.setdefault(place[0], {})[place[1]] = pod
-    waits_for_leader = spec.get("startupPolicy") == "LeaderReady"
+    waits_for_leader = spec.get("startupPolicy") == StartupPolicy.LEADER_READY
     groups = (
         _group(meta.name(lws), index, _size_of(members, size), members, waits_for_leader)
         for index, members in sorted(by_group.items())
@@ -188,5 +189,5 @@ def rank_of(pod: JSONObject) -> Rank:
 
 def _missing(name: str, group: int, rank: int, *, held: bool) -> Rank:
     pod = f"{name}-{group}" if rank == 0 else f"{name}-{group}-{rank}"
-    why = "waits for the leader to be ready (startupPolicy LeaderReady)" if held and rank else NOT_CREATED
+    why = AWAITS_LEADER if held and rank else NOT_CREATED
     return Rank(group=group, index=rank, pod=pod, state=MISSING, why=why)

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
@@ -26,8 +27,6 @@ LARGEST_BODY = 8 * 1024 * 1024
 
 SHUTDOWN_SECONDS = 3.0
 
-DEFAULT_TLS: Final = TLSSettings()
-
 Observe: TypeAlias = Callable[[str, int, float], None]
 """Notified of every request: its path, the status code, the seconds it took; called in the server's thread."""
 
@@ -37,6 +36,18 @@ def ignore(_path: str, _code: int, _seconds: float) -> None:
 
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookOptions:
+    """What a webhook server does otherwise than by default; `body_seconds` bounds the reading of a request's body."""
+
+    tls: TLSSettings = field(default_factory=TLSSettings)
+    observe: Observe = ignore
+    body_seconds: float = bodies.SECONDS
+
+
+DEFAULTS: Final = WebhookOptions()
 
 
 class WebhookServer:
@@ -52,17 +63,14 @@ class WebhookServer:
         address: Address,
         chain: bytes,
         decisions: Mapping[str, Decide],
-        *,
-        tls: TLSSettings = DEFAULT_TLS,
-        observe: Observe = ignore,
-        body_seconds: float = bodies.SECONDS,
+        options: WebhookOptions = DEFAULTS,
     ) -> None:
-        self._body_seconds = body_seconds
+        self._body_seconds = options.body_seconds
         self._host = address.host
         self._port = address.port
         self._decisions = decisions
-        self._tls = server_context(chain, tls)
-        self._observe = observe
+        self._tls = server_context(chain, options.tls)
+        self._observe = options.observe
         self._is_draining = False
         self._thread: threading.Thread | None = None
         self._stop: asyncio.Event

@@ -26,8 +26,10 @@ from leaderworkerset.manager.controllers import Controllers
 from localkube import assembly as embedded
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import COMPACT_EVERY, Store
-from localkube.assembly import Cluster, ClusterSettings
+from localkube.assembly import Cluster
+from localkube.cluster import Settings
 from localkube.controllers.garbage.graph import REMEMBERED
+from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.model import ModelRunner
 
 pytestmark = pytest.mark.slow
@@ -97,7 +99,7 @@ async def running(directory: Path, store: Store) -> AsyncIterator[World]:
     clock = VirtualClock()
     api = ApiServer(store, served_kinds(), clock)
     await api.start()
-    cluster = Cluster(ClusterSettings(name="soak", directory=directory, keep=False), api, clock)
+    cluster = Cluster(Settings(name="soak", directory=directory, keep=False), NodeSettings(), api, clock)
     client = cluster.client("tests")
     world = World(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
     controllers = Controllers(MANAGED.controllers, cluster.client("manager"), clock=clock, instance="tests")

@@ -147,11 +147,13 @@ def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
 DECISIONS: Final[Mapping[str, Recipe]] = {
     "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
     "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
+    "fold.Folded.available": lambda w: w.folded.available(2),
     "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
     "fold.Folded.ready": lambda w: w.folded.ready(2),
     "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
     "fold.Folded.whole": lambda w: w.folded.whole(2),
     "fold.below": lambda w: fold.below(w.folded.members, w.lws.spec.replicas),
+    "fold.highest": lambda w: list(fold.highest(w.folded.members)),
     "fold.fold": lambda w: fold.fold(w.groups, "web"),
     "fold.regular_index": _each(lambda group: fold.regular_index(group, "web")),
     "groups.Group.is_ready": _each(lambda group: group.is_ready(2)),
@@ -163,7 +165,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "groups.is_statefulset_ready": lambda w: groups.is_statefulset_ready(w.statefulset),
     "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
     "replacement.choose": lambda w: replacement.choose(
-        _helpless(w.statefulset), w.groups, limits=w.limits, size=w.lws.size, key=w.key
+        _helpless(w.statefulset), w.folded, limits=w.limits, size=w.lws.size, key=w.key
     ),
     "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
     "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),

@@ -9,7 +9,7 @@ look, which sees the write, counts again. What would change nothing is not sent,
 is followed by an empty one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -37,15 +37,17 @@ RECHECK_DELETION: Final = 5.0
 class Observed:
     """What is known about a LeaderWorkerSet: itself, and the objects that carry its name.
 
-    `folded` is the fold of `groups` where the caller keeps it up to date; without it the groups are folded here.
+    `folded` is the fold of `groups` where the caller keeps it up to date, `leaders` the groups by the names of their
+    leaders; without them both are made here.
     """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
-    groups: Sequence[Group] = ()
+    groups: Collection[Group] = ()
     folded: Folded | None = None
+    leaders: Mapping[str, Group] | None = None
     gang_objects: Sequence[JSONObject] = ()
 
 
@@ -171,23 +173,19 @@ def _failure_event(facts: _Facts) -> Event:
 
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would take one at a time (docs/adr/0004)."""
-    if not _has_outdated_leaders(facts):
-        return []
     chosen = replacement.choose(
         facts.observed.leader_statefulset,
-        facts.observed.groups,
+        facts.folded,
         limits=rollout.budget(facts.lws.spec),
         size=facts.lws.size,
         key=facts.revision.key,
     )
-    return [_replace_leader(facts, group) for group in chosen]
-
-
-def _has_outdated_leaders(facts: _Facts) -> bool:
-    """Return whether a leader that the partition lets go may be of another revision; only then are groups visited."""
-    current = statefulsets.current(facts.observed.leader_statefulset)
-    outdated = facts.folded.members & ~facts.folded.leaders.get(facts.revision.key, 0)
-    return bool(facts.folded.irregular) or (current is not None and outdated >> current.partition > 0)
+    if not chosen:
+        return []
+    leaders = facts.observed.leaders
+    if leaders is None:
+        leaders = {group.leader: group for group in facts.observed.groups}
+    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in chosen]
 
 
 def _replace_leader(facts: _Facts, group: Group) -> Delete:

@@ -17,7 +17,7 @@ from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import bodies, certificates
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
-from leaderworkerset.webhooks.server import LARGEST_BODY, WebhookServer
+from leaderworkerset.webhooks.server import LARGEST_BODY, WebhookOptions, WebhookServer
 
 LIMIT = 20.0
 """Seconds in which anything must come true."""
@@ -36,7 +36,9 @@ def review(**parts: Any) -> dict[str, Any]:
 
 
 def server(*, body_seconds: float = bodies.SECONDS) -> WebhookServer:
-    return WebhookServer(Address("127.0.0.1", 0), SERVING.chain, MANAGED.decisions, body_seconds=body_seconds)
+    return WebhookServer(
+        Address("127.0.0.1", 0), SERVING.chain, MANAGED.decisions, WebhookOptions(body_seconds=body_seconds)
+    )
 
 
 def test_a_review_is_answered_over_https() -> None:
@@ -153,7 +155,7 @@ def test_every_request_is_observed_with_its_code() -> None:
             Address("127.0.0.1", 0),
             SERVING.chain,
             MANAGED.decisions,
-            observe=lambda path, code, _: seen.append((path, code)),
+            WebhookOptions(observe=lambda path, code, _: seen.append((path, code))),
         )
         async with observed as running, aiohttp.ClientSession() as client:
             for method, path in (("POST", MUTATE_POD), ("GET", MUTATE_POD), ("POST", "/elsewhere")):
