@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import explaining
+from leaderworkerset.cli import explaining, logging
 from leaderworkerset.views.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
 
@@ -119,6 +119,7 @@ class Following:
 @asynccontextmanager
 async def following(*informers: Followed) -> AsyncIterator[Following]:
     """Run informers, and yield once each has been filled."""
+    logging.configure_default()
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(informer.run()) for informer in informers]
         for informer in informers:

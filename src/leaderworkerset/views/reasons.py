@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import datetime
 from typing import Final
 
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 
@@ -19,7 +20,7 @@ def is_problem(rank: Rank) -> bool:
     if rank.is_ready or not rank.why or rank.why == NOT_CREATED:
         return False
     if rank.state == MISSING:
-        return not rank.why.startswith("waits for the leader")
+        return rank.why != AWAITS_LEADER
     return rank.state not in PASSING or not rank.why.startswith(UNREADY)
 
 
