@@ -89,7 +89,7 @@ def test_a_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> N
         assert screen.end() == 0
     shown = ANSI.sub("", screen.seen)
     assert re.search(r"NAME +READY +DESIRED +UP-TO-DATE +AGE", shown)
-    assert re.search(r"1 +3 +allreduce-1-3 +Completed", shown)
+    assert re.search(r"1 +3 +allreduce-1-3 +completed", shown)
     assert "8 ranks in 2 groups ended with 0" in shown
     assert re.search(r"\x1b\[\d+m1/3\x1b\[0m .*all-reduce verified", screen.seen)
     assert screen.seen.rindex("\x1b[?25h") > screen.seen.rindex("\x1b[?25l")  # the cursor is shown again
@@ -235,7 +235,7 @@ def test_progress_is_shown_while_something_is_awaited(cluster: Cluster) -> None:
     stuck = lws("stuck", {"command": ["no-such-program"]})
     cluster.apply(stuck)
     told = cluster.refused("wait", "stuck", "--timeout=1", code=124).splitlines()
-    assert told[0].startswith("stuck: 0 of 1 groups ready")
+    assert told[0].startswith("stuck: 0 of 1 group ready")
     assert 'program "no-such-program" is not installed' in told[-1]
     cluster.lws("delete", "stuck")
 

@@ -14,6 +14,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
 
 MANAGER = "lws-cli"
@@ -77,13 +78,13 @@ class Applier:
         resource = await self._discovery.resource_of(document.object)
         obj = self._placed(document.object, namespaced=resource.namespaced)
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
-        return f"{document.title} {applied.word}"
+        return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:
             resource = await self._discovery.resource_of(document.object)
             obj = self._placed(document.object, namespaced=resource.namespaced)
-            await self._client.apply(resource, obj, manager=MANAGER, force=self._force, dry_run=True)
+            await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True)
         except UnknownKindError as error:
             return None if brings_kind(documents, document) else describe(document, error)
         except NotFoundError as error:
@@ -99,6 +100,14 @@ class Applier:
         if not namespaced or own.get("namespace"):
             return obj
         return {**obj, "metadata": {**own, "namespace": self._namespace}}
+
+
+def _taken(applied: Applied) -> str:
+    """Return what was taken over from `lws scale`."""
+    if not applied.taken:
+        return ""
+    fields = ", ".join(f"{path.removeprefix('.')} {change}" for path, change in applied.taken.items())
+    return f" (taken over from lws scale: {fields})"
 
 
 def describe(document: Document, error: Exception) -> str:

@@ -59,7 +59,7 @@ async def local_cluster(
 
     The controllers and webhooks of LeaderWorkerSets speak HTTP to the API server, as they do on Kubernetes.
     """
-    logging.configure(options.log_level)
+    logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
     settings = settings_of(place, options, keep=keep, hold_completed=hold_completed)
     clock = SystemClock()
     with _refusals(place):
