@@ -4,6 +4,7 @@ Our own fields are described here. Those of pod templates and claims are describ
 document comes in. Shapes never come from there: full and slim flavour differ in descriptions alone.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
@@ -102,6 +103,41 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
     words = "A LeaderWorkerSet runs groups of pods, each of one leader and its workers, as units."
     full = version | {"schema": {"openAPIV3Schema": _with(root | {"properties": properties}, words)}}
     return crd | {"spec": crd["spec"] | {"versions": [full]}}
+
+
+def described_type(shape: JSONObject, go_type: str, document: JSONObject) -> JSONObject:
+    """Return the schema of a type of the field tables with descriptions."""
+    definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
+    return _describe(shape, go_type, definitions)
+
+
+def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject) -> JSONObject:
+    """Return the root schema of a kind with descriptions by path (`spec.roles[].name`); the kind itself comes first.
+
+    What `apiVersion`, `kind` and conditions say comes from the OpenAPI document of the core group.
+    """
+    schemas = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
+    envelope = schemas["PersistentVolumeClaim"]["properties"]
+    conditions = schemas["Condition"]["properties"]
+    words = {name: envelope[name].get("description") for name in ("apiVersion", "kind")}
+    words |= {f"status.conditions[].{name}": field.get("description") for name, field in conditions.items()}
+    words |= {"status.conditions[]": schemas["Condition"].get("description")}
+    kind, *_ = texts
+    return _with(_with_paths(root, "", {**words, **texts}), texts[kind])
+
+
+def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
+    """Describe the fields and items below a schema that stands at `path`."""
+    result = dict(shape)
+    prefix = f"{path}." if path else ""
+    if "properties" in shape:
+        result["properties"] = {
+            name: _with(_with_paths(child, prefix + name, words), words.get(prefix + name))
+            for name, child in shape["properties"].items()
+        }
+    if "items" in shape:
+        result["items"] = _with(_with_paths(shape["items"], f"{path}[]", words), words.get(f"{path}[]"))
+    return result
 
 
 def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONObject:

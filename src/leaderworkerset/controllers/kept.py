@@ -55,6 +55,9 @@ LEADER_STATEFULSET: Final = Projection(
 SERVICE: Final = Projection()
 """Services are created where there is none of the name, and never touched again."""
 
+ROLE_SERVICE: Final = Projection("metadata.labels")
+"""Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""
+
 REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", "revision")
 """Revisions, whose data make templates, and the records of recreations, which are annotations."""
 
@@ -73,6 +76,11 @@ def statefulset(obj: JSONObject) -> Projection:
 def service(_obj: JSONObject) -> Projection:
     """Return what is kept of a service."""
     return SERVICE
+
+
+def role_service(_obj: JSONObject) -> Projection:
+    """Return what is kept of the service of a role."""
+    return ROLE_SERVICE
 
 
 def revision(_obj: JSONObject) -> Projection:

@@ -1,4 +1,4 @@
-"""The webhooks of LeaderWorkerSets and of their pods: which path decides what (contract 12.3, R-WHC-2).
+"""The webhooks of LeaderWorkerSets, of their pods, and of DisaggregatedSets: which path decides what (contract 12.3, R-WHC-2).
 
 Types are checked here, so that decisions can rely on them.
 """
@@ -10,17 +10,19 @@ from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import decode as decode_disaggregatedset
 from leaderworkerset.api.fieldtypes import round_trip
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.admission import leaderworkerset, pod
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.webhooks.review import Review
+from leaderworkerset.webhooks.review import Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 VALIDATE_LEADERWORKERSET: Final = "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 MUTATE_POD: Final = "/mutate--v1-pod"
 VALIDATE_POD: Final = "/validate--v1-pod"
+VALIDATE_DISAGGREGATED_SET: Final = "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset"
 
 
 def mutate_leaderworkerset(review: Review) -> JSONObject:
@@ -40,6 +42,19 @@ def validate_leaderworkerset(review: Review) -> JSONObject:
     if errors:
         raise DeniedError(aggregate(errors))
     return review.object
+
+
+def validate_disaggregatedset(review: Review) -> JSONObject | Admitted:
+    """Refuse with all errors at once (R-DS-9); deletions pass."""
+    if review.operation == "DELETE":
+        return review.object
+    decode_disaggregatedset(review.object)
+    for index, role in enumerate(meta.spec(review.object).get("roles") or []):
+        round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
+    errors = disaggregatedset.validate_disaggregatedset(review.object)
+    if errors:
+        raise DeniedError(aggregate(errors))
+    return Admitted(review.object, disaggregatedset.warnings(review.object))
 
 
 def mutate_pod(review: Review) -> JSONObject:
@@ -71,6 +86,16 @@ LEADERWORKERSET: Final = (
         path=VALIDATE_LEADERWORKERSET,
         decide=validate_leaderworkerset,
         resource=LEADERWORKERSETS,
+        operations=("CREATE", "UPDATE"),
+        mutates=False,
+    ),
+)
+DISAGGREGATED_SET: Final = (
+    WebhookSpec(
+        name="vdisaggregatedset.kb.io",
+        path=VALIDATE_DISAGGREGATED_SET,
+        decide=validate_disaggregatedset,
+        resource=DISAGGREGATED_SETS,
         operations=("CREATE", "UPDATE"),
         mutates=False,
     ),
