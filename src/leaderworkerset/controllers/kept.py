@@ -22,6 +22,8 @@ TPU_REQUESTS: Final = tuple(
 POD: Final = Projection(
     "metadata.labels",
     f"metadata.annotations['{labels.LEADER_NAME}']",
+    f"metadata.annotations['{labels.GANG_SCHEDULER}']",
+    f"metadata.annotations['{labels.GANG_GROUP}']",
     "spec.nodeName",
     *TPU_REQUESTS,
     "status.phase",
@@ -62,6 +64,10 @@ REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", 
 """Revisions, whose data make templates, and the records of recreations, which are annotations."""
 
 
+GANG_OBJECT: Final = Projection("metadata.labels")
+"""Objects of gang schedulers: whose they are; they are created and deleted, and never changed."""
+
+
 def pod(_obj: JSONObject) -> Projection:
     """Return what is kept of a pod."""
     return POD
@@ -86,3 +92,8 @@ def role_service(_obj: JSONObject) -> Projection:
 def revision(_obj: JSONObject) -> Projection:
     """Return what is kept of a ControllerRevision."""
     return REVISION
+
+
+def gang_object(_obj: JSONObject) -> Projection:
+    """Return what is kept of an object of a gang scheduler."""
+    return GANG_OBJECT

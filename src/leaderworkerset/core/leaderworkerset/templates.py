@@ -10,10 +10,10 @@ from typing import Final
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate
-from leaderworkerset.core.policies import exclusive, identity, subgroups
+from leaderworkerset.core.policies import exclusive, gang, identity, subgroups
 from leaderworkerset.core.policies.policy import Policy, Template
 
-ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY)
+ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY, gang.POLICY)
 """The policies that pod templates carry something for."""
 
 RETAIN: Final = "Retain"
