@@ -61,6 +61,11 @@ class Informer:
         self._keeps_managed_fields = True
         return self
 
+    def if_served(self) -> Self:
+        """Be empty while the server does not serve the kind, instead of waiting for it; return this informer."""
+        self._watcher.if_served()
+        return self
+
     @property
     def store(self) -> Store:
         """Return the read side of the cache."""
