@@ -146,10 +146,14 @@ class Together:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finally:
-    """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported."""
+    """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported.
+
+    `on_failure` comes before `after`, and only where one failed; `{error}` in the texts of its patches is replaced.
+    """
 
     actions: "Actions"
     after: "Actions"
+    on_failure: "tuple[Patch, ...]" = ()
 
 
 WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection

@@ -166,6 +166,7 @@ class ManagerProcess:
             clock=self._clock,
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
+            reporter=self._kinds.reporter,
         )
 
     def _limited(self, transport: Transport) -> Transport:

@@ -136,7 +136,9 @@ class Gangs:
         for obj in provider.build_shared(group) if shared is not None else ():
             if _find(group.live.gang_objects, shared, meta.name(obj)) is None:
                 yield Create(resource=shared, object=obj, if_absent=True)
-        failed = f"Failed to create {provider.group_object.kind} for leader pod {meta.name(group.live.leader)}: {{error}}"
+        failed = (
+            f"Failed to create {provider.group_object.kind} for leader pod {meta.name(group.live.leader)}: {{error}}"
+        )
         yield Create(
             resource=provider.group_object,
             object=provider.build(group, name),

@@ -79,7 +79,9 @@ class NoGang:
         choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
         if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
-        text = "the manager's configuration names no gang scheduler: set gangSchedulingManagement.schedulerProvider there"
+        text = (
+            "the manager's configuration names no gang scheduler: set gangSchedulingManagement.schedulerProvider there"
+        )
         return (invalid(CHOICE, choice, text),)
 
     def mark(self, pod: JSONObject, _request: str) -> JSONObject:
