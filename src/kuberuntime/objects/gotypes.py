@@ -11,6 +11,7 @@ wrong type. The table is read and compiled at first use, type by type.
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from kuberuntime.objects import quantity
 from kuberuntime.objects.field import FieldError, Kind
 from kuberuntime.objects.meta import JSON, JSONObject
 
-Convert: TypeAlias = Callable[[JSON, str], JSON]
+Convert: TypeAlias = Callable[[JSON], JSON]
 """Decode a value that is not a null pointer into a Go type and encode it again; null is Go's zero value."""
 
 MAX_EXACT_INTEGER = 2**53
@@ -36,8 +37,14 @@ class GoTypeError(ValueError):
     """A value does not fit its Go type; `error` names the field."""
 
     def __init__(self, path: str, value: JSON, expected: str) -> None:
-        self.error = FieldError(Kind.TYPE_INVALID, path, value, f"must be {expected}")
+        self.error = FieldError(Kind.TYPE_INVALID, path.removeprefix("."), value, f"must be {expected}")
         super().__init__(str(self.error))
+        self._path = path
+        self._expected = expected
+
+    def within(self, parent: str) -> "GoTypeError":
+        """Return the same error of a value that stands below `parent`: paths are made for errors only."""
+        return GoTypeError(f"{parent}{self._path}", self.error.value, self._expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,10 @@ def round_trip(type_name: str, value: JSON, path: str = "") -> JSON:
     >>> round_trip("Container", {"name": "c", "image": "", "resources": None, "unknown": 1})
     {'name': 'c', 'resources': {}}
     """
-    return _converter(type_name)(value, path)
+    try:
+        return _converter(type_name)(value)
+    except GoTypeError as error:
+        raise error.within(path) from error.__cause__
 
 
 def declarations(struct: str) -> dict[str, Declaration]:
@@ -88,21 +98,39 @@ def canonical_json(value: JSON) -> bytes:
     >>> canonical_json({"b": "<&>", "a": [1, None]})
     b'{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'
     """
-    text = json.dumps(_through_float64(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return text.translate(_ESCAPES).encode()
+    try:
+        encoded = msgspec.json.encode(value, order="sorted")
+    except OverflowError:  # an integer of more than 64 bits
+        encoded = b""
+    if not encoded or _may_hold_odd_numbers(encoded):
+        encoded = msgspec.json.encode(_with_numbers_of_go(value), order="sorted")
+    for char, escaped in _ESCAPES:
+        encoded = encoded.replace(char, escaped)
+    return encoded
 
 
-_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+_ESCAPES = [(char.encode(), b"\\u%04x" % ord(char)) for char in "<>&\u2028\u2029"]
+
+_ODD_NUMBER = rb"-?[0-9]+(?:[0-9]{15}|[.eE])"
+_ODD_NUMBERS = [re.compile(before + _ODD_NUMBER) for before in (rb"^", rb":", rb",", rb"\[")]
+"""One pattern for each byte that a number can follow: a pattern with one beginning is searched for much faster."""
 
 
-def _through_float64(value: JSON) -> JSON:
-    """Give integers that a float64 cannot hold the digits that Go prints for them."""
+def _may_hold_odd_numbers(encoded: bytes) -> bool:
+    """Return whether there may be a number with a fraction or more than 15 digits; a text may look like one."""
+    return any(pattern.search(encoded) for pattern in _ODD_NUMBERS)
+
+
+def _with_numbers_of_go(value: JSON) -> JSON:
+    """Give numbers the digits to write: those that Go prints for an integer that a float64 cannot hold."""
     if isinstance(value, dict):
-        return {name: _through_float64(child) for name, child in value.items()}
+        return {name: _with_numbers_of_go(child) for name, child in value.items()}
     if isinstance(value, list):
-        return [_through_float64(child) for child in value]
+        return [_with_numbers_of_go(child) for child in value]
+    if isinstance(value, float):
+        return msgspec.Raw(json.dumps(value).encode())
     if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
-        return int(quantity.parse(repr(float(value))).fraction())
+        return msgspec.Raw(str(int(quantity.parse(repr(float(value))).fraction())).encode())
     return value
 
 
@@ -130,8 +158,10 @@ def _converter(go_type: str) -> Convert:
 
 
 @lru_cache(maxsize=256)
-def _fields(struct: str) -> dict[str, GoField]:
-    return {name: _field(declaration) for name, declaration in declarations(struct).items()}
+def _fields(struct: str) -> tuple[dict[str, GoField], dict[str, GoField]]:
+    """Return the fields of a struct, and those that are always present."""
+    fields = {name: _field(declaration) for name, declaration in declarations(struct).items()}
+    return fields, {name: field for name, field in fields.items() if field.always_present}
 
 
 def _field(declaration: Declaration) -> GoField:
@@ -145,19 +175,20 @@ def _field(declaration: Declaration) -> GoField:
 
 
 def _struct_converter(struct: str) -> Convert:
-    def convert(value: JSON, path: str) -> JSONObject:
-        fields = _fields(struct)
-        given = _expect(value if value is not None else {}, dict, path, "an object")
-        result = {
-            name: child
-            for name, raw in given.items()
-            if name in fields
-            for child in (_convert_field(fields[name], raw, _join(path, name)),)
-            if child is not _DROPPED
-        }
-        for name, field in fields.items():
-            if field.always_present and name not in result:
-                result[name] = _convert_field(field, None, _join(path, name))
+    def convert(value: JSON) -> JSONObject:
+        fields, always = _fields(struct)
+        result = {}
+        for name, raw in _expect(value if value is not None else {}, dict, "an object").items():
+            if name in fields:
+                try:
+                    child = _convert_field(fields[name], raw)
+                except GoTypeError as error:
+                    raise error.within(f".{name}") from error.__cause__
+                if child is not _DROPPED:
+                    result[name] = child
+        for name, field in always.items():
+            if name not in result:
+                result[name] = _convert_field(field, None)
         return result
 
     return convert
@@ -166,85 +197,97 @@ def _struct_converter(struct: str) -> Convert:
 _DROPPED = object()
 
 
-def _convert_field(field: GoField, raw: JSON, path: str) -> JSON:
+def _convert_field(field: GoField, raw: JSON) -> JSON:
     if field.pointer:
         if raw is None:
             return _DROPPED if field.drops_empty else None
-        return field.convert(raw, path)
-    value = field.convert(raw, path)
+        return field.convert(raw)
+    value = field.convert(raw)
     if (field.drops_empty and not value) or (field.drops_zero and value is None):
         return _DROPPED
     return value
 
 
 def _list_converter(item_type: str) -> Convert:
-    def convert(value: JSON, path: str) -> JSON:
+    def convert(value: JSON) -> JSON:
         if value is None:
             return None
         item = _converter(item_type)
-        return [item(child, f"{path}[{i}]") for i, child in enumerate(_expect(value, list, path, "a list"))]
+        result: list[JSON] = []
+        try:
+            for child in _expect(value, list, "a list"):
+                result.append(item(child))  # noqa: PERF401 - its length is the index of the value that does not fit
+        except GoTypeError as error:
+            raise error.within(f"[{len(result)}]" if isinstance(value, list) else "") from error.__cause__
+        return result
 
     return convert
 
 
 def _map_converter(item_type: str) -> Convert:
-    def convert(value: JSON, path: str) -> JSON:
+    def convert(value: JSON) -> JSON:
         if value is None:
             return None
         item = _converter(item_type)
-        return {key: item(child, f"{path}[{key}]") for key, child in _expect(value, dict, path, "an object").items()}
+        result = {}
+        for key, child in _expect(value, dict, "an object").items():
+            try:
+                result[key] = item(child)
+            except GoTypeError as error:
+                raise error.within(f"[{key}]") from error.__cause__
+        return result
 
     return convert
 
 
-def _string(value: JSON, path: str) -> JSON:
-    return "" if value is None else _expect(value, str, path, "a string")
+def _string(value: JSON) -> JSON:
+    return "" if value is None else _expect(value, str, "a string")
 
 
-def _bool(value: JSON, path: str) -> JSON:
-    return False if value is None else _expect(value, bool, path, "true or false")
+def _bool(value: JSON) -> JSON:
+    return False if value is None else _expect(value, bool, "true or false")
 
 
 def _integer(bits: int) -> Convert:
     limit = 2 ** (bits - 1)
 
-    def convert(value: JSON, path: str) -> JSON:
+    def convert(value: JSON) -> JSON:
         if value is None:
             return 0
         if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
-            raise GoTypeError(path, value, f"an integer of {bits} bits")
+            raise GoTypeError("", value, f"an integer of {bits} bits")
         return value
 
     return convert
 
 
-def _int_or_string(value: JSON, path: str) -> JSON:
-    return value if isinstance(value, str) else _SCALARS["int32"](value, path)
+def _int_or_string(value: JSON) -> JSON:
+    return value if isinstance(value, str) else _SCALARS["int32"](value)
 
 
-def _quantity(value: JSON, path: str) -> JSON:
+def _quantity(value: JSON) -> JSON:
     if value is None:
         return "0"
     try:
         return quantity.canonical(value)
     except quantity.QuantityError as error:
-        raise GoTypeError(path, value, str(error).removeprefix("must be ")) from error
+        raise GoTypeError("", value, str(error).removeprefix("must be ")) from error
 
 
-def _time(value: JSON, path: str) -> JSON:
+def _time(value: JSON) -> JSON:
     if value is None:
         return None
     try:
-        moment = datetime.fromisoformat(_expect(value, str, path, "a time"))
+        moment = datetime.fromisoformat(_expect(value, str, "a time"))
         in_utc = moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise GoTypeError(path, value, "a time like 2026-01-31T12:00:00Z") from error
+        raise GoTypeError("", value, "a time like 2026-01-31T12:00:00Z") from error
     if moment.tzinfo is None:
-        raise GoTypeError(path, value, "a time with its zone, like 2026-01-31T12:00:00Z")
+        raise GoTypeError("", value, "a time with its zone, like 2026-01-31T12:00:00Z")
     return in_utc.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _raw(value: JSON, _path: str) -> JSON:
+def _raw(value: JSON) -> JSON:
     return value
 
 
@@ -260,11 +303,7 @@ _SCALARS: dict[str, Convert] = {
 }
 
 
-def _expect(value: JSON, wanted: type, path: str, expected: str) -> JSON:
+def _expect(value: JSON, wanted: type, expected: str) -> JSON:
     if not isinstance(value, wanted):
-        raise GoTypeError(path, value, expected)
+        raise GoTypeError("", value, expected)
     return value
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
