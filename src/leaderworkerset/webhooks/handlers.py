@@ -59,9 +59,16 @@ def validate_disaggregatedset(review: Review) -> JSONObject | Admitted:
 
 def mutate_pod(review: Review) -> JSONObject:
     """Make a pod a member of its group (R-ADM)."""
-    round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
+    read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
     round_trip("PodSpec", meta.spec(review.object), "spec")
-    return pod.admit_pod(review.object)
+    return pod.admit_pod(_with_texts(review.object, read))
+
+
+def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
+    """Return the object with the labels and annotations as Go reads them: null is an empty text."""
+    metadata = meta.metadata(obj)
+    parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
+    return obj | {"metadata": metadata | parts} if parts else obj
 
 
 def allow(review: Review) -> JSONObject:
