@@ -4,7 +4,7 @@ Defaults that depend on other fields are code, beside the kind (`builtin/`, `val
 """
 
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from kuberuntime.objects.gotypes.declarations import Shape, element_of, shape_of
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -75,6 +75,13 @@ DEFAULTS: Final[dict[str, JSONObject]] = {
 """By Go type, as the `SetDefaults_` functions of Kubernetes have them."""
 
 
+class _Plan(NamedTuple):
+    """What to fill in one struct: its own defaults, and the fields below which there are others."""
+
+    own: tuple[tuple[str, JSON], ...]
+    below: "tuple[tuple[str, Shape, _Plan], ...]"
+
+
 def fill(struct: str, obj: JSONObject) -> None:
     """Fill the defaults of a normalized object, in place.
 
@@ -83,36 +90,26 @@ def fill(struct: str, obj: JSONObject) -> None:
     >>> port
     {'containerPort': 80, 'protocol': 'TCP'}
     """
-    for name, value in DEFAULTS.get(struct, {}).items():
+    _fill(_plan(struct), obj)
+
+
+def _fill(plan: _Plan, obj: JSONObject) -> None:
+    for name, value in plan.own:
         if obj.get(name) is None:
             obj[name] = dict(value) if isinstance(value, dict) else value
-    for name, shape, element in _with_defaults(struct):
+    for name, shape, inner in plan.below:
         child = obj.get(name)
-        if child is not None:
-            _fill_child(shape, element, child)
-
-
-def _fill_child(shape: Shape, element: str, child: JSON) -> None:
-    match shape:
-        case "list":
-            for item in child:
-                fill(element, item)
-        case "map":
-            for item in child.values():
-                fill(element, item)
-        case _:
-            fill(element, child)
+        if child is None:
+            continue
+        if shape == "struct":
+            _fill(inner, child)
+        else:
+            for item in child if shape == "list" else child.values():
+                _fill(inner, item)
 
 
 @cache
-def _with_defaults(struct: str) -> tuple[tuple[str, Shape, str], ...]:
-    """Return the fields below which anything has a default, each with its shape and the struct in it."""
-    return tuple(
-        (name, field.shape, element_of(field.type))
-        for name, field in SERVED.fields(struct).items()
-        if _has_defaults(element_of(field.type))
-    )
-
-
-def _has_defaults(go_type: str) -> bool:
-    return go_type in DEFAULTS or (shape_of(go_type) == "struct" and bool(_with_defaults(go_type)))
+def _plan(struct: str) -> _Plan:
+    fields = ((name, field.shape, element_of(field.type)) for name, field in SERVED.fields(struct).items())
+    below = ((name, shape, _plan(element)) for name, shape, element in fields if shape_of(element) == "struct")
+    return _Plan(tuple(DEFAULTS.get(struct, {}).items()), tuple(one for one in below if any(one[2])))
