@@ -68,9 +68,9 @@ class RunningCluster:
 
         At the end pods get SIGTERM and a few seconds, and then every process is gone.
         """
-        from localkube import assembly
+        from localkube import workloads
 
-        async with assembly.working(self._cluster, processes, kubelet=kubelet) as granted:
+        async with workloads.working(self._cluster, processes, kubelet=kubelet) as granted:
             self.notes = granted.lost
             yield
 
