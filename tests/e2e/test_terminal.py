@@ -110,7 +110,7 @@ def test_without_a_terminal_there_are_lines_and_nothing_else(shell: Shell) -> No
     assert all(re.match(r"[01]/[0-3] ", line) for line in result.stdout.splitlines())
     assert "starting the API server" in result.stderr
     assert "leaderworkerset/allreduce created" in result.stderr
-    assert "allreduce group 1: 4 of 4 ranks ready" in result.stderr
+    assert "allreduce group 1: 4 ranks completed" in result.stderr
 
 
 def test_a_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> None:
