@@ -14,11 +14,13 @@ from kuberuntime.client.transport import Request
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS, Resource
+from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.manager import lwsmanager
 from localkube import assembly as embedded
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.types import schemas
+from localkube.apiserver.types.typed import SERVED
 from localkube.assembly import Cluster
 from localkube.cluster import Settings
 from localkube.kubelet.processes.model import ModelRunner
@@ -36,7 +38,9 @@ def written(random: Random, resource: Resource) -> JSONObject:
     specimen = random.choice(specimens.of(resource))
     obj: JSONObject = {"apiVersion": resource.api_version, "kind": resource.kind, **specimen}
     if random.random() < 0.7:
-        bent = junk.bent(random, obj, schemas.of_struct(resource.kind))
+        bent = junk.bent(
+            random, obj, schemas.of_struct(resource.kind, TYPES if resource is LEADERWORKERSETS else SERVED)
+        )
         obj = bent if isinstance(bent, dict) else obj
     metadata = obj.get("metadata")
     name = f"{resource.kind.lower()}-{random.randrange(3)}"

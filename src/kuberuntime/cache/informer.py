@@ -7,7 +7,7 @@ subscribers, then to those who wait for a version (`barrier.py`).
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
@@ -54,6 +54,11 @@ class Informer:
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
         self._on_listed: list[Callable[[], None]] = []
+
+    def if_served(self) -> Self:
+        """Be empty while the server does not serve the kind, instead of waiting for it; return this informer."""
+        self._watcher.if_served()
+        return self
 
     @property
     def store(self) -> Store:

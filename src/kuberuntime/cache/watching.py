@@ -8,6 +8,7 @@ have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for l
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import structlog
@@ -19,13 +20,16 @@ from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError
+from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError, NotFoundError
 
 TIMEOUT: Final = 290
 """Seconds after which the server is asked to end a stream."""
 
 GRACE: Final = 15
 """Seconds: how much later the stream, or an answer to a list, is given up."""
+
+ABSENT_FAILURES: Final = 5
+"""A kind that is not served is asked for again at least every few seconds: its definition may come at any time."""
 
 STREAMING: Final = (Phase.INITIAL, Phase.WATCHING)
 """The phases in which a stream is read."""
@@ -55,6 +59,11 @@ class Watcher:
         self._state = watch.State()
         self._scope: asyncio.Timeout | None = None
         self._interrupted = False
+        self._is_optional = False
+
+    def if_served(self) -> None:
+        """Take a kind that the server does not serve for one without objects, until it serves it."""
+        self._is_optional = True
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -65,8 +74,11 @@ class Watcher:
             except TimeoutError:
                 self._feed(watch.Ended(TIMEOUT))
             except KubeError as error:
-                self._warn(error)
-                self._feed(watch.Refused(error))
+                if self._is_optional and isinstance(error, NotFoundError):
+                    self._absent(error)
+                else:
+                    self._warn(error)
+                    self._feed(watch.Refused(error))
             self._scope = None
             self._interrupted = False
 
@@ -100,6 +112,14 @@ class Watcher:
                     if self._state.phase not in STREAMING:
                         return
         self._feed(watch.Ended(asyncio.get_running_loop().time() - opened))
+
+    def _absent(self, error: KubeError) -> None:
+        """Show that there are no objects, and ask again."""
+        if self._interrupted:
+            return
+        self._feed(watch.Relist(), watch.Refused(error))
+        self._state = replace(self._state, failures=min(self._state.failures, ABSENT_FAILURES))
+        self._sink((watch.Started(), watch.Completed(watch.NO_VERSION)))
 
     def _feed(self, *inputs: watch.Input) -> None:
         if self._interrupted:

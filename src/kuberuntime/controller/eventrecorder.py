@@ -92,7 +92,7 @@ class _Series:
 
 
 class EventRecorder:
-    """Writes events as `reporter`, from this process (`instance`)."""
+    """Writes events as `reporter`, where they name no other, from this process (`instance`)."""
 
     def __init__(self, client: Client, reporter: str, instance: str, clock: Clock) -> None:
         self._client = client
@@ -220,7 +220,7 @@ def build_event(event: Event, series: _Series, reporter: str, instance: str) -> 
         "action": event.action,
         "note": event.note.encode()[:NOTE_BYTES].decode(errors="ignore"),
         "regarding": event.regarding,
-        "reportingController": reporter,
+        "reportingController": event.reporter or reporter,
         "reportingInstance": instance,
     }
     if event.related is not None:

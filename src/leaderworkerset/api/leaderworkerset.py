@@ -227,7 +227,7 @@ def decode(obj: JSONObject) -> LeaderWorkerSet:
     try:
         return msgspec.convert(present, LeaderWorkerSet)
     except msgspec.ValidationError as error:
-        raise DecodeError(_field_error(present, str(error))) from error
+        raise DecodeError(field_error(present, str(error))) from error
 
 
 def encode(leaderworkerset: LeaderWorkerSet) -> JSONObject:
@@ -266,7 +266,7 @@ def _without_nulls(value: JSON, structs: dict[str, Any]) -> JSON:
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
-def _field_error(obj: JSON, text: str) -> FieldError:
+def field_error(obj: JSON, text: str) -> FieldError:
     """Turn "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the value found there."""
     detail, _, place = text.partition(" - at ")
     path = place.removeprefix("`key` in ").strip("`").removeprefix("$")

@@ -56,6 +56,9 @@ from leaderworkerset.webhooks import rotationloop
 from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
+API_REQUESTS: Final = "lws_api_requests_total"
+"""The metric of requests by verb and resource."""
+
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
 """What the readiness probe answers while a part is not ready."""
@@ -88,7 +91,7 @@ class ManagerProcess:
         self._configuration = settings.configuration
         self._clock = clock
         self._kinds = kinds
-        self._metrics = Metrics()
+        self._metrics = Metrics(api_requests=API_REQUESTS)
         self._instruments = kinds.instruments(self._metrics)
         self._tls = tls_settings(self._configuration.tls)
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
@@ -163,6 +166,7 @@ class ManagerProcess:
             clock=self._clock,
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
+            reporter=self._kinds.reporter,
         )
 
     def _limited(self, transport: Transport) -> Transport:

@@ -76,7 +76,7 @@ def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
             observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions), gang, _fold(observed, lws.name)
         )
         rolling = _move_statefulset(facts) or _replace_leaders(facts)
-        actions = [*_record_revision(facts), *_make_gang(facts), *rolling, *_make_service(facts)]
+        actions = [*_record_revision(facts), *rolling, *_make_service(facts)]
     except ValueError as error:
         return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
     return _report(facts, actions, now)
@@ -101,17 +101,16 @@ def _record_revision(facts: _Facts) -> list[Action]:
     ]
 
 
-def _make_gang(facts: _Facts) -> Sequence[Action]:
-    """Create what all groups of a gang share, before their leaders appear (R-KQ-148)."""
-    lws = facts.lws
-    return facts.gang.shared_objects(facts.obj, lws, facts.revision.key) if facts.gang.applies(lws) else ()
-
-
 def _remove_gang(facts: _Facts) -> Sequence[Action]:
-    """Delete the gang scheduler's objects of groups that are gone."""
+    """Delete the gang scheduler's objects that no group uses any more."""
     if not facts.observed.gang_objects:
         return ()
-    return facts.gang.outdated(facts.observed.gang_objects, {group.leader for group in facts.observed.groups})
+    return facts.gang.outdated(facts.observed.gang_objects, _revisions_in_use(facts))
+
+
+def _revisions_in_use(facts: _Facts) -> set[str]:
+    irregular = {group.revision for group in facts.folded.irregular.values()}
+    return {facts.revision.key, *facts.folded.leaders, *irregular}
 
 
 def _revision_note(revision: Resolution) -> str:
@@ -226,8 +225,8 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
         return Plan(tuple(actions), error=str(error))
     actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
     if status.is_update_done(facts.lws, counts):
-        actions += _delete_outdated_revisions(facts)
-    return Plan((*actions, *_remove_gang(facts)))
+        actions += [*_delete_outdated_revisions(facts), *_remove_gang(facts)]
+    return Plan(tuple(actions))
 
 
 def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:

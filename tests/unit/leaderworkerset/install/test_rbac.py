@@ -3,8 +3,11 @@
 from typing import Any
 
 from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
+from kuberuntime.permissions import policy_rules
 from leaderworkerset.install import rbac
+from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.pod import POD
 
 READING = {"get", "list", "watch"}
 ALL = rbac.roles("lws-system", MANAGED.permissions)
@@ -28,9 +31,11 @@ def test_nodes_are_read_only() -> None:
     assert verbs(RULES, "nodes") <= READING
 
 
-def test_specs_of_leaderworkersets_are_not_written() -> None:
-    """R-ARC-6."""
-    assert verbs(RULES, "leaderworkersets") <= READING
+def test_leaderworkersets_are_written_for_disaggregatedsets_only() -> None:
+    """R-ARC-6, R-DS-106: their own controller writes nothing but their status."""
+    own = [rule for spec in (*LEADERWORKERSET.controllers, *POD.controllers) for rule in spec.permissions]
+    assert verbs(policy_rules(own), "leaderworkersets") <= READING
+    assert verbs(RULES, "leaderworkersets") == (READING - {"get"}) | {"create", "delete", "patch"}
     assert verbs(RULES, "leaderworkersets/status") == {"update"}
 
 

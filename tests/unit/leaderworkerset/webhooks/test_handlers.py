@@ -39,6 +39,7 @@ def test_the_paths() -> None:
         "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/mutate--v1-pod",
         "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+        "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset",
         "/validate--v1-pod",
     }
 

@@ -11,7 +11,7 @@ from tests.unit.localkube.apiserver.storage.test_store import file_size_limit
 
 from kuberuntime.client.transport import Response
 from localkube.apiserver.admission.webhook_transport import WebhookRequest
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.errors import StoreError
 from localkube.apiserver.storage.store import Store
 
@@ -30,7 +30,7 @@ def test_the_store_is_released_even_where_connections_to_webhooks_cannot_be_clos
     path = tmp_path / "cluster.db"
 
     async def scenario() -> None:
-        server = ApiServer(Store(path), served(), StoppedClock(), webhooks=Unclosable())
+        server = ApiServer(Store(path), served(), StoppedClock(), ServerOptions(webhooks=Unclosable()))
         await server.start()
         with pytest.raises(RuntimeError, match="stuck"):
             await server.close()

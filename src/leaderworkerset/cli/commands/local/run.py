@@ -10,7 +10,8 @@ import click
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.cli import manifests
+from leaderworkerset.cli import manifestoptions, missingnamespaces
+from leaderworkerset.cli.applyorder import ordered
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -21,6 +22,7 @@ from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
+from leaderworkerset.cli.manifestoptions import manifest_options
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
@@ -44,7 +46,7 @@ class RunOptions:
 
 
 @click.command("run")
-@click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE", help="File, directory or -.")
+@manifest_options
 @click.option(
     "--until",
     type=click.Choice(["ready", "done"]),
@@ -55,18 +57,19 @@ class RunOptions:
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @cluster_options
 @click.pass_obj
-def command(target: Target, /, files: tuple[str, ...], **options: Any) -> int:
+def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
     if target.local or target.kubeconfig or target.context_name:
         raise UsageError("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
     require_localkube("run")
+    given = manifestoptions.collect(options)
     cluster = collect(options)
     chosen = RunOptions(**options)
     if chosen.timeout is not None and chosen.until is None:
         raise UsageError("--timeout needs --until ready or --until done")
-    documents = manifests.load(files)
+    documents = ordered(given.load())
     if not any(document.object["kind"] == "LeaderWorkerSet" for document in documents):
-        raise CommandError(f"no LeaderWorkerSet in {', '.join(files)}: there is nothing to run")
+        raise CommandError(f"no LeaderWorkerSet in {given}: there is nothing to run")
     for document in documents:
         if document.object["kind"] == "LeaderWorkerSet" and not document.object["metadata"].get("name"):
             raise CommandError(f"{document.place}: metadata.name: Required value: a run is followed by its name")
@@ -103,6 +106,8 @@ async def run(plan: Run, documents: Sequence[Document]) -> int:
         for note in cluster.notes:
             say(note, err=True)
         session = Session(cluster.client, plan.namespace, cluster.channels)
+        for line in await missingnamespaces.create(session, documents):
+            say(line, err=True)
         applier = Applier(session)
         await applier.check(documents)
         for line in await applier.apply(documents):

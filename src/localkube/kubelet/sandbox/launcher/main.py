@@ -33,7 +33,7 @@ def main() -> None:
         link.send({"refused": explain(error)})
         os._exit(1)
     with suppress(AttributeError):  # not Linux
-        syscalls.set_process_name("lws-launcher")
+        syscalls.set_process_name("kube-launcher")
     link.send({"ready": ground.own_pid()})
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every object

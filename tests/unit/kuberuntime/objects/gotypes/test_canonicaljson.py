@@ -1,0 +1,24 @@
+"""JSON in the bytes that Go writes."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"b": 1, "a": {"d": None, "c": True}}, b'{"a":{"c":true,"d":null},"b":1}'),
+        ("<a> & b\u2028\u2029", rb'"\u003ca\u003e \u0026 b\u2028\u2029"'),
+        ("\b\f\n\r\t\x07\x1f", rb'"\b\f\n\r\t\u0007\u001f"'),
+        ('"\\/', rb'"\"\\/"'),
+        ("é中\x7f😀", '"é中\x7f😀"'.encode()),
+        ([2**53, -(2**53) - 1, 2**63 - 1], b"[9007199254740992,-9007199254740992,9223372036854776000]"),
+        ([], b"[]"),
+    ],
+)
+def test_canonical_json_is_what_go_writes(value: Any, expected: bytes) -> None:
+    """R-REV-6.7 and R-REV-6.8."""
+    assert canonical_json(value) == expected
