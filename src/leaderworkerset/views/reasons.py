@@ -37,10 +37,12 @@ def others_than_ready(group: Group) -> str:
 
 def summary(view: View, group: Group, now: datetime) -> str:
     """Describe a group in one line: how many of its ranks are ready, what the others are, how often it was recreated."""
-    text = f"{view.name} group {group.index}: {group.ready_ranks} of {wording.counted(len(group.ranks), 'rank')} ready"
-    others = others_than_ready(group)
-    if others:
-        text += f" ({others})"
+    ranks, others = wording.counted(len(group.ranks), "rank"), others_than_ready(group)
+    if group.ranks and all(rank.state == "Completed" for rank in group.ranks):
+        text = f"{ranks} completed"
+    else:
+        text = f"{group.ready_ranks} of {ranks} ready" + (f" ({others})" if others else "")
+    text = f"{view.name} group {group.index}: {text}"
     told = recreations.sentence(group.recreations, now) if group.recreations else ""
     return "; ".join(filter(None, [text, first_problem(group), told]))
 

@@ -14,7 +14,7 @@ from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import escaped
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import first_problem, is_problem, others_than_ready
+from leaderworkerset.views.reasons import UNREADY, is_problem, others_than_ready
 
 FEW_GROUPS: Final = 10
 """So many groups of a LeaderWorkerSet are shown by rank."""
@@ -39,17 +39,25 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line of a table before it is aligned, and why what it shows is not ready."""
+    """A line of a table before it is aligned, why what it shows is not ready, and which pod that is about."""
 
     cells: tuple[str, ...]
     why: str
     is_ready: bool
+    pod: str
+    is_rank: bool
+
+    @property
+    def beside(self) -> str:
+        """Return the reason as it stands in the row: that of a rank is about the pod in the row."""
+        return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
 
 
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
     """Return the live view of LeaderWorkerSets, each with its share of the lines."""
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
-    shown = [line for view in views for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
+    ordered = sorted(views, key=lambda view: all(map(_is_fine, view.groups)))
+    shown = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
     return [_cut(line, size.columns) for line in shown]
 
 
@@ -57,7 +65,7 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
     head = output.sets([view], now, with_namespace=with_namespace)
     if view.is_updating:
         head.append(output.rollout(view))
-    ordered = sorted(view.groups, key=lambda group: (group.is_ready, group.index))
+    ordered = sorted(view.groups, key=lambda group: (_is_fine(group), group.index))
     if len(ordered) > FEW_GROUPS:
         header: tuple[str, ...] = ("GROUP", "READY", "STATE", "RESTARTS", "AGE")
         rows = [_of_group(group, now) for group in ordered]
@@ -70,8 +78,11 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
     return [*head, *_table(header, rows, Size(size.columns, left)), *foot]
 
 
+def _is_fine(group: Group) -> bool:
+    return all(rank.is_ready or rank.state == "Completed" for rank in group.ranks)
+
+
 def _of_rank(rank: Rank, now: datetime) -> _Row:
-    why = wording.reason(rank)
     cells = (
         str(rank.group),
         str(rank.index),
@@ -81,7 +92,7 @@ def _of_rank(rank: Rank, now: datetime) -> _Row:
         str(rank.restarts),
         wording.age(rank.created, now),
     )
-    return _Row(cells, f"{rank.pod}: {why}" if is_problem(rank) else why, rank.is_ready)
+    return _Row(cells, wording.reason(rank), rank.is_ready, rank.pod, is_rank=True)
 
 
 def _of_group(group: Group, now: datetime) -> _Row:
@@ -94,18 +105,21 @@ def _of_group(group: Group, now: datetime) -> _Row:
         str(sum(rank.restarts for rank in group.ranks)),
         wording.age(leader.created, now) if leader else "",
     )
-    return _Row(cells, "; ".join(filter(None, [first_problem(group), told])), group.is_ready)
+    first = next((rank for rank in group.ranks if is_problem(rank)), None)
+    if first is None:
+        return _Row(cells, told, group.is_ready, "", is_rank=False)
+    return _Row(cells, "; ".join(filter(None, [first.why, told])), group.is_ready, first.pod, is_rank=False)
 
 
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
     """Align rows; reasons stand beside them where all have room, else below."""
     bare = output.table(header, [row.cells for row in rows])
-    reasons = _distinct(rows)
+    told = [row.beside for row in rows if row.why]
     room = size.columns - max(map(len, bare), default=0) - len("   ")
-    if reasons and room >= LEAST_REASON and all(len(escaped(why)) <= room for why in reasons):
-        whole = output.table((*header, "WHY"), [(*row.cells, row.why) for row in rows])
+    if told and room >= LEAST_REASON and all(len(escaped(why)) <= room for why in told):
+        whole = output.table((*header, "WHY"), [(*row.cells, row.beside) for row in rows])
         return _fitting(whole, rows, size.lines, 0)
-    below = _below(reasons, size)
+    below = _below(_reasons(rows), size)
     narrow = _narrowed(header, rows, size.columns) if room < 0 else bare
     return [*_fitting(narrow, rows, size.lines, len(below)), *below]
 
@@ -122,9 +136,19 @@ def _below(reasons: Sequence[str], size: Size) -> list[str]:
     return shown
 
 
-def _distinct(rows: Sequence[_Row]) -> list[str]:
-    """Return the reasons, each once, in the order of the rows."""
-    return list(dict.fromkeys(row.why for row in rows if row.why))
+def _reasons(rows: Sequence[_Row]) -> list[str]:
+    """Return each reason once, after the first pod it is about and the number of the others; problems come first."""
+    pods: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
+        if row.why:
+            pods.setdefault(row.why, []).append(row.pod)
+    return [f"{_whose(about)}{why}" for why, about in pods.items()]
+
+
+def _whose(pods: Sequence[str]) -> str:
+    if not pods[0]:
+        return ""
+    return f"{pods[0]} and {len(pods) - 1} more: " if len(pods) > 1 else f"{pods[0]}: "
 
 
 def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:

@@ -44,3 +44,9 @@ def test_a_summary_counts_what_is_not_ready_and_names_the_problem() -> None:
     assert summary(shown, shown.groups[0], NOW) == (
         "web group 0: 0 of 2 ranks ready (1 CrashLoopBackOff, 1 not created yet); web-0: main: Error (exit code 3)"
     )
+
+
+def test_a_group_that_is_done_is_completed() -> None:
+    done = Group(index=0, ranks=(Rank(group=0, index=0, pod="web-0", state="Completed"),))
+
+    assert summary(view(), done, NOW) == "web group 0: 1 rank completed"

@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,10 +77,21 @@ async def local_cluster(
                     lwsmanager.controllers(client, clock),
                 ):
                     gc.freeze()  # what the start made stays; looking through it again and again would delay events
-                    yield LocalCluster(Client(transport, field_validation="Strict"), transport.channels, server.notes)
+                    yield LocalCluster(
+                        Client(transport, field_validation="Strict"), transport.channels, noted(server.notes)
+                    )
             finally:
                 gc.unfreeze()
                 await client.close()
+
+
+def noted(lost: Sequence[str]) -> tuple[str, ...]:
+    """Return what the sandboxes of this machine lack as one note, none where they lack nothing.
+
+    >>> noted(["limits: they are not enforced", "a way out: pods reach each other only"])
+    ('Note: without limits: they are not enforced; without a way out: pods reach each other only',)
+    """
+    return (f"Note: without {'; without '.join(lost)}",) if lost else ()
 
 
 @contextmanager

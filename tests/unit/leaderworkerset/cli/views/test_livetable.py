@@ -32,9 +32,15 @@ def view(*groups: Group, updating: bool = False) -> View:
     )
 
 
-def many(count: int, *broken: int) -> View:
+def many(count: int, *broken: int, own: bool = False) -> View:
     made = [
-        Group(index=at, ranks=(rank(at, 0, "Pending", why=LONG) if at in broken else rank(at, 0), rank(at, 1)))
+        Group(
+            index=at,
+            ranks=(
+                rank(at, 0, "Pending", why=f"{LONG}{at if own else ''}") if at in broken else rank(at, 0),
+                rank(at, 1),
+            ),
+        )
         for at in range(count)
     ]
     return view(*made)
@@ -55,7 +61,7 @@ def test_groups_that_are_not_ready_come_first_and_have_their_reason_beside_them(
         "NAME   READY   DESIRED   UP-TO-DATE   AGE",
         "web    1       2         1            60s",
         "GROUP   RANK   POD       STATE     READY   RESTARTS   AGE   WHY",
-        f"1       0      web-1     Pending   no      0          60s   web-1: {LONG}",
+        f"1       0      web-1     Pending   no      0          60s   {LONG}",
         "1       1      web-1-1   Running   yes     0          60s",
         "0       0      web-0     Running   yes     0          60s",
         "0       1      web-0-1   Running   yes     0          60s",
@@ -88,14 +94,20 @@ def test_more_than_ten_groups_have_a_line_each() -> None:
 def test_what_does_not_fit_the_height_is_counted_and_reasons_stay() -> None:
     lines = shown(many(100, 7, 8), 80, 20)
     assert len(lines) <= 20
-    assert "… and 89 more groups, all ready" in lines
-    assert " ".join(line.strip() for line in lines[-4:]) == f"web-7: {LONG} web-8: {LONG}"
+    assert "… and 87 more groups, all ready" in lines
+    assert " ".join(line.strip() for line in lines).endswith(f"web-7 and 1 more: {LONG}")
 
 
 def test_on_a_low_terminal_the_first_reason_is_kept() -> None:
-    lines = shown(many(100, 7, 8), 40, 13)
+    lines = shown(many(100, 7, 8, own=True), 40, 13)
     assert len(lines) <= 13
-    assert " ".join(line.strip() for line in lines[-5:]) == f"web-7: {LONG} … and 1 more reason"
+    assert " ".join(line.strip() for line in lines[-5:]) == f"web-7: {LONG}7 … and 1 more reason"
+
+
+def test_a_reason_of_many_ranks_stands_there_once() -> None:
+    ranks = tuple(rank(0, at, "Pending", why=LONG) for at in range(4))
+    lines = shown(view(Group(index=0, ranks=ranks)), 80)
+    assert " ".join(line.strip() for line in lines[-2:]) == f"web-0 and 3 more: {LONG}"
 
 
 def test_many_different_reasons_are_counted() -> None:
