@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from localkube.errors import LocalkubeError, SettingsError
 from localkube.limits import MAX_PODS
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
+from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
 
 if TYPE_CHECKING:
     from kuberuntime.client.client import Client
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATABASE",
+    "DEFAULT_CLASS_NAME",
     "KUBECONFIG",
     "MAX_PODS",
+    "PROVISIONER",
     "DamagedDataError",
     "LocalkubeError",
     "Nodes",
@@ -50,7 +53,8 @@ class Nodes:
     """The simulated nodes, in the words of a user: all of them are this machine.
 
     `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
-    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas.
+    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `also` are
+    further nodes of other sorts, whose numbers follow.
     """
 
     count: int = 1
@@ -58,6 +62,7 @@ class Nodes:
     taints: tuple[str, ...] = ()
     capacity: tuple[str, ...] = ()
     gpus: int = 0
+    also: tuple["Nodes", ...] = ()
 
     def check(self) -> None:
         """Raise a `SettingsError` that names the first setting that is invalid for one of the nodes."""
@@ -71,7 +76,7 @@ class Nodes:
         from localkube.controllers.nodes.nodes import GPU, NodeSettings
         from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
 
-        nodes = NodeSettings(count=self.count)
+        nodes = NodeSettings(count=self.count, also=tuple(one.parsed() for one in self.also))
         with _blaming("labels"):
             nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
             nodes.check()
