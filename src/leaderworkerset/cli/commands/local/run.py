@@ -226,7 +226,10 @@ def conclusion(views: Sequence[View], options: RunOptions) -> str:
     groups = [group for view in views for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
     what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
-    return f"{ranks} ranks in {len(groups)} groups {what}" if groups else f"all LeaderWorkerSets {what}"
+    if not groups:
+        return f"all LeaderWorkerSets {what}"
+    counted = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
+    return f"{counted} {what if ranks != 1 else what.replace('are', 'is')}"
 
 
 def keys_of(documents: Sequence[Document], namespace: str) -> list[ObjectKey]:
