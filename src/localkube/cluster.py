@@ -15,6 +15,7 @@ from localkube.clustersettings import Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
 from localkube.limits import MAX_PODS
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
+from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
 
 if TYPE_CHECKING:
     from kuberuntime.client.client import Client
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATABASE",
+    "DEFAULT_CLASS_NAME",
     "KUBECONFIG",
     "MAX_PODS",
+    "PROVISIONER",
     "DamagedDataError",
     "LocalkubeError",
     "Nodes",
