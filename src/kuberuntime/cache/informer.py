@@ -32,7 +32,8 @@ class Informer:
     """Keeps the objects of one kind, all of them or a selection, in `store`.
 
     With `keep`, which returns the projection for an object, only the declared fields are kept. Without it objects stay
-    whole but for `metadata.managedFields`, which takes as much memory as the rest of a pod.
+    whole but for `metadata.managedFields`, which takes as much memory as the rest of a pod. An `optional` kind may not be
+    served: the store is empty then, and is filled once the kind is served.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Informer:
         *,
         indexes: Mapping[str, Indexer] = NO_INDEXES,
         keep: Keep | None = None,
+        optional: bool = False,
     ) -> None:
         selection = what if isinstance(what, Selection) else Selection(what)
         self.resource = selection.resource
@@ -50,7 +52,7 @@ class Informer:
         self._keeps_managed_fields = False
         self._strings = Strings()
         self._writer = Writer(indexes)
-        self._watcher = Watcher(client, selection, self._take, self._reduce)
+        self._watcher = Watcher(client, selection, self._take, self._reduce, optional=optional)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
