@@ -8,6 +8,7 @@ fields in the order of their declaration, not of the alphabet.
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from kuberuntime.objects import gotypes
@@ -54,5 +55,9 @@ def _in_order(go_type: str, value: JSON) -> JSON:
         return {key: _in_order(item, value[key]) for key in sorted(value)}
     if go_type == "raw":
         return value
-    fields = gotypes.declarations(go_type)
-    return {name: _in_order(fields[name].go_type, value[name]) for name in fields if name in value}
+    return {name: _in_order(inner, value[name]) for name, inner in _fields(go_type).items() if name in value}
+
+
+@lru_cache(maxsize=256)
+def _fields(struct: str) -> dict[str, str]:
+    return {name: declaration.go_type for name, declaration in gotypes.declarations(struct).items()}

@@ -141,7 +141,16 @@ def test_an_old_group_that_somebody_added_is_given_back() -> None:
     assert next_step(state) == Step((4, 4), (2, 2))
 
 
-@pytest.mark.parametrize(("counts", "surge", "expected"), [([(4, 4), (4, 4)], 1, 4), ([(4, 4), (4, 4)], 2, 2), ([(6, 6), (2, 2)], 1, 6), ([(0, 3), (0, 3)], 1, 3), ([], 1, 0)])
+@pytest.mark.parametrize(
+    ("counts", "surge", "expected"),
+    [
+        ([(4, 4), (4, 4)], 1, 4),
+        ([(4, 4), (4, 4)], 2, 2),
+        ([(6, 6), (2, 2)], 1, 6),
+        ([(0, 3), (0, 3)], 1, 3),
+        ([], 1, 0),
+    ],
+)
 def test_the_number_of_batches(counts: list[tuple[int, int]], surge: int, expected: int) -> None:
     """R-DS-44, W11."""
     assert batches(roles(counts, surge=surge)) == expected
