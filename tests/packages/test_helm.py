@@ -107,7 +107,9 @@ def test_gang_scheduling_reaches_the_configuration() -> None:
 @pytest.mark.parametrize("words", ["replicas=3", "service.port=443", "image.manager.pullPolicy=Sometimes"])
 def test_values_without_effect_are_refused(words: str) -> None:
     """R-OP-53."""
-    assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm("template", "lws", str(CHART), "--set", words, code=1)
+    assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
+        "template", "lws", str(CHART), "--set", words, code=1
+    )
 
 
 def test_guards_can_be_left_out() -> None:

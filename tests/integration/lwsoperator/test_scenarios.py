@@ -124,6 +124,13 @@ def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None
     until(lambda: available.manager()["spec"]["replicas"] == 2, "two replicas")
 
 
+@pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
+def test_nobody_installs_beside_the_operator(available: Site, words: list[str]) -> None:
+    """It would be reverted within seconds: the refusal says what to change instead."""
+    refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
+    assert "the operator keeps this installation" in refused
+
+
 def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
     """R-OP-30, R-OP-31, AT-001-5, D1: the definition stays, and with it every LeaderWorkerSet."""
     available.administrator.kubectl("delete", OBJECT)
