@@ -22,6 +22,7 @@ SHARED: Final = (
     "integration/install",
     "integration/lws",
     "integration/manager",
+    "integration/lwsoperator",
     "kubectl",
 )
 """Folders whose tests share a cluster, which is started once."""

@@ -107,6 +107,7 @@ async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None
     """Do what needs the cluster: read what is there, check or apply, wait."""
     async with target.session() as session:
         installer = Installer(session.client, chosen.namespace, say_to(options))
+        await installer.check_operator()
         await installer.check_place()
         await installer.check_tenants()
         if not options["config"]:

@@ -100,7 +100,10 @@ def test_a_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str
 
 
 def sets(count: int) -> list[JSONObject]:
-    return [{"metadata": {"namespace": "default", "name": f"web-{index}"}} for index in range(count)]
+    return [
+        {"kind": "LeaderWorkerSet", "metadata": {"namespace": "default", "name": f"web-{index}"}}
+        for index in range(count)
+    ]
 
 
 def test_without_leaderworkersets_nothing_is_lost() -> None:
@@ -111,9 +114,9 @@ def test_leaderworkersets_are_named_with_the_ways_out() -> None:
     with pytest.raises(errors.CommandError) as caught:
         refuse_loss(sets(5))
     assert str(caught.value) == (
-        "LeaderWorkerSets would be deleted with their definition: default/web-0, default/web-1, default/web-2 and 2"
-        " more; delete them first, or have it done by --delete-leaderworkersets, or keep them and the definition by"
-        " --keep-crd"
+        "objects would be deleted with their definitions: leaderworkerset default/web-0, leaderworkerset default/web-1,"
+        " leaderworkerset default/web-2 and 2 more; delete them first, or have it done by --delete-workloads, or keep"
+        " them and the definitions by --keep-crd"
     )
 
 
