@@ -23,7 +23,7 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
-LEADERWORKERSET, POD = MANAGED.kinds
+LEADERWORKERSET, POD = MANAGED.kinds[:2]
 
 
 @pytest.fixture
