@@ -6,6 +6,9 @@ STAMP := $(VENV)/.installed
 VERSION := import platform; print(platform.python_version())
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
+# Where the environment forbids it, tests and every `lws` they start are compiled anew each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels lock coverage contract parity mutate clean
 
@@ -51,7 +54,7 @@ test: setup controlplane ## all tests; the first time, the programs of a Kuberne
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
 
 unit: setup ## the fast tests
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest $(SIDE_BY_SIDE) tests/unit
 
 unit-all: setup ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
 	$(BIN)/python -m tests.interpreters

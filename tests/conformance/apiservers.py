@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 from tests.controlplane.process import Plane
+from tests.simulation.apiserver import serving
 
 from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import Credentials
@@ -18,10 +19,7 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
-from localkube.apiserver.storage.store import MEMORY, Store
 
 ROOT = Path(__file__).parents[2]
 USER_AGENT = "conformance/1"
@@ -50,12 +48,8 @@ def transport_to(plane: Plane) -> HTTPTransport:
 @asynccontextmanager
 async def embedded() -> AsyncIterator[Transport]:
     """Run an embedded API server in this process."""
-    server = ApiServer(Store(MEMORY), builtin.kinds(), SystemClock())
-    await server.start()
-    try:
+    async with serving(SystemClock()) as server:
         yield InProcessTransport(server, ADMINISTRATOR)
-    finally:
-        await server.close()
 
 
 def definition() -> JSONObject:

@@ -11,7 +11,7 @@ LENGTH = 40
 
 def test_every_request_is_served_or_refused() -> None:
     kinds = requests.served()
-    for seed in seeds(400):
+    for seed in seeds(150):
         sent = requests.Requests(seed, kinds).sequence(LENGTH)
         defect = asyncio.run(running.play(sent, seed))
         if defect is not None:

@@ -18,7 +18,7 @@ from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
 OPTIONS: Final = ("-q", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder")
-FOLDERS: Final = ("tests/unit", "tests/property", "tests/interpreters")
+FOLDERS: Final = ("tests/simulation", "tests/property", "tests/unit", "tests/interpreters")
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")
 FAILED: Final = 1
 """The exit code of pytest where tests failed."""
@@ -107,7 +107,7 @@ def report(found: Sequence[Interpreter], outcomes: dict[Interpreter, str]) -> No
     """Print one line for each Python that was tried, and which were found."""
     say(f"\nPythons found here: {', '.join(sorted({dotted(OWN), *(one.name for one in found)}))}")
     for one, outcome in outcomes.items():
-        say(f"Python {one.name}: unit and property tests, one `lws run`: {outcome}")
+        say(f"Python {one.name}: unit, property and simulation tests, one `lws run`: {outcome}")
 
 
 def dotted(version: Version) -> str:

@@ -13,6 +13,9 @@ from tests.interpreters.discovery import Interpreter
 ROOT: Final = Path(__file__).parents[2]
 ENVIRONMENTS: Final = ROOT / ".venvs"
 QUIET: Final = ("--quiet", "--disable-pip-version-check")
+LAZY: Final = "--no-compile"
+"""What the tests import is compiled as they do; that is a fraction of what is installed."""
+
 STAMP: Final = ".installed"
 """Written last; it says what the environment was made of."""
 
@@ -27,7 +30,7 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
     # Debian has ensurepip in a package of its own: the pip of this environment installs into the other one.
     subprocess.run([str(interpreter.path), "-m", "venv", "--without-pip", str(directory)], check=True)
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", *QUIET]
-    subprocess.run([*install, "--require-hashes", "-r", "requirements/dev.lock"], cwd=root, check=True)
+    subprocess.run([*install, LAZY, "--require-hashes", "-r", "requirements/dev.lock"], cwd=root, check=True)
     subprocess.run([*install, "--no-deps", "--no-build-isolation", "--editable", "."], cwd=root, check=True)
     stamp.write_text(made_of)
     return python

@@ -16,6 +16,7 @@ from typing import Final
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.controllers.world import Kubelet
+from tests.simulation.apiserver import serving
 
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
@@ -29,10 +30,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
 from leaderworkerset.api import crd
 from leaderworkerset.manager import lwsmanager
-from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
-from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.composition import run_controllers as run_embedded_controllers
 from localkube.controllers.nodes.labeltemplate import LabelTemplate
@@ -86,15 +84,13 @@ class Cluster:
 async def embedded(directory: Path) -> AsyncIterator[Cluster]:
     """Start an API server with its controllers, and a kubelet that says that every pod runs."""
     clock = SystemClock()
-    server = ApiServer(Store(MEMORY), kinds(), clock)
-    await server.start()
     labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
     nodes = NodeSettings(count=NODE_COUNT, labels=labels, capacity={"google.com/tpu": "1000"})
     settings = ControllerSettings(volumes=directory, nodes=nodes)
-    system = Client(InProcessTransport(server, "system:kube-controller-manager"))
-    client = Client(InProcessTransport(server, "tester"))
     ready = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
+    async with serving(clock) as server, asyncio.TaskGroup() as group:
+        system = Client(InProcessTransport(server, "system:kube-controller-manager"))
+        client = Client(InProcessTransport(server, "tester"))
         tasks = [
             group.create_task(run_embedded_controllers(system, settings, clock=clock, ready=ready)),
             group.create_task(Kubelet(system).run()),
@@ -105,7 +101,6 @@ async def embedded(directory: Path) -> AsyncIterator[Cluster]:
             yield Cluster(client, Agent(InProcessTransport(server, "manager")))
         for task in tasks:
             task.cancel()
-    await server.close()
 
 
 @asynccontextmanager

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.simulation.apiserver import serving
+
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Transport
@@ -14,10 +16,7 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer, ServerOptions
-from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.controllers.composition import ControllerSettings, run_controllers
 from localkube.controllers.nodes.nodes import NodeSettings
 
@@ -150,16 +149,13 @@ async def cluster(
 ) -> AsyncIterator[World]:
     """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
     clock = SystemClock()
-    server = ApiServer(Store(MEMORY), kinds(), clock, ServerOptions(max_pods=max_pods))
-    await server.start()
-    settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
-    controllers = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
-    ready = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
+    async with serving(clock, max_pods=max_pods) as server, asyncio.TaskGroup() as group:
+        settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
+        controllers = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
+        ready = asyncio.Event()
         world = World(Client(InProcessTransport(server, "tester")), group)
         world.start(run_controllers(controllers, settings, clock=clock, ready=ready))
         async with asyncio.timeout(LIMIT):
             await ready.wait()
         yield world
         world.stop()
-    await server.close()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.simulation.apiserver import serving
+
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock
@@ -15,10 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Event
-from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
-from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.runner import Network, ProcessRunner
 from localkube.kubelet.processes.settings import KubeletSettings
@@ -137,9 +136,6 @@ async def cluster(
     directory: Path, *, network: Network = "isolated", plain: bool = False, stub: bool = False
 ) -> AsyncIterator[Cluster]:
     """Run a cluster around the body of a test."""
-    server = ApiServer(Store(MEMORY), kinds(), SystemClock())
-    await server.start()
-    client = Client(InProcessTransport(server, "system:node"))
     runner = create_runner(network=network, state_directory=directory, isolation="plain" if plain else "namespaces")
     settings = KubeletSettings(
         node_names=frozenset({NODE}),
@@ -150,14 +146,14 @@ async def cluster(
         host_environment=os.environ,
     )
     events = Events()
-    kubelet = Kubelet(client, runner, settings, SystemClock(), events)
-    pods = Informer(client, PODS)
     try:
-        async with asyncio.TaskGroup() as tasks:
+        async with serving(SystemClock()) as server, asyncio.TaskGroup() as tasks:
+            client = Client(InProcessTransport(server, "system:node"))
+            kubelet = Kubelet(client, runner, settings, SystemClock(), events)
+            pods = Informer(client, PODS)
             running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run())]
             yield Cluster(client, kubelet, runner, events, pods)
             for task in running:
                 task.cancel()
     finally:
         await runner.stop()
-        await server.close()

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+from tests.simulation.apiserver import serving
 from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.cache.informer import Change, Informer
@@ -17,10 +18,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from kuberuntime.plan import Event
-from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer, ServerOptions
-from localkube.apiserver.storage.store import MEMORY, Store
+from localkube.apiserver.storage.store import Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
 from localkube.kubelet.processes.runner import Network
@@ -145,12 +144,7 @@ class Machine:
 @asynccontextmanager
 async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
     """Run a cluster around the body of a test."""
-    server = ApiServer(machine.store or Store(MEMORY), kinds(), VirtualClock(), ServerOptions(random=Random(1)))
-    await server.start()
-    transport = CountingTransport(server, "system:node")
-    client = Client(transport)
-    runner = ModelRunner(machine.script, network=machine.network)
-    events = Events()
+    runner, events = ModelRunner(machine.script, network=machine.network), Events()
     settings = KubeletSettings(
         node_names=frozenset({NODE}),
         capabilities=await runner.start(),
@@ -162,13 +156,14 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
         host_environment={"PATH": "/usr/bin:/bin"},
         farewell=timedelta(seconds=machine.farewell),
     )
-    kubelet = Kubelet(client, runner, settings, VirtualClock(), events)
-    pods = Informer(client, PODS)
-    async with asyncio.TaskGroup() as tasks:
+    async with serving(VirtualClock(), machine.store, random=Random(1)) as server, asyncio.TaskGroup() as tasks:
+        transport = CountingTransport(server, "system:node")
+        client = Client(transport)
+        kubelet = Kubelet(client, runner, settings, VirtualClock(), events)
+        pods = Informer(client, PODS)
         running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run(caught_up := asyncio.Event()))]
         yield Cluster(client, transport, runner, kubelet, events, pods, machine.directory, caught_up)
         for task in running:
             task.cancel()
         await asyncio.wait(running)
         await runner.stop()
-    await server.close()
