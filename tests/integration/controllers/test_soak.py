@@ -20,7 +20,7 @@ from kuberuntime.cache import strings
 from kuberuntime.cache.informer import Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import EVENTS, PODS
+from kuberuntime.objects.resources import EVENTS, NAMESPACES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.controllers import Controllers
@@ -64,11 +64,12 @@ class World:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def cycle(self, number: int) -> None:
-        """Create one group of two, and delete it when it is ready."""
-        client, key = self.cluster.client("user"), ObjectKey("default", f"web-{number}")
-        await client.create(LEADERWORKERSETS, group_of_two(key.name))
+        """Create one group of two in a namespace of its own, and delete both when it is ready."""
+        client, key = self.cluster.client("user"), ObjectKey(f"team-{number}", f"web-{number}")
+        await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.namespace}})
+        await client.create(LEADERWORKERSETS, group_of_two(key))
         await self.until(lambda: meta.status(self.sets.store.get(key) or {}).get("readyReplicas") == 1)
-        await client.delete(LEADERWORKERSETS, key)
+        await client.delete(NAMESPACES, ObjectKey("", key.namespace))
         await self.until(lambda: not len(self.sets.store) and not len(self.pods.store))
         await asyncio.sleep(BETWEEN)
 
@@ -80,7 +81,7 @@ class World:
                 await self.changed.wait()
 
 
-def group_of_two(name: str) -> JSONObject:
+def group_of_two(key: ObjectKey) -> JSONObject:
     container = {"name": "main", "image": "none", "command": ["sleep", "3600"]}
     template = {"size": 2, "workerTemplate": {"spec": {"containers": [container]}}, "restartPolicy": "None"}
     strategy = {
@@ -90,7 +91,7 @@ def group_of_two(name: str) -> JSONObject:
     return {
         "apiVersion": LEADERWORKERSETS.api_version,
         "kind": "LeaderWorkerSet",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": key.name, "namespace": key.namespace},
         "spec": {
             "replicas": 1,
             "startupPolicy": "LeaderCreated",

@@ -14,6 +14,9 @@ from localkube.apiserver.admission.webhook_transport import WebhookConnectionErr
 CONNECTIONS: Final = 8
 """Connections to one webhook. Each costs both ends some 300 KiB, and reviews take about a millisecond."""
 
+LARGEST_ANSWER: Final = 8 * 2**20
+"""Bytes of an answer: a patch of the largest object, in base64, and what is around it."""
+
 HEADERS: Final = {"content-type": "application/json", "accept": "application/json"}
 
 
@@ -56,7 +59,17 @@ async def _post(session: aiohttp.ClientSession, request: WebhookRequest, context
         allow_redirects=False,
     ) as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}
-        return Response(answer.status, headers, await answer.read())
+        return Response(answer.status, headers, await _read(answer))
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    """Read the body of an answer, as much as one may have."""
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > LARGEST_ANSWER:
+            raise ValueError(f"the answer is larger than {LARGEST_ANSWER >> 20} MiB")
+    return bytes(body)
 
 
 @lru_cache(maxsize=64)

@@ -168,6 +168,7 @@ class Hosts:
         if namespace.private.pop(meta.uid(pod), None) is not None:
             shutil.rmtree(self._private(pod), ignore_errors=True)
         self._mark_changes(meta.namespace(pod), namespace.lines.pop(meta.uid(pod), NOTHING), NOTHING)
+        self._forget_empty(meta.namespace(pod))
 
     def set_service(self, service: JSONObject) -> None:
         """Take note of a Service."""
@@ -180,6 +181,7 @@ class Hosts:
         """Forget a Service."""
         self._namespace(meta.namespace(service)).drop_service(meta.name(service))
         self._renew(meta.namespace(service), service)
+        self._forget_empty(meta.namespace(service))
 
     def flush(self) -> None:
         """Write the files whose content changed; after an `OSError` the rest is written the next time."""
@@ -232,6 +234,15 @@ class Hosts:
             self._namespaces[name] = _Namespace()
             self._stale.add(name)
         return self._namespaces[name]
+
+    def _forget_empty(self, name: str) -> None:
+        """Forget a namespace that has neither pods nor Services, with its file: nobody reads that any more."""
+        namespace = self._namespaces[name]
+        if namespace.pods or namespace.services:
+            return
+        del self._namespaces[name]
+        self._stale.discard(name)
+        shutil.rmtree(self._shared(name), ignore_errors=True)
 
     def _renew(self, name: str, *services: JSONObject) -> None:
         """Make the lines anew of the pods that a Service selects, or selected before."""

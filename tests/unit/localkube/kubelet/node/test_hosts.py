@@ -189,6 +189,26 @@ def test_names_of_a_pod_that_is_gone_leave_other_namespaces_too(tmp_path: Path) 
     assert read(kept.directory(other)) == ["10.0.0.2 other"]
 
 
+def test_a_namespace_without_pods_and_services_is_forgotten_with_its_file(tmp_path: Path) -> None:
+    """Before, each namespace there ever was stayed, in memory and on the disk."""
+    written, pod, selecting = Hosts(tmp_path, "cluster.local"), member(), service()
+    written.set_service(selecting)
+    written.set_pod(pod, "10.0.0.1")
+    file = written.directory(pod) / "hosts"
+    written.flush()
+    written.remove_pod(pod)
+    written.flush()
+    assert file.exists()
+
+    written.remove_service(selecting)
+    written.flush()
+    assert list(tmp_path.iterdir()) == []
+
+    written.set_pod(pod, "10.0.0.2")
+    written.flush()
+    assert "10.0.0.2" in file.read_text()
+
+
 def test_a_service_that_selects_other_pods_now_takes_its_name_along(tmp_path: Path) -> None:
     kept = Hosts(tmp_path, "cluster.local")
     kept.set_pod(member(), "10.0.0.1")

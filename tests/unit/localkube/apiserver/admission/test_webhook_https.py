@@ -1,0 +1,47 @@
+"""Calls of webhooks: what they answer is read within a bound."""
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from kuberuntime.client.transport import Response
+from localkube.apiserver.admission.webhook_https import LARGEST_ANSWER, HTTPSWebhookTransport
+from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest
+
+
+def answered(size: int) -> Response:
+    """Return what the transport makes of an answer of this many bytes, sent in pieces without their length."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"x" * size)
+        return response
+
+    async def scenario() -> Response:
+        application = web.Application()
+        application.router.add_post("/", answer)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        transport = HTTPSWebhookTransport()
+        try:
+            return await transport.request(WebhookRequest(f"http://{host}:{port}/", b"{}", 10))
+        finally:
+            await transport.close()
+            await runner.cleanup()
+
+    return asyncio.run(scenario())
+
+
+def test_a_usual_answer_is_read_whole() -> None:
+    assert answered(100_000).body == b"x" * 100_000
+
+
+def test_an_answer_beyond_reason_is_an_error() -> None:
+    """Before, a webhook could fill the memory of the API server."""
+    with pytest.raises(WebhookConnectionError, match="the answer is larger than 8 MiB"):
+        answered(LARGEST_ANSWER + 1)
