@@ -1,4 +1,4 @@
-"""What the script of `sh -c SCRIPT` starts, as far as its words tell. Pure.
+"""What the script of `sh -c SCRIPT` starts, as far as its words say. Pure.
 
 Used to see that a container cannot run here although its shell can: `sh -c "bash /opt/serve.sh; vllm serve"`. What is
 built at run time (variables, `eval`) is not seen; a script that cannot be read names nothing.

@@ -160,7 +160,7 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
         hold_completed=machine.hold_completed,
         quote_failures=machine.quote_failures,
         host_environment={"PATH": "/usr/bin:/bin"},
-        farewell=timedelta(seconds=machine.farewell),
+        grace_at_end=timedelta(seconds=machine.farewell),
     )
     kubelet = Kubelet(client, runner, settings, VirtualClock(), events)
     pods = Informer(client, PODS)
