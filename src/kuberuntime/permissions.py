@@ -1,4 +1,4 @@
-"""What a part of the manager asks of the API server, as values: RBAC is generated from them, and held against requests.
+"""Permissions that a part of a program needs of the API server, as values: RBAC is generated from them.
 
 Each part declares beside its code what it uses (`controllers/permissions.py`, `webhooks/permissions.py`,
 `kuberuntime/serving/permissions.py`); nothing else decides what the installed roles allow.

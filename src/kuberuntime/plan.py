@@ -1,4 +1,4 @@
-"""Plans as values: what a decision wants done, in order, without doing it.
+"""Plans as values: the writes and events that a decision asks for, in order, without performing them.
 
 A decision returns a `Plan`; the executor (`kuberuntime/controller/executor.py`) performs its actions one after the
 other and stops at the first failure. Events belong to actions, so that their texts are data: `on_success` is emitted

@@ -1,4 +1,4 @@
-"""Bounds of an embedded cluster that are chosen where it is started, and held where pods are created."""
+"""Bounds of an embedded cluster that are chosen where it is started, and enforced where pods are created."""
 
 from typing import Final
 

@@ -96,5 +96,5 @@ def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> KubeletSe
         quote_failures=settings.quote_failures,
         host_user=os.getuid(),
         host_environment=settings.environment,
-        farewell=GRACE_AT_END,
+        grace_at_end=GRACE_AT_END,
     )

@@ -252,7 +252,7 @@ TABLE: tuple[RefusedError, ...] = (
         "metadata that is no object is refused with other words",
         "code and reason are the same",
         path=r"\.message",
-        embedded=".*metadata is no object",
+        embedded=".*metadata is not an object",
     ),
     RefusedError(
         "faults of a definition name the version they are in, and the value as it was sent",
@@ -301,7 +301,7 @@ TABLE: tuple[RefusedError, ...] = (
         "a body of `null` is no object",
         "kube-apiserver takes it for an empty one",
         path="answer",
-        embedded=".*the body is no object.*",
+        embedded=".*the body is not an object.*",
     ),
     RefusedError(
         "protobuf is not served",

@@ -1,4 +1,4 @@
-"""How to reach one API server: what a kubeconfig, or the service account of a pod, comes down to."""
+"""How to reach one API server: the result of reading a kubeconfig, or the service account of a pod."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Kubeconfig: find the files, merge them, choose a context, and come down to an `Access`.
+"""Kubeconfig: find the files, merge them, choose a context, and return an `Access`.
 
 In: the environment, `--kubeconfig`, `--context`. Out: an `Access` or a `ConfigError` that names file, entry and what to
 do. The rules are kubectl's: a file given by name must exist; of the files in KUBECONFIG those that do not exist are

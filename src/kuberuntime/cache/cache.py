@@ -86,7 +86,7 @@ class Store:
 
 
 class Writer(Store):
-    """The write side, owned by one informer: takes what the watch put out and returns what changed."""
+    """The write side, owned by one informer: takes the events of the watch and returns what changed."""
 
     def __init__(self, indexers: Mapping[str, Indexer]) -> None:
         super().__init__(indexers)

@@ -63,7 +63,7 @@ class Decoder:
             decoded = _decode_line(line)
         except msgspec.DecodeError as error:
             raise ConnectionFailedError(
-                f"the watch sent a line that is no event: {line[:EXCERPT]!r}: {error}"
+                f"the watch sent a line that is not an event: {line[:EXCERPT]!r}: {error}"
             ) from error
         is_object = decoded.type in OBJECTS
         return watch.StreamEvent(decoded.type, self._reduce(decoded.object) if is_object else decoded.object)

@@ -79,7 +79,7 @@ class Informer:
         self._subscribers.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:
-        """Call back whenever `version` moved, after the changes up to it were told."""
+        """Call back whenever `version` moved, after subscribers were notified of the changes up to it."""
         self._observers.append(callback)
 
     def relist(self, then: Callable[[], None]) -> None:

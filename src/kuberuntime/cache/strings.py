@@ -1,6 +1,6 @@
 """Strings that repeat, kept once: label keys and values, names, reasons of many objects.
 
-`sys.intern` is no way: in some Pythons (3.12) what it takes lives for ever, and UIDs and names never end. Here at most
+`sys.intern` does not fit: in some Pythons (3.12) what it takes lives for ever, and UIDs and names never end. Here at most
 two generations of texts are remembered; one that is met again within a generation moves on, the others are forgotten.
 """
 

@@ -13,7 +13,7 @@ Everything that decides how objects of one kind are followed lives in `step`; no
         streaming lists, where the server serves them
 ```
 
-Outputs tell a collector (`cache.py`) what happened, in kube-rs's shape: a complete listing arrives as `Started`,
+Outputs report to a collector (`cache.py`) what happened, in kube-rs's shape: a complete listing arrives as `Started`,
 any number of `Found` and `Dropped`, `Completed`; only then may it replace what was known before. Single changes are
 `Applied` and `Deleted`; `Completed` and `Progressed` carry the version up to which everything has been seen.
 """
@@ -33,7 +33,7 @@ BACKOFF: Final = Backoff(base=0.2, limit=30.0)
 """0.2 s after the first failure: an API server on the same machine restarts in less than a second."""
 
 LASTED: Final = 5.0
-"""Seconds: a watch that lived this long was healthy, and its end is no failure."""
+"""Seconds: a watch that lived this long was healthy, and its end is not a failure."""
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark after which a streaming list is complete."""
@@ -65,7 +65,7 @@ ABSENT_FAILURES: Final = 5
 class State:
     """All that is remembered between two inputs.
 
-    `failures` in a row determine the wait before the next request; `streaming` tells whether streaming lists are
+    `failures` in a row determine the wait before the next request; `streaming` says whether streaming lists are
     worth asking for; `limit` is the page size, 0 once pages expired faster than they could be read. An `optional` kind
     may not be served: then there are no objects of it, until it is.
     """

@@ -135,7 +135,7 @@ class HTTPTransport:
     async def close(self) -> None:
         """Close all connections, so that the event loop may end.
 
-        Of a TLS connection that was left earlier (a watch, say), aiohttp waits for the server's farewell in the
+        Of a TLS connection that was left earlier (a watch, say), aiohttp waits for the server's `close_notify` in the
         background, and forgets it. What is still open is cut here: then its transport ends by itself, very soon.
         """
         for session in (self._requests, self._writes, self._streams):

@@ -1,4 +1,4 @@
-"""Field errors: what is wrong with which field of an object, in the words of the Kubernetes API server.
+"""Field errors: which field of an object is invalid, and why, in the words of the Kubernetes API server.
 
 Rendering follows contract 10.2: `<path>: Invalid value: <value>: <detail>`; numbers bare, strings quoted, everything
 else as JSON.

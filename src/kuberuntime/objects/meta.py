@@ -1,4 +1,4 @@
-"""Object metadata: the views and small questions that every Kubernetes object shares.
+"""Object metadata: accessors and predicates for what every Kubernetes object has.
 
 Objects of other owners stay plain dictionaries (`JSONObject`), so that no field is ever lost by reading one.
 The functions here read such dictionaries; none changes its argument.

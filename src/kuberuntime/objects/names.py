@@ -1,6 +1,6 @@
 """Rules for names, label keys and label values, in the words of Kubernetes.
 
-Each function takes the text and returns what is wrong with it, one sentence per error; no sentences: valid.
+Each function takes a text and returns its errors, one sentence each; none: it is valid.
 """
 
 import re
@@ -47,7 +47,7 @@ def dns_1123_label(text: str) -> list[str]:
     >>> dns_1123_label("web-0")
     []
     """
-    errors = _length_faults(text, LABEL_MAX)
+    errors = _length_errors(text, LABEL_MAX)
     if re.fullmatch(_LABEL, text):
         return errors
     return [*errors, _NO_DOTS if re.fullmatch(_SUBDOMAIN, text) else _LABEL_TEXT]
@@ -55,7 +55,7 @@ def dns_1123_label(text: str) -> list[str]:
 
 def dns_1123_subdomain(text: str) -> list[str]:
     """Check a name such as a pod's: labels joined by dots."""
-    errors = _length_faults(text, SUBDOMAIN_MAX)
+    errors = _length_errors(text, SUBDOMAIN_MAX)
     return errors if re.fullmatch(_SUBDOMAIN, text) else [*errors, _SUBDOMAIN_TEXT]
 
 
@@ -97,7 +97,7 @@ def too_long(limit: int) -> str:
     return f"must be no more than {limit} bytes"
 
 
-def _length_faults(text: str, limit: int) -> list[str]:
+def _length_errors(text: str, limit: int) -> list[str]:
     return [] if len(text) <= limit else [f"must be no more than {limit} characters"]
 
 

@@ -19,7 +19,7 @@ NameRule = Callable[[str], list[str]]
 
 
 def validate(metadata: JSONObject, name_rule: NameRule) -> list[FieldError]:
-    """Return the errors of the metadata; `name_rule` says what is wrong with a name of the kind."""
+    """Return the errors of the metadata; `name_rule` returns the errors of a name of the kind."""
     return [
         *_name(metadata, name_rule),
         *_namespace(metadata.get("namespace") or ""),

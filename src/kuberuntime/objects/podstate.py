@@ -1,4 +1,4 @@
-"""The one word for what a pod is doing, and the one sentence for why: what kubectl shows as STATUS, and its reason.
+"""The state of a pod in one word, as kubectl shows it under STATUS, and the reason in one sentence.
 
 In: a pod. Out: words. Used wherever a pod is shown: tables of the API server, command lines, live views.
 """

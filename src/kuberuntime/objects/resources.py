@@ -1,4 +1,4 @@
-"""The resources (kinds as the API server serves them) that any part of the project speaks of.
+"""The resources (kinds as the API server serves them) that any part of the project uses.
 
 A `Resource` knows how its URLs are built, so that no other place spells an API path.
 """

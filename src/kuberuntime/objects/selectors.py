@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 class SelectorError(ValueError):
-    """The text or object is not a selector; the message says where it goes wrong."""
+    """The text or object is not a selector; the message says where the error is."""
 
 
 class Operator(StrEnum):
@@ -168,7 +168,7 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
     match operator:
         case Operator.IN | Operator.NOT_IN:
             errors += [] if values else [f"operator {operator} needs at least one value"]
-            errors += [f"value {value!r}: {error}" for value in values for error in _value_faults(value)]
+            errors += [f"value {value!r}: {error}" for value in values for error in _value_errors(value)]
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             errors += [f"operator {operator} takes no values"] if values else []
         case _:
@@ -178,7 +178,7 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
     return Requirement(key, operator, values)
 
 
-def _value_faults(value: JSON) -> list[str]:
+def _value_errors(value: JSON) -> list[str]:
     return names.label_value(value) if isinstance(value, str) else ["must be a string"]
 
 

@@ -1,4 +1,4 @@
-"""A certificate in files (`tls.crt`, `tls.key` of one directory) that somebody else renews: read again without restart.
+"""A certificate in files (`tls.crt`, `tls.key` of one directory) that is renewed from outside: read again without a restart.
 
 The files are compared every few seconds. Half a renewal (a certificate whose key is not there yet) is reported and
 tried again; meanwhile the old pair serves.
@@ -60,15 +60,15 @@ class CertificateFiles:
 
     async def follow(self, use: Callable[[bytes], Awaitable[None]]) -> None:
         """Give every pair that differs from the last, beginning with the first, until cancelled."""
-        complaint = ""
+        last_error = ""
         while True:
             try:
                 chain = self.read()
                 if chain != self._chain:
                     await use(chain)
-                self._chain, complaint = chain, ""
+                self._chain, last_error = chain, ""
             except ConfigError as error:
-                if str(error) != complaint:
-                    complaint = str(error)
-                    log.warning("the certificate cannot be used; trying again", error=complaint)
+                if str(error) != last_error:
+                    last_error = str(error)
+                    log.warning("the certificate cannot be used; trying again", error=last_error)
             await asyncio.sleep(INTERVAL)

@@ -213,7 +213,7 @@ class Acceptor:
         for turn in range(AT_ONCE):
             if len(self._open) >= self._limits.connections:
                 if turn == 0:  # so there is one to accept
-                    self._make_room()
+                    self._free_one()
                 return
             try:
                 accepted, _ = listening.accept()
@@ -224,7 +224,7 @@ class Acceptor:
                 return
             self._open_connection(accepted)
 
-    def _make_room(self) -> None:
+    def _free_one(self) -> None:
         """Accept no more until a connection is closed, and close the one that has waited longest, now or soon."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
@@ -239,7 +239,7 @@ class Acceptor:
     def _ask_again(self) -> None:
         self._asking = None
         if len(self._open) >= self._limits.connections:
-            self._make_room()
+            self._free_one()
 
     def _open_connection(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)

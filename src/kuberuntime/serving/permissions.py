@@ -1,4 +1,4 @@
-"""What electing a leader and guarding the metrics ask of the API server; the leases are those of one namespace."""
+"""Permissions for leader election, in one namespace, and for authorizing readers of metrics."""
 
 from typing import Final
 

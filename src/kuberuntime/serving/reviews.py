@@ -1,4 +1,4 @@
-"""Who may read metrics: TokenReview tells who asks, SubjectAccessReview whether they may GET the path (R-MGR-6).
+"""Who may read metrics: TokenReview says who asks, SubjectAccessReview whether they may GET the path (R-MGR-6).
 
 Both answers are kept for a short while, so that a scraper costs the API server one pair of requests a minute. Tokens
 are kept as hashes only. Anyone can invent tokens: reviews of those that were not allowed lately are limited in rate, and
@@ -107,7 +107,7 @@ def application(path: str, render: Callable[[], bytes], content_type: str, autho
         try:
             status = await authorizer.status(request.headers.get("Authorization", ""), path)
         except KubeError as error:
-            return web.Response(status=503, text=f"cannot tell whether you may read this: {error}")
+            return web.Response(status=503, text=f"cannot determine whether you may read this: {error}")
         match status:
             case 200:
                 return web.Response(body=render(), headers={"Content-Type": content_type})

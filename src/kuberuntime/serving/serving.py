@@ -81,7 +81,7 @@ def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
         try:
             context.load_cert_chain(path)
         except ssl.SSLError as error:
-            raise ConfigError(f"certificate and key do not fit together, or are no PEM: {error}") from error
+            raise ConfigError(f"certificate and key do not fit together, or are not PEM: {error}") from error
 
 
 class Listener:

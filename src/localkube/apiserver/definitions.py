@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions at work: their kinds are served from the commit that made them, and end with them.
+"""Serving the kinds of CustomResourceDefinitions: from the commit of the definition until it is deleted.
 
 A definition carries the finalizer `customresourcecleanup.apiextensions.k8s.io`. When it is being deleted, all its
 objects are deleted; when the last is gone, so is the finalizer, the definition, and the kind.

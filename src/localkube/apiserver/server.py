@@ -100,7 +100,7 @@ class ApiServer:
         except refusal.RefusalError as refused:
             return representation.respond_refusal(refused)
         except StoreError as error:
-            return representation.respond_fault(error)
+            return representation.respond_store_error(error)
         except TooLargeError as error:
             return representation.respond_refusal(refusal.not_stored(str(error)))
         except Exception as error:  # the edge: one request must not end the server

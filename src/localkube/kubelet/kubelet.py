@@ -131,7 +131,7 @@ class Kubelet:
         return cell
 
     async def _look_after(self, cell: PodCell) -> None:
-        """Work for one pod. A error in here is told on the pod, and must not end the other pods."""
+        """Work for one pod. An error in here is reported on the pod, and must not end the other pods."""
         known = ""
         while not cell.is_finished:
             try:
@@ -142,14 +142,14 @@ class Kubelet:
                 cell.recover(recovery.NODE_RESTARTED)
                 self._node.hosts.set_pod(cell.pod, cell.address)
             except* Exception as errors:  # noqa: BLE001 - the loop edge of a pod: its error must not end other pods
-                known = self._tell_fault(cell, errors, known)
+                known = self._report_error(cell, errors, known)
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
             finally:
                 self._workers.pop(cell.uid, None)
 
-    def _tell_fault(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
+    def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
         """Tell of an error of our own, at length the first time; return it in short."""
         failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
         if failure == known:
@@ -166,21 +166,21 @@ class Kubelet:
             self._node.hosts.set_service(change.new)
 
     def _on_source(self, change: Change) -> None:
-        """Let the pods look again that refer to a ConfigMap or Secret of this name."""
+        """Reconcile the pods that refer to a ConfigMap or Secret of this name."""
         key = meta.key(change.object)
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and any(key.name in names for names in references(cell.pod)):
                 cell.refresh()
 
     def _on_claim(self, change: Change) -> None:
-        """Let the pods look again that refer to a claim of this name: it may be bound by now."""
+        """Reconcile the pods that refer to a claim of this name: it may be bound by now."""
         key = meta.key(change.object)
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and key.name in claim_names(cell.pod):
                 cell.refresh()
 
     def _discard_orphans(self) -> None:
-        """Remove what pods left that are no more."""
+        """Remove what deleted pods left behind."""
         known = {meta.uid(pod) for pod in self._pods.store.list()}
         directory = self._settings.state_directory / "pods"
         for path in directory.iterdir() if directory.is_dir() else ():

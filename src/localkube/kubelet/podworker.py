@@ -1,4 +1,4 @@
-"""The life of one pod on this node: a loop that asks `lifecycle.py` what to do, does it, and tells the API.
+"""The life of one pod on this node: a loop that asks `lifecycle.py` what to do, does it, and reports to the API.
 
 The loop rests until something happens (the pod's object changed, a container ended, a probe's verdict changed) or
 until the time the decision named. The status is written only when it changed, after all steps of one round.
@@ -59,13 +59,13 @@ class PodWorker:
                 await self._rest(await self._round())
         except asyncio.CancelledError:
             grace = duration.of_seconds(podspec.grace_period(self.cell.pod))
-            await self.containers.say_farewell(min(grace, self._node.settings.farewell))
+            await self.containers.terminate_all(min(grace, self._node.settings.grace_at_end))
             raise
         finally:
             self.containers.close()
 
     async def _round(self) -> datetime | None:
-        """Do one round of steps; return when to look again. What the API server refuses is tried again."""
+        """Do one round of steps; return when to reconcile next. What the API server refuses is tried again."""
         try:
             return await self._advance()
         except ConflictError:
@@ -189,7 +189,7 @@ class PodWorker:
             cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
 
     def _put_off(self, reason: str, problem: str) -> None:
-        """Try the step again later; tell of the problem unless it was told before."""
+        """Try the step again later; report the problem unless it was reported before."""
         if problem != self.cell.state.problem:
             self.cell.emit(reason, problem)
         self.cell.set(replace(self.cell.state, problem=problem, not_before=self.cell.now() + RETRY))

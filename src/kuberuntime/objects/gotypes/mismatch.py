@@ -1,4 +1,4 @@
-"""Where a value does not fit its Go type: the first such place, for error texts.
+"""Mismatches: the first place where a value does not fit its Go type, for error texts.
 
 The round trip itself runs in C and says little; this walk is made only after it has failed.
 """
@@ -32,7 +32,7 @@ class Mismatch:
     """A value that does not fit its type.
 
     `path` is for people, with indexes and keys; `names` are the fields on the way, the last of which `owner` declares.
-    `syntax` says what is wrong with a text, in Go's words; it is empty where the JSON type is wrong.
+    `syntax` is Go's error for a text; it is empty where the JSON type is wrong.
     """
 
     path: str
@@ -105,7 +105,7 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
 
 
 def _scalar_problem(go_type: str, value: JSON) -> str | None:
-    """Return what is wrong with a scalar: empty for its JSON type, None for nothing."""
+    """Return the problem with a scalar: empty for its JSON type, None where there is none."""
     annotation: Any = scalars.ANNOTATIONS[go_type]
     if annotation in scalars.KINDS:
         try:

@@ -1,7 +1,7 @@
 """Reading a JSON value into a Go struct and writing it again, as every Go client and the API server do (R-REV-6).
 
 That drops unknown fields and zero values of `omitempty` fields, keeps zero values behind pointers, always writes structs
-and quantities that are no pointers, and writes quantities and times in canonical form. One pass in C (msgspec) over
+and quantities that are not pointers, and writes quantities and times in canonical form. One pass in C (msgspec) over
 generated structs does it, and returns a fresh tree that the caller may change.
 
 In: a table of types, a type name and a JSON value. Out: the value as Go would write it, or `GoTypeError`, which names the

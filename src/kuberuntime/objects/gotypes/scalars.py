@@ -104,7 +104,7 @@ def _moment(value: str) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
     except ValueError as error:
-        raise ValueError(_complaint(value)) from error
+        raise ValueError(_syntax_error(value)) from error
     if moment.tzinfo is None:
         raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"')
     try:
@@ -113,12 +113,12 @@ def _moment(value: str) -> datetime:
         raise ValueError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": out of range') from error
 
 
-def _complaint(value: str) -> str:
-    """Return what Go says of a text that is no moment: the first part that does not fit the layout, or is out of range.
+def _syntax_error(value: str) -> str:
+    """Return what Go says of a text that is not a moment: the first part that does not fit the layout, or is out of range.
 
-    >>> _complaint("yesterday")
+    >>> _syntax_error("yesterday")
     'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'
-    >>> _complaint("2026-13-01T00:00:00Z")
+    >>> _syntax_error("2026-13-01T00:00:00Z")
     'parsing time "2026-13-01T00:00:00Z": month out of range'
     """
     rest, numbers = value, []

@@ -1,1 +1,1 @@
-"""What has a say before a write: webhooks, priorities, namespaces."""
+"""Admission, before a write: webhooks, priorities, namespaces."""

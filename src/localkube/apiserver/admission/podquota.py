@@ -13,7 +13,7 @@ from localkube.apiserver.storage.store import Store
 NAME: Final = "max-pods"
 
 
-def require_room(store: Store, name: str, limit: int) -> None:
+def require_quota(store: Store, name: str, limit: int) -> None:
     """Refuse a pod more than the cluster may have."""
     used = store.count(PODS.group_resource)
     if used >= limit:

@@ -4,11 +4,11 @@ from typing import Final
 
 KINDS: Final = {
     "ConfigMap": "A ConfigMap holds settings that pods read as environment variables or files.",
-    "ControllerRevision": "A ControllerRevision is one state of a template, kept so that it can be told from others.",
+    "ControllerRevision": "A ControllerRevision is one state of a template, kept so that it can be restored.",
     "CustomResourceDefinition": "A CustomResourceDefinition adds a kind to the cluster.",
     "EndpointSlice": "An EndpointSlice lists addresses and ports of pods behind a Service.",
     "Endpoints": "Endpoints list addresses and ports of pods behind a Service, in the older form.",
-    "Event": "An Event tells what happened to an object.",
+    "Event": "An Event reports what happened to an object.",
     "Lease": "A Lease is held by one of several who would do the same, until it expires.",
     "MutatingWebhookConfiguration": "A MutatingWebhookConfiguration names servers that may change what is written.",
     "Namespace": "A Namespace holds objects whose names are unique in it.",
@@ -21,6 +21,6 @@ KINDS: Final = {
     "Service": "A Service gives a name to the pods that its selector matches.",
     "ServiceAccount": "A ServiceAccount is who the programs in a pod are to the API server.",
     "StatefulSet": "A StatefulSet keeps a number of pods running whose names are numbered and stay.",
-    "StorageClass": "A StorageClass tells how the storage that a claim asks for is made.",
+    "StorageClass": "A StorageClass says how the storage that a claim asks for is made.",
     "ValidatingWebhookConfiguration": "A ValidatingWebhookConfiguration names servers that may refuse what is written.",
 }

@@ -1,4 +1,4 @@
-"""Pods: what a new one starts with, and what may be done to it."""
+"""Pods: the status of a new one, its QoS class, and the rules for creation and change."""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Every built-in kind, assembled."""
+"""The list of all built-in kinds."""
 
 from collections.abc import Sequence
 

@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.container_rules import PROTOCOLS
-from localkube.apiserver.validation.probe_rules import port_name_faults
+from localkube.apiserver.validation.probe_rules import port_name_errors
 from localkube.apiserver.validation.values import duplicate, immutable, must_be, validate_port
 
 HEADLESS = "None"
@@ -113,7 +113,7 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         if isinstance(target, int):
             yield from validate_port(target, f"{path}.targetPort")
         else:
-            for error in port_name_faults(target):
+            for error in port_name_errors(target):
                 yield invalid(f"{path}.targetPort", target, error)
         pair = (port["port"], port["protocol"])
         if pair in numbers:

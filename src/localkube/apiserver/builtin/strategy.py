@@ -1,4 +1,4 @@
-"""What is particular about one built-in kind, and how it becomes a `Kind`.
+"""The strategy of one built-in kind (defaults, status, rules), and how it becomes a `Kind`.
 
 Every write goes the same way: read into the Go type, put back what the operation may not write, fill defaults, set the
 generation. A `Strategy` names the functions in which kinds differ. Defaults work in place, on the fresh tree that
@@ -31,8 +31,8 @@ def no_change(_obj: JSONObject) -> None:
     """Leave the object as it is."""
 
 
-def no_faults(_new: JSONObject, _old: JSONObject | None) -> Iterable[FieldError]:
-    """Find nothing wrong."""
+def no_errors(_new: JSONObject, _old: JSONObject | None) -> Iterable[FieldError]:
+    """Find no errors."""
     return ()
 
 
@@ -56,8 +56,8 @@ class Strategy:
     carry: Callable[[JSONObject, JSONObject], None] = nothing_carried
     initial_status: Callable[[JSONObject], JSONObject] | None = None
     default_status: Callable[[JSONObject, JSONObject], None] = nothing_carried
-    validate: Validate = no_faults
-    validate_status: Validate = no_faults
+    validate: Validate = no_errors
+    validate_status: Validate = no_errors
     name_rule: NameRule = names.dns_1123_subdomain
     qualified_finalizers: bool = True
     generation: Generation = "none"

@@ -119,9 +119,9 @@ class CustomKind:
             )
         )
         self.structural.check({name: value for name, value in new.items() if name != "metadata"}, "", errors)
-        return [*errors, *self._scale_faults(new)]
+        return [*errors, *self._scale_errors(new)]
 
-    def _scale_faults(self, obj: JSONObject) -> Iterator[FieldError]:
+    def _scale_errors(self, obj: JSONObject) -> Iterator[FieldError]:
         if self.scale is None:
             return
         for path in (self.scale.spec_replicas, self.scale.status_replicas):

@@ -1,4 +1,4 @@
-"""What is wrong with a CustomResourceDefinition, in the words of kube-apiserver."""
+"""Rules for CustomResourceDefinitions, in the words of kube-apiserver."""
 
 from collections.abc import Iterator
 from typing import Any

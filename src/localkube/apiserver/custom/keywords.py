@@ -36,7 +36,7 @@ def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def type_fault(path: str, value: JSON, wanted: str) -> FieldError:
+def type_error(path: str, value: JSON, wanted: str) -> FieldError:
     """Build the error of a value of another type."""
     found = type_name(value)
     wanted = "integer,string" if wanted == "x-kubernetes-int-or-string" else wanted

@@ -1,4 +1,4 @@
-"""Structural schemas of CustomResourceDefinitions: what is kept of an object, what is filled in, what is wrong with it.
+"""Structural schemas of CustomResourceDefinitions: what is kept of an object, what is filled in, what is invalid.
 
 A `Structural` is one node of the OpenAPI schema, read when it is first reached, so that the pod templates inside a
 definition cost nothing until an object has one. `normalize` prunes and fills defaults in one pass over a value and
@@ -131,11 +131,11 @@ class Structural:
         return result
 
     def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
-        """Collect what is wrong with a value."""
+        """Collect the errors of a value."""
         if value is None and self.nullable:
             return
         if self.type and not TYPES[self.type](value):
-            errors.append(keywords.type_fault(path, value, self.type))
+            errors.append(keywords.type_error(path, value, self.type))
             return
         for check in self.checks:
             check(value, path, errors)

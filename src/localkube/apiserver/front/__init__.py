@@ -1,1 +1,1 @@
-"""How clients of this machine get in: HTTP, WebSockets, credentials, and the streams of pods."""
+"""How clients of this machine reach the API server: HTTP, WebSockets, credentials, and the streams of pods."""

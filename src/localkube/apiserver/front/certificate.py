@@ -1,4 +1,4 @@
-"""The certificate an embedded cluster shows: self-signed, for loopback names only, made anew at every start."""
+"""The certificate of an embedded cluster: self-signed, for loopback names only."""
 
 import ipaddress
 import ssl

@@ -1,4 +1,4 @@
-"""Who may speak to the server over HTTP: whoever knows the token, directly and not through a web page.
+"""Authentication of HTTP requests: who knows the token is let in, and no web page is.
 
 In: the headers of a request. Out: a refusal, or None. Three gates, in this order:
 

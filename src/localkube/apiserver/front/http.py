@@ -1,4 +1,4 @@
-"""The front door: the API server on a loopback port, over HTTP or HTTPS.
+"""The API server on a loopback port, over HTTP or HTTPS.
 
 In: connections of clients that pass the `guard`. Out: the answers of `ApiServer.handle`; watches and logs are streamed
 in chunks, `/attach`, `/exec` and `/portforward` are spoken over WebSockets (`podstreams.py`).
@@ -41,7 +41,7 @@ BODY_SECONDS: Final = 60.0
 CONNECTIONS: Final = 4096
 """Clients of this machine: commands, the manager, and every watch of each of them."""
 
-FAREWELL: Final = 1.0
+SHUTDOWN_SECONDS: Final = 1.0
 """Seconds that running requests get to end when the server stops."""
 
 
@@ -71,7 +71,7 @@ class HttpServer:
             access_log=None,
             logger=protocol_logger("API server"),
             handler_cancellation=True,
-            auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is no JSON
+            auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is not JSON
         )
         try:
             await self._acceptor.listen(self._web, LOOPBACK, port)
@@ -87,7 +87,7 @@ class HttpServer:
             self._acceptor.stop()
             self._api.end_watches()
             self._web.pre_shutdown()  # closes idle connections
-            await self._web.shutdown(FAREWELL)
+            await self._web.shutdown(SHUTDOWN_SECONDS)
             await self._acceptor.close()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -121,7 +121,7 @@ class HttpServer:
         except RefusalError as refused:
             return _refuse(refused)
         except StoreError as error:
-            return _plain(representation.respond_fault(error))
+            return _plain(representation.respond_store_error(error))
         except ConnectionResetError:
             return web.Response()  # the client left before the upgrade; nobody reads this
 

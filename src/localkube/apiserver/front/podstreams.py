@@ -140,7 +140,7 @@ async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest)
 
 
 async def _tunnel(socket: web.WebSocketResponse, dial: "Dial") -> None:
-    """Forward ports until the client leaves; one that breaks the protocol is told why."""
+    """Forward ports until the client leaves; one that breaks the protocol gets the reason."""
     from localkube.apiserver.front.portforward.tunnel import Tunnel
 
     failure = await Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))

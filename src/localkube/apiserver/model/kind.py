@@ -26,8 +26,8 @@ class Schema:
     A value of type `any` has no known shape: unless it is `atomic`, objects are taken apart as free maps.
 
     `fields` are known fields of an object; `values` is the shape of every value of a free map; `items` of every item
-    of a list. `list_type` and `keys` tell how items are told apart: `map` by `keys`, `set` by value, `atomic` not at
-    all. `atomic` on an object means it is replaced and owned as a whole. `patch_merge` tells whether the strategic
+    of a list. `list_type` and `keys` say how items are identified: `map` by `keys`, `set` by value, `atomic` not at
+    all. `atomic` on an object means it is replaced and owned as a whole. `patch_merge` says whether the strategic
     merge patch merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is what an absent
     field counts as where it is a list key (`protocol` of a port). `name` is that of an object's type, where it has one.
     """

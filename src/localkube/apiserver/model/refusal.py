@@ -124,7 +124,7 @@ def stale(resource: Resource, name: str) -> RefusalError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> RefusalError:
-    """Build the refusal of an object with faulty fields."""
+    """Build the refusal of an object with invalid fields."""
     qualified = f"{kind}.{group}" if group else kind
     details: JSONObject = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}

@@ -13,7 +13,7 @@ OPEN: Final = Schema("any")
 
 
 class DuplicateKeysError(ValueError):
-    """A list has two items of the same key, or one without a key: its items cannot be told apart."""
+    """A list has two items of the same key, or one without a key: its items cannot be identified."""
 
 
 def is_granular(schema: Schema, value: JSON) -> bool:

@@ -1,6 +1,6 @@
 """JSON patch (RFC 6902): a list of operations on paths, all or nothing.
 
-In: a document and operations. Out: the patched document; the one that came in stays as it was. What is no list is
+In: a document and operations. Out: the patched document; the one that came in stays as it was. What is not a list is
 refused with 400; a malformed operation, or one that does not fit the document (a missing path, a failed test) with 422.
 So that a short patch cannot make a huge document, all its copies together are bounded, and so is the depth.
 Replacing a field that an object does not have adds it, as kube-apiserver has it.
@@ -82,7 +82,7 @@ def _perform(document: JSON, operation: JSONObject) -> JSON:
 
 def _parse(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
-        raise unfit(f"{render(pointer)} is no JSON pointer: it must start with /")
+        raise unfit(f"{render(pointer)} is not a JSON pointer: it must start with /")
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
@@ -178,7 +178,7 @@ def _child(parent: JSON, token: str) -> JSON:
 
 def _index(parent: list[JSON], token: str, last: int) -> int:
     if not (token.isascii() and token.isdigit()) or (len(token) > 1 and token[0] == "0"):
-        raise unfit(f"{render(token)} is no index of a list")
+        raise unfit(f"{render(token)} is not an index of a list")
     if len(token) > len(str(last)) or int(token) > last:
         raise unfit(f"index {token} is out of range for a list of {len(parent)}")
     return int(token)

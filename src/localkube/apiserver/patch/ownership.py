@@ -1,6 +1,6 @@
 """Who owns which field: `metadata.managedFields`, and how each write changes it.
 
-Entries are told apart by manager, operation, subresource and, for updates, apiVersion. An update owns what it adds or
+Entries are identified by manager, operation, subresource and, for updates, apiVersion. An update owns what it adds or
 changes; what is changed or removed by anyone is no longer owned by others. Objects of kinds that are owned lazily carry
 no entries until they are applied: the first apply finds all fields owned by `before-first-apply`, as kube-apiserver has
 it for objects without entries. Time is passed in.

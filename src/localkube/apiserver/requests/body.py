@@ -61,7 +61,7 @@ def read_object(call: Call) -> JSONObject:
     """Read the object of a write and check that it belongs to the URL."""
     obj = parse(call.body, media_type(call.headers))
     if not isinstance(obj, dict):
-        raise refusal.bad_request("couldn't get version/kind; json parse error: the body is no object")
+        raise refusal.bad_request("couldn't get version/kind; json parse error: the body is not an object")
     if call.served.custom and not obj.get("kind"):
         what = call.served.resource.kind
         raise refusal.bad_request(
@@ -115,7 +115,7 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     elif kind != resource.kind:
         why = f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}: the object is of another kind'
     elif metadata is not None and not isinstance(metadata, dict):
-        why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is no object'
+        why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is not an object'
     else:
         why = ""
     if why:

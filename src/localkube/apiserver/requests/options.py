@@ -37,14 +37,14 @@ def parse(call: Call, kind: OptionsKind) -> WriteOptions:
     validation = call.query.get("fieldValidation", "")
     if validation not in VALIDATIONS:
         errors.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
-    errors += manager_faults(call.query.get("fieldManager", ""))
+    errors += manager_errors(call.query.get("fieldManager", ""))
     if errors:
         raise refusal.invalid("meta.k8s.io", kind, "", errors)
     return WriteOptions(dry_run == "All", manager(call), VALIDATIONS[validation])
 
 
-def manager_faults(name: str) -> list[FieldError]:
-    """Return what is wrong with the name of a field manager."""
+def manager_errors(name: str) -> list[FieldError]:
+    """Return the errors of the name of a field manager."""
     if len(name.encode()) > LONGEST_MANAGER:
         return [FieldError(FieldKind.TOO_LONG, "fieldManager", detail=f"may not be more than {LONGEST_MANAGER} bytes")]
     unprintable = ((index, one) for index, one in enumerate(name) if not one.isprintable())

@@ -76,7 +76,7 @@ KEPT_ZEROES: Final = {"gracePeriodSeconds", "orphanDependents", "immutable", "au
 
 
 class UnreadableError(ValueError):
-    """The bytes are no protobuf, or of a kind that is not read."""
+    """The bytes are not protobuf, or of a kind that is not read."""
 
 
 def decode(content: bytes) -> JSONObject:
@@ -129,7 +129,7 @@ def _value(kind: str, value: int | bytes) -> JSON:
 
 def _entry(kind: str, value: int | bytes) -> JSONObject:
     if isinstance(value, int):
-        raise UnreadableError("an entry of a map is no message")
+        raise UnreadableError("an entry of a map is not a message")
     parts = dict(_fields(value))
     key, found = parts.get(1, b""), parts.get(2, b"")
     return {str(_value("string", key)): _value("bytes" if kind == "bytes map" else "string", found)}

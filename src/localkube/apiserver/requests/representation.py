@@ -70,7 +70,7 @@ def respond_refusal(refused: RefusalError) -> Response:
     return respond(refused.code, refused.status())
 
 
-def respond_fault(error: StoreError) -> Response:
+def respond_store_error(error: StoreError) -> Response:
     """Build the answer when the store cannot be used."""
     text = str(error)
     return respond_refusal(refusal.unavailable(text) if error.transient else refusal.internal_error(text))

@@ -159,7 +159,7 @@ class Feed:
         return b"".join(line("ADDED", self._encoder.encode(obj, value)) for obj, value in objects)
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
-        """Return the line that tells how far the watch has come."""
+        """Return the bookmark: the line that says how far the watch has come."""
         metadata: JSONObject = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations

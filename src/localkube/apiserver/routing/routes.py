@@ -149,7 +149,7 @@ OWN_SUBRESOURCES: Final = {
 }
 
 AS_TEXT: Final = {"log"}
-"""Subresources whose answers are no objects."""
+"""Subresources whose answers are not objects."""
 
 REFUSED: Final = {
     "pods": ("ephemeralcontainers", "proxy", "resize"),

@@ -1,6 +1,6 @@
 """The check of the store's file before it is opened for writing.
 
-In: the path of a file. Out: its format, 0 where there is no file yet; or a `StoreError` that says what is wrong. The
+In: the path of a file. Out: its format, 0 where there is no file yet; or a `StoreError` that names the problem. The
 check writes nothing to the file, to its write-ahead log or to their index: it reads them through links in a directory
 of its own, so that SQLite neither removes nor checkpoints the log.
 
@@ -192,7 +192,7 @@ def _require_header(path: Path) -> None:
         raise DamagedError(f"{path}: damaged: the file is empty (0 bytes): restore a copy, or delete it")
     if not head.startswith(MAGIC) or len(head) < 100:
         raise DamagedError(
-            f"{path}: file is not a database: this is no file of the embedded cluster: use another, or restore a copy"
+            f"{path}: file is not a database: this is not a file of the embedded cluster: use another, or restore a copy"
         )
 
 

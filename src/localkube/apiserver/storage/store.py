@@ -341,7 +341,7 @@ class Store:
                 )  # execute() ends it after one page
 
     def _fail_turn(self, error: StoreError) -> None:
-        """Undo all writes of this turn and tell their writers."""
+        """Undo all writes of this turn and notify their writers."""
         committed, self._committed, self._pending = self._committed, None, []
         with suppress(sqlite3.Error):  # a failing file ends the transaction by itself
             self._db.rollback()

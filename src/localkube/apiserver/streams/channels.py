@@ -60,7 +60,7 @@ def port_frame(channel: int, port: int) -> bytes:
 
 
 def exit_status(code: int) -> bytes:
-    """Build the Status that tells how a command ended."""
+    """Build the Status that says how a command ended."""
     if code == 0:
         return msgspec.json.encode({"metadata": {}, "status": "Success"})
     return msgspec.json.encode(

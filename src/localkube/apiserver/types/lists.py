@@ -43,7 +43,7 @@ LIST_KEYS: dict[str, tuple[str, ...]] = {
     "MutatingWebhook.matchConditions": ("name",),
     "ValidatingWebhook.matchConditions": ("name",),
 }
-"""Lists whose items are told apart by keys; the first key is the key of the strategic merge patch."""
+"""Lists whose items are identified by keys; the first key is the key of the strategic merge patch."""
 
 LIST_SETS = {"ObjectMeta.finalizers", "NodeSpec.podCIDRs"}
 """Lists of scalars that are sets; the strategic merge patch merges them."""

@@ -16,6 +16,9 @@ from localkube.apiserver.model.kind import UndecodableError
 SERVED: Final = GoTypes(Path(__file__).with_name("served.json"), KUBERNETES)
 """The types of the served kinds, on top of those that pod templates and claims are made of."""
 
+INTEGERS: Final = {"int32": "int32", "int64": "int64", "int-or-string": "int32"}
+"""Types of integers, as Go names them in errors."""
+
 
 def normalize(struct: str, obj: JSONObject) -> JSONObject:
     """Return the object as Go writes it after reading it into `struct`."""
@@ -44,8 +47,11 @@ def _describe(struct: str, obj: JSONObject, mismatch: Mismatch) -> str:
 
 def _go_text(mismatch: Mismatch) -> str:
     field = ".".join([mismatch.owner, *mismatch.names])
-    go_type = _qualified(mismatch.go_type)
-    return f"json: cannot unmarshal {_json_name(mismatch.value)} into Go struct field {field} of type {go_type}"
+    go_type = INTEGERS.get(mismatch.go_type) or _qualified(mismatch.go_type)
+    found = _json_name(mismatch.value)
+    if found == "number" and mismatch.go_type in INTEGERS:
+        found = f"number {mismatch.value}"  # a number, and one that the type does not have
+    return f"json: cannot unmarshal {found} into Go struct field {field} of type {go_type}"
 
 
 def _json_name(value: JSON) -> str:

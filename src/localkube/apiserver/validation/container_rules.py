@@ -1,4 +1,4 @@
-"""What is wrong with the containers of a pod, in the words of kube-apiserver.
+"""Rules for the containers of a pod, in the words of kube-apiserver.
 
 In: the pod's spec after defaulting. Out: errors. `Names` carries what containers may refer to.
 """
@@ -11,7 +11,7 @@ from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.validation.env_rules import validate_env, validate_env_from
-from localkube.apiserver.validation.probe_rules import port_name_faults, validate_probes
+from localkube.apiserver.validation.probe_rules import port_name_errors, validate_probes
 from localkube.apiserver.validation.resource_rules import validate_resources
 from localkube.apiserver.validation.values import duplicate, forbidden, must_be, not_found, validate_port
 
@@ -96,7 +96,7 @@ def _validate_ports(ports: list[JSONObject], where: str) -> Iterator[FieldError]
         path = f"{where}[{index}]"
         name = port.get("name", "")
         if name:
-            for error in port_name_faults(name):
+            for error in port_name_errors(name):
                 yield invalid(f"{path}.name", name, error)
             if name in seen:
                 yield duplicate(f"{path}.name", name)
@@ -127,13 +127,13 @@ def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: 
             yield invalid(f"{path}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive")
         for name in ("subPath", "subPathExpr"):
             if name in mount:
-                yield from local_path_faults(mount[name], f"{where}.{name}")
+                yield from validate_local_path(mount[name], f"{where}.{name}")
         if "mountPropagation" in mount:
             yield from must_be(mount["mountPropagation"], PROPAGATIONS, f"{path}.mountPropagation")
 
 
-def local_path_faults(text: str, where: str) -> Iterator[FieldError]:
-    """Yield what is wrong with a path that must stay below where it starts."""
+def validate_local_path(text: str, where: str) -> Iterator[FieldError]:
+    """Yield the errors of a path that must stay below its start."""
     if text.startswith("/"):
         yield invalid(where, text, "must be a relative path")
     if ".." in text.split("/"):

@@ -1,4 +1,4 @@
-"""What is wrong with the environment of a container, in the words of kube-apiserver."""
+"""Rules for the environment of a container, in the words of kube-apiserver."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is wrong with `metadata`, in the words of kube-apiserver.
+"""Rules for `metadata`, in the words of kube-apiserver.
 
 Label keys and values repeat from pod to pod, so their verdicts are remembered.
 """

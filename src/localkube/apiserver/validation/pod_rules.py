@@ -1,4 +1,4 @@
-"""What is wrong with a pod's spec, alone or in a template; and with a change of a running pod.
+"""Rules for a pod's spec, alone or in a template, and for changes of a pod.
 
 In: the spec after defaulting and the path it stands at. Out: errors in the words of kube-apiserver.
 """
@@ -145,7 +145,7 @@ def _validate_host_ports(spec: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
-    """Yield what is wrong with a change of a pod's spec: little of it may change."""
+    """Yield the errors of a change of a pod's spec: little of it may change."""
     before, after = old["spec"], new["spec"]
     if after == before:
         return
@@ -183,7 +183,7 @@ def _validate_deadline(after: JSONObject, before: JSONObject) -> Iterator[FieldE
 
 
 def _fixed_part(spec: JSONObject, *, gated: bool) -> JSONObject:
-    """Return what may never change. A gated pod may still be told where to run; an unbound one is bound by its node."""
+    """Return what may never change. The node selection of a gated pod may be narrowed; an unbound pod gets its node by binding."""
     free = {"activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName"}
     if gated:
         free |= {"nodeSelector", "affinity"}

@@ -1,11 +1,11 @@
-"""What is wrong with the probes and hooks of a container, in the words of kube-apiserver."""
+"""Rules for the probes and hooks of a container, in the words of kube-apiserver."""
 
 import re
 from collections.abc import Iterator
 
 from kuberuntime.objects.field import FieldError, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.values import forbidden, must_be, port_faults, validate_port
+from localkube.apiserver.validation.values import forbidden, must_be, port_errors, validate_port
 
 PROBES = ("livenessProbe", "startupProbe", "readinessProbe")
 HOOKS = ("postStart", "preStop")
@@ -22,8 +22,8 @@ PORT_NAME_TEXTS = {
 }
 
 
-def port_name_faults(name: str) -> list[str]:
-    """Return what is wrong with the name of a port."""
+def port_name_errors(name: str) -> list[str]:
+    """Return the errors of the name of a port."""
     return [text for text, pattern in PORT_NAME_TEXTS.items() if not pattern.fullmatch(name)]
 
 
@@ -78,6 +78,6 @@ def _validate_action(name: str, action: JSONObject, where: str) -> Iterator[Fiel
 
 
 def _validate_target_port(port: int | str, where: str) -> Iterator[FieldError]:
-    errors = port_faults(port) if isinstance(port, int) else port_name_faults(port)
+    errors = port_errors(port) if isinstance(port, int) else port_name_errors(port)
     for error in errors:
         yield invalid(where, port, error)

@@ -1,4 +1,4 @@
-"""What is wrong with the resources that a container asks for, in the words of kube-apiserver."""
+"""Rules for the resources that a container requests, in the words of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 from functools import lru_cache

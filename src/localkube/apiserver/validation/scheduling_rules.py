@@ -1,4 +1,4 @@
-"""What is wrong with where a pod wants to run: node selectors, affinity, tolerations, spreading."""
+"""Rules for where a pod may run: node selectors, affinity, tolerations, spreading."""
 
 from collections.abc import Iterator
 

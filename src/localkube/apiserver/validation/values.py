@@ -44,14 +44,14 @@ def immutable(new: JSON, old: JSON, path: str) -> Iterator[FieldError]:
         yield invalid(path, new, "field is immutable")
 
 
-def port_faults(port: int) -> list[str]:
-    """Return what is wrong with a port number."""
+def port_errors(port: int) -> list[str]:
+    """Return the errors of a port number."""
     return [] if 1 <= port <= MAX_PORT else [f"must be between 1 and {MAX_PORT}, inclusive"]
 
 
 def validate_port(port: int, path: str) -> Iterator[FieldError]:
-    """Yield the error of a number that is no port."""
-    for error in port_faults(port):
+    """Yield the error of a number that is not a port."""
+    for error in port_errors(port):
         yield invalid(path, port, error)
 
 

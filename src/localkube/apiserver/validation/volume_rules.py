@@ -1,11 +1,11 @@
-"""What is wrong with the volumes of a pod, in the words of kube-apiserver."""
+"""Rules for the volumes of a pod, in the words of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.container_rules import local_path_faults
+from localkube.apiserver.validation.container_rules import validate_local_path
 from localkube.apiserver.validation.env_rules import validate_field_ref
 from localkube.apiserver.validation.values import duplicate, forbidden, must_be
 
@@ -89,7 +89,7 @@ def _validate_items(source: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_item_path(item: JSONObject, where: str) -> Iterator[FieldError]:
     if not item["path"]:
         yield required(f"{where}.path")
-    yield from local_path_faults(item["path"], f"{where}.path")
+    yield from validate_local_path(item["path"], f"{where}.path")
     yield from _validate_mode(item, "mode", where)
 
 

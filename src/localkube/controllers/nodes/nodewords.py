@@ -1,7 +1,7 @@
 """What a user types about simulated nodes beside labels (`labeltemplate.py`): taints and capacity.
 
 In: the words of `--node-taint` and `--node-capacity`. Out: values for `nodes.NodeSettings`, or a `ValueError` that says
-what is wrong with which word and what to write.
+which word is invalid and what to write.
 """
 
 from collections.abc import Iterable

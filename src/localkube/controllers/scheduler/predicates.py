@@ -1,4 +1,4 @@
-"""On which nodes a pod may run, as far as one node and one pod tell: the reasons against, in kube-scheduler's words.
+"""On which nodes a pod may run, as far as one node and one pod decide: the reasons against, in kube-scheduler's words.
 
 The checks are in the order of kube-scheduler's filter plugins; the first that objects speaks for the node.
 """

@@ -1,4 +1,4 @@
-"""On which of the possible nodes a pod had better run: kube-scheduler's main scores, each 0 to 100, weighted.
+"""Which of the possible nodes is best for a pod: kube-scheduler's main scores, each 0 to 100, weighted.
 
 Nodes with the most left win over full ones; preferences of the pod add to that. Equal scores: the first node wins, so
 that decisions repeat.

@@ -1,4 +1,4 @@
-"""Affinity terms as values: which pods a term speaks of, and the topology it counts them in.
+"""Affinity terms as values: which pods a term selects, and the topology it counts them in.
 
 Terms are hashable, so that the cluster can keep one count per term, however many pods carry it.
 """

@@ -32,13 +32,13 @@ class ContainerRun:
         self.log = log
         self.is_launched = False
         self.exit: Exit | None = None
-        self.complaint = ""
+        self.last_problem = ""
         self.tasks: set[asyncio.Task[None]] = set()
         self.hook: asyncio.Task[None] | None = None
         self._termination_file = termination_file
 
     def spec(self) -> ContainerSpec:
-        """Return what the runner is told."""
+        """Return the spec for the runner."""
         launch = self.launch
         return ContainerSpec(
             id=self.id,

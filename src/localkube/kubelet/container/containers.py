@@ -69,7 +69,7 @@ class Containers:
             run.close()
         self._runs.clear()
 
-    async def say_farewell(self, patience: timedelta) -> None:
+    async def terminate_all(self, patience: timedelta) -> None:
         """Ask all processes to end because the cluster ends, and wait until they have, at most so long.
 
         Nothing is noted of it: the pod is not stopped, it goes on when the cluster starts again.
@@ -219,10 +219,10 @@ class Containers:
             change = partial(state.probed, kind=kind, probes=kinds, good=good, is_sidecar=is_sidecar)
             self._cell.update(run.name, change)
 
-        def complain(problem: str) -> None:
-            if problem != run.complaint:
+        def report_problem(problem: str) -> None:
+            if problem != run.last_problem:
                 self._cell.emit("Unhealthy", problem, run.name)
-            run.complaint = problem
+            run.last_problem = problem
 
         return health.ProbeTarget(
             runner=self._runner,
@@ -230,7 +230,7 @@ class Containers:
             container_id=run.id,
             ip=self._cell.state.ip,
             report=report,
-            complain=complain,
+            report_problem=report_problem,
         )
 
     async def _run_pre_stop(self, run: ContainerRun, hook: JSONObject) -> None:

@@ -1,6 +1,6 @@
 """Probing a running container: startup first, then liveness and readiness, each in its own rhythm.
 
-Out: calls of `report` with the probes' verdicts, and of `complain` with what a failed probe found.
+Out: calls of `report` with the probes' verdicts, and of `report_problem` with what a failed probe found.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class ProbeTarget:
     container_id: str
     ip: str
     report: Callable[[Kind, bool], None]
-    complain: Callable[[str], None]
+    report_problem: Callable[[str], None]
 
 
 async def watch(target: ProbeTarget) -> None:
@@ -54,7 +54,7 @@ async def _repeat(target: ProbeTarget, kind: Kind) -> bool:
         problem = await _once(target, kind, probe, rules.timeout)
         before, tally = tally, probes.observe(tally, rules, good=not problem)
         if problem:
-            target.complain(problem)
+            target.report_problem(problem)
         if tally.verdict is not None and tally.verdict is not before.verdict:
             target.report(kind, tally.verdict)
             if kind == "startup" or (kind == "liveness" and not tally.verdict):
@@ -75,7 +75,7 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
 
 
 async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
-    """Make the probe's one request; return what is wrong with the answer. Connection errors raise OSError."""
+    """Make the probe's one request; return the problem with the answer. Connection errors raise OSError."""
     if probe.get("exec"):
         code, output = await commands.run(target.runner, target.container_id, tuple(probe["exec"]["command"]))
         return "" if code == 0 else output.decode(errors="replace").strip() or f"exit code {code}"
@@ -103,7 +103,7 @@ def http_get(container: JSONObject, action: JSONObject, ip: str) -> network.Get:
 
 
 async def _named(address: str, connection: Awaitable[T]) -> T:
-    """Await a connection; name its address in what goes wrong."""
+    """Await a connection; name its address in errors."""
     try:
         return await connection
     except OSError as error:

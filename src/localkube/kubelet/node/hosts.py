@@ -135,7 +135,7 @@ def _first_label(service: JSONObject) -> list[tuple[str, str]]:
 
 
 class Hosts:
-    """Keeps the files under `root` up to date with what it is told."""
+    """Keeps the files under `root` up to date."""
 
     def __init__(self, root: Path, domain: str) -> None:
         self._root = root

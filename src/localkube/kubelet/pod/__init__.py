@@ -1,1 +1,1 @@
-"""One pod: what is known of it, what to do next, what the API is told."""
+"""One pod: what is known of it, what to do next, what is reported to the API."""

@@ -114,7 +114,7 @@ class Decision:
 
 
 def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
-    """Decide what to do now, and when to look again."""
+    """Decide what to do now, and when to reconcile next."""
     if state.gone:
         return Decision((RemoveSandbox(),)) if state.has_sandbox else Decision((Finish(),))
     if meta.is_deleting(pod) or state.failure or is_settled(pod, state):

@@ -73,12 +73,12 @@ class PodCell:
             self.refresh()
 
     def refresh(self) -> None:
-        """Let the worker look again at what the pod refers to: something of it may have changed."""
+        """Let the worker read again what the pod refers to: something of it may have changed."""
         self.are_sources_stale = True
         self.set(self.state.retrying())
 
     def vanish(self) -> None:
-        """Note that the pod's object is no more."""
+        """Note that the pod's object was deleted."""
         self.set(replace(self.state, gone=True))
 
     def lose(self) -> None:
@@ -87,7 +87,7 @@ class PodCell:
         self.changed.set()
 
     def recover(self, interruption: Interruption) -> None:
-        """Go on from what the API remembers, and tell what was interrupted."""
+        """Go on from what the API remembers, and report what was interrupted."""
         self.is_sandbox_lost = False
         self.state = recovery.recover(self.pod, self.now(), interruption)
         cut_off = recovery.cut_off(self.state, interruption)

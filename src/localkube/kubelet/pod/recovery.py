@@ -1,7 +1,7 @@
 """What a pod's state is after the cluster or its node was restarted: from what the API remembers of it. Pure.
 
 A pod that was running has no processes any more. Its containers start afresh, with the pod's identity and its
-restart counts unchanged, because a restart of the machine is no failure of a container; `lastState` reports it.
+restart counts unchanged, because a restart of the machine is not a failure of a container; `lastState` reports it.
 What had ended for good stays ended; a container that must never run twice (`restartPolicy: Never`) has failed.
 """
 

@@ -63,7 +63,7 @@ class Termination:
 class ContainerState:
     """One container. `passed` tells that the init containers after it may start: it ended well, or once was started.
 
-    `hook` tells how far the preStop hook of a stopping container is; `""` means that the stop signal was sent.
+    `hook` says how far the preStop hook of a stopping container is; `""` means that the stop signal was sent.
     `killed` means that SIGKILL was sent.
     """
 
@@ -102,7 +102,7 @@ class ContainerState:
 class PodState:
     """One pod on this node. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
 
-    `problem` is why volumes or sandbox cannot be made yet. `gone` means that its API object is no more.
+    `problem` is why volumes or sandbox cannot be made yet. `gone` means that its API object was deleted.
     """
 
     containers: Mapping[str, ContainerState]

@@ -104,7 +104,7 @@ class ProcessRunner(Protocol):
         """Make the pod's namespaces and network; return its IP address.
 
         `on_lost` is called once, on the event loop, if the sandbox is lost with all that runs in it before it is
-        removed; the ends of its containers are told after that. Whoever still needs the pod makes it a new one.
+        removed; the ends of its containers are reported after that. Whoever still needs the pod makes a new sandbox.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What a kubelet is told when it is made."""
+"""The settings of a kubelet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class KubeletSettings:
     files. `images` maps images to directories. With `stub` the stub server stands in for what cannot run here; with
     `hold_completed` containers that end with exit code 0 stay ended; with `quote_failures` one that fails without a
     termination message gets its last log lines as message. `host_environment` is what `environment.PASSED` picks from, `host_user` the user that runs all this. `allocatable` answers for limits that containers do not set.
-    When the cluster ends, each container gets its stop signal and its pod's grace period, but at most `farewell`.
+    When the cluster ends, each container gets its stop signal and its pod's grace period, but at most `grace_at_end`.
     """
 
     node_names: frozenset[str]
@@ -32,7 +32,7 @@ class KubeletSettings:
     host_user: int = 0
     host_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     allocatable: Mapping[str, JSON] = field(default_factory=dict)
-    farewell: timedelta = timedelta(0)
+    grace_at_end: timedelta = timedelta(0)
 
     def pod_directory(self, uid: str) -> Path:
         """Return where everything of one pod is on disk."""

@@ -1,4 +1,4 @@
-"""What the runner asks of the launcher, as messages: the counterpart of `launcher/pods.py`."""
+"""The requests of the runner to the launcher, as messages; `launcher/launchedpods.py` reads them."""
 
 from localkube.kubelet.processes.runner import ContainerSpec, SandboxSpec
 from localkube.kubelet.sandbox.launcher.link import Message

@@ -1,4 +1,4 @@
-"""`ProcessRunner` on one machine: asks the launcher, keeps the addresses, tells who wants to know what ended.
+"""`ProcessRunner` on one machine: asks the launcher, keeps the addresses, notifies subscribers of ends.
 
 A launcher that dies takes all sandboxes with it. The next sandbox that is wanted gets a new launcher on the same kind
 of ground: at once the first time, later and later while launchers go on dying.

@@ -1,4 +1,4 @@
-"""What the kubelet reads of a pod's specification: small questions on plain dictionaries, with Kubernetes' defaults."""
+"""What the kubelet reads of a pod's specification: accessors of plain dictionaries, with Kubernetes' defaults."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a command starts, as far as its words tell: the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
+"""What a command starts, as far as its words say: the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
 
 Used to see that a container cannot run here although its shell can: `sh -c "bash /opt/serve.sh; vllm serve"`. What is
 built at run time (variables, `eval`) is not seen; a script that cannot be read names nothing.

@@ -42,7 +42,7 @@ def test_what_is_no_object_of_the_kind_stays_whole(kind: str) -> None:
 
 @pytest.mark.parametrize("broken", [b"<html>", b"{}", b'{"type": "ADDED"}', b'{"type": "ADDED", "object": 3}'])
 def test_a_line_that_is_no_event_is_an_error_of_the_connection(broken: bytes) -> None:
-    with pytest.raises(ConnectionFailedError, match="no event"):
+    with pytest.raises(ConnectionFailedError, match="not an event"):
         DECODER.event(broken)
 
 

@@ -154,7 +154,7 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
         hold_completed=machine.hold_completed,
         quote_failures=machine.quote_failures,
         host_environment={"PATH": "/usr/bin:/bin"},
-        farewell=timedelta(seconds=machine.farewell),
+        grace_at_end=timedelta(seconds=machine.farewell),
     )
     async with serving(VirtualClock(), machine.store, random=Random(1)) as server, asyncio.TaskGroup() as tasks:
         transport = CountingTransport(server, "system:node")

@@ -1,4 +1,4 @@
-"""SPDY/3.1, the server's side of it, without any input or output: bytes in, events out; wishes in, bytes out.
+"""SPDY/3.1, server side, without I/O: bytes in, events out; commands in, bytes out.
 
 kubectl speaks it inside a WebSocket to forward ports. `connection` knows streams, `codec` frames, `headers` their blocks.
 """

@@ -1,6 +1,6 @@
 """The dictionary that both sides of SPDY/3 compress headers with: words with their lengths before them, then a tail.
 
-Fixed by section 2.6.10.1 of the specification; zlib tells a wrong one by its checksum.
+Fixed by section 2.6.10.1 of the specification; zlib detects a wrong one by its checksum.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""What can go wrong with a peer that speaks SPDY."""
+"""Errors of a peer that speaks SPDY."""
 
 
 class ProtocolError(Exception):

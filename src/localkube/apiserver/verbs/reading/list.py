@@ -169,7 +169,7 @@ def encode_list(served: Served, page: Page) -> bytes:
     resource = served.resource
     metadata = head_of(page)
     if served.custom:
-        metadata = {"continue": ""} | metadata  # lists of custom resources tell the token also where there is none
+        metadata = {"continue": ""} | metadata  # lists of custom resources have the field also where there is no token
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
     items = b",".join(_item(served, item) for item in page.items)
     return encode(head)[:-1] + b',"items":[' + items + b"]}"

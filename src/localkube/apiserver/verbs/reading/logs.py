@@ -34,7 +34,7 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
 
 
 def read_options(call: Call) -> LogOptions:
-    """Read the query of `/log`; `container` is empty where it is not told."""
+    """Read the query of `/log`; `container` is empty where it is not given."""
     numbers = {name: call.number(name) for name in AT_LEAST}
     errors: list[FieldError] = [
         invalid(name, value, f"must be greater than or equal to {AT_LEAST[name]}")

@@ -74,15 +74,15 @@ def encoder_of(backend: Backend, call: Call, shown: Representation) -> Encoder:
 
 
 def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
-    """Encode objects as Tables of one row; the first tells the columns, so that each watcher needs its own."""
-    columns_told = False
+    """Encode objects as Tables of one row; the first has the columns, so that each watcher needs its own."""
+    columns_sent = False
 
     def encode_row(obj: JSONObject, _: bytes | None) -> bytes:
-        nonlocal columns_told
+        nonlocal columns_sent
         rows = table.render(call.served.kind, [call.served.shown(obj)], backend.clock.now(), include_object(call))
-        if columns_told:
+        if columns_sent:
             rows["columnDefinitions"] = None
-        columns_told = True
+        columns_sent = True
         return encode(rows)
 
     return encode_row

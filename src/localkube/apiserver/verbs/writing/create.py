@@ -63,7 +63,7 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     if store.revision != before:  # others wrote while admission was asked
         namespaces.require_open(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:
-        podquota.require_room(store, meta.name(obj), backend.max_pods)
+        podquota.require_quota(store, meta.name(obj), backend.max_pods)
     key = call.served.key(call.namespace, meta.name(obj))
     if chosen.dry_run:
         if store.get(key) is not None:

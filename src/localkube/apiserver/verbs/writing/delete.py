@@ -207,28 +207,32 @@ def read_options(call: Call) -> DeleteOptions:
     """Read the options of a deletion: those of the query, and over them those of the body."""
     sent = body.parse(call.body, body.media_type(call.headers)) if call.body else {}
     try:
-        told = msgspec.convert(sent, SentOptions)
+        wanted = msgspec.convert(sent, SentOptions)
     except msgspec.ValidationError as error:
         raise refusal.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
-    if told.kind != "DeleteOptions":
-        raise refusal.bad_request(f'no kind "{told.kind}" is registered for deletions: the body must be DeleteOptions')
-    query, conditions = call.query, told.preconditions or Preconditions()
+    if wanted.kind != "DeleteOptions":
+        raise refusal.bad_request(
+            f'no kind "{wanted.kind}" is registered for deletions: the body must be DeleteOptions'
+        )
+    query, conditions = call.query, wanted.preconditions or Preconditions()
     in_query = call.flag("orphanDependents") if "orphanDependents" in query else None
     chosen = DeleteOptions(
-        grace_period=call.number("gracePeriodSeconds") if told.grace is None else told.grace,
-        propagation=told.propagation_policy if told.propagation_policy is not None else query.get("propagationPolicy"),
-        orphan_dependents=in_query if told.orphan_dependents is None else told.orphan_dependents,
+        grace_period=call.number("gracePeriodSeconds") if wanted.grace is None else wanted.grace,
+        propagation=wanted.propagation_policy
+        if wanted.propagation_policy is not None
+        else query.get("propagationPolicy"),
+        orphan_dependents=in_query if wanted.orphan_dependents is None else wanted.orphan_dependents,
         uid=conditions.uid,
         resource_version=conditions.resource_version,
-        dry_run=bool(told.dry_run or "dryRun" in query),
+        dry_run=bool(wanted.dry_run or "dryRun" in query),
     )
-    errors = [*_faults(chosen), *_dry_run_faults(told.dry_run or [query.get("dryRun", "All")])]
+    errors = [*_errors(chosen), *_dry_run_errors(wanted.dry_run or [query.get("dryRun", "All")])]
     if errors:
         raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", errors)
     return chosen
 
 
-def _faults(chosen: DeleteOptions) -> list[FieldError]:
+def _errors(chosen: DeleteOptions) -> list[FieldError]:
     if chosen.propagation is not None and chosen.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
         return [invalid("propagationPolicy", chosen.propagation, text)]
@@ -237,7 +241,7 @@ def _faults(chosen: DeleteOptions) -> list[FieldError]:
     return []
 
 
-def _dry_run_faults(values: Iterable[str]) -> list[FieldError]:
+def _dry_run_errors(values: Iterable[str]) -> list[FieldError]:
     listed = list(values)
     return [not_supported("dryRun", listed, ["All"])] if listed != ["All"] else []
 

@@ -40,7 +40,7 @@ def updated(metadata: JSONObject, old: JSONObject) -> JSONObject:
 
 
 def faults_of_update(metadata: JSONObject, old: JSONObject) -> Iterator[FieldError]:
-    """Yield what is wrong with the metadata of an update."""
+    """Yield the errors of the metadata of an update."""
     for name in IMMUTABLE:
         if metadata.get(name) != old.get(name):
             yield invalid(f"metadata.{name}", metadata.get(name), "field is immutable")

@@ -122,7 +122,7 @@ def _applied(call: Call) -> JSONObject:
     """Read the applied configuration; refuse one that is not of this object or has unknown fields."""
     content = body.parse_yaml(call.body) if not call.body.lstrip().startswith(b"{") else body.parse_json(call.body)
     if not isinstance(content, dict):
-        raise refusal.bad_request("error decoding YAML: the body is no object")
+        raise refusal.bad_request("error decoding YAML: the body is not an object")
     kind, resource = content.get("kind"), call.served.resource
     if kind and kind != resource.kind:
         raise refusal.bad_request(f"invalid object type: /{content.get('apiVersion')}, Kind={kind}")

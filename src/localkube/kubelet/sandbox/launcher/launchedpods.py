@@ -1,4 +1,4 @@
-"""What the launcher knows of pods and containers, as the cluster process tells it."""
+"""The launcher's view of pods and containers, as the cluster process describes them."""
 
 from typing import Any, NamedTuple
 

@@ -4,7 +4,7 @@ A program that were PID 1 itself would ignore SIGTERM unless it handles it, and 
 ends when the program ends, and with PID 1 the kernel ends the rest. Where the container shares its pod's PID namespace,
 or has none, the loop is a subreaper instead: orphans come to it, and it kills them one by one.
 
-It tells the launcher, in this order: `started` with a pidfd of the program (or `refused`), and `exit`.
+It reports to the launcher, in this order: `started` with a pidfd of the program (or `refused`), and `exit`.
 """
 
 import os

@@ -82,7 +82,7 @@ def test_operations(operation: dict[str, Any], expected: dict[str, Any]) -> None
         ([{"op": "swap", "path": "/a"}], 422, 'no operation "swap"'),
         ([{"op": "remove", "path": "/x"}], 422, 'the path has no value at "x"'),
         ([{"op": "add", "path": "/a/7", "value": 1}], 422, "index 7 is out of range for a list of 2"),
-        ([{"op": "add", "path": "/a/01", "value": 1}], 422, '"01" is no index of a list'),
+        ([{"op": "add", "path": "/a/01", "value": 1}], 422, '"01" is not an index of a list'),
         ([{"op": "add", "path": "/a/0/b", "value": 1}], 422, "the value above it is 1"),
         ([{"op": "test", "path": "/a/0", "value": True}], 422, "testing /a/0: found 1, expected true"),
         ([{"op": "move", "from": "/a", "path": "/a/0"}], 422, "cannot move /a into itself"),

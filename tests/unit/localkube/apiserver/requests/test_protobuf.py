@@ -65,7 +65,7 @@ def test_a_zero_that_somebody_set_is_kept() -> None:
         (protobuf.MAGIC + b"\x0a\x7f", "in the middle of a field"),
         (protobuf.MAGIC + b"\xff", "in the middle of a number"),
         (protobuf.MAGIC + b"\x0b", "no wire type 3"),
-        (whole("v1", "ConfigMap", field(2, 1)), "is no message"),
+        (whole("v1", "ConfigMap", field(2, 1)), "is not a message"),
         (whole("v1", "ConfigMap", field(1, b"") + field(4, b"x")), "written in another way"),
     ],
 )

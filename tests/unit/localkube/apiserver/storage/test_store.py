@@ -247,7 +247,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     path.write_bytes(b"these are not the bytes of a database" * 100)
     before = path.read_bytes()
     with pytest.raises(
-        StoreError, match=r"cluster\.db: file is not a database: this is no file of the embedded cluster"
+        StoreError, match=r"cluster\.db: file is not a database: this is not a file of the embedded cluster"
     ):
         Store(path)
     assert path.read_bytes() == before

@@ -64,7 +64,8 @@ def test_the_result_shares_nothing_with_the_argument() -> None:
     ("spec", "text"),
     [
         ({"containers": [{"ports": [{"containerPort": "http"}]}]}, "string into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
-        ({"containers": [{"ports": [{"containerPort": 2**40}]}]}, "number into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
+        ({"containers": [{"ports": [{"containerPort": 2**40}]}]}, "number 1099511627776 into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
+        ({"containers": [{"ports": [{"containerPort": 1.5}]}]}, "number 1.5 into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
         ({"containers": "c"}, "string into Go struct field PodSpec.spec.containers of type []v1.Container"),
         ({"containers": [{"command": [1]}]}, "number into Go struct field Container.spec.containers.command of type string"),
         ({"hostNetwork": "yes"}, "string into Go struct field PodSpec.spec.hostNetwork of type bool"),
@@ -75,6 +76,13 @@ def test_a_wrong_type_is_told_as_kube_apiserver_tells_it(spec: Any, text: str) -
     with pytest.raises(UndecodableError) as caught:
         typed.normalize("Pod", pod(spec))
     assert str(caught.value) == f'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal {text}'
+
+
+def test_a_port_that_is_no_integer_of_32_bits_is_reported_as_one() -> None:
+    with pytest.raises(
+        UndecodableError, match=r"number 2147483648 into Go .* ServicePort\.spec\.ports\.targetPort of type int32$"
+    ):
+        typed.normalize("Service", {"spec": {"ports": [{"targetPort": 2**31}]}})
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ def test_a_probe_that_cannot_be_made_fails_and_leaves_the_pod_alone(tmp_path: Pa
             container_id="main",
             ip=await runner.create_sandbox(spec, lambda: None),
             report=lambda *_: None,
-            complain=complaints.append,
+            report_problem=complaints.append,
         )
         watching = asyncio.create_task(health.watch(target))
         await asyncio.sleep(25)

@@ -59,7 +59,7 @@ def is_directory(handle: int) -> bool:
 
 
 class _Walk:
-    """The directories from the root to where the walk is, all open, so that `..` needs no look at the file system."""
+    """The directories from the root to where the walk is, all open, so that `..` needs no access to the file system."""
 
     def __init__(self, root: int, wish: Wish, path: str) -> None:
         self._open = [root]

@@ -163,7 +163,7 @@ def _new_namespace() -> tuple[int, Netlink]:
 
 
 def _tune() -> None:
-    """Set what container runtimes set: low ports and ping for everyone; and no IPv6 chatter of hundreds of pods."""
+    """Set what container runtimes set: low ports and ping for everyone; and no IPv6 traffic of hundreds of pods."""
     group = os.getegid()
     _set("net/ipv4/ip_unprivileged_port_start", "0")
     _set("net/ipv4/ping_group_range", f"{group} {group}")

@@ -91,7 +91,7 @@ def test_a_namespace_that_ends_takes_nothing_new() -> None:
         ({"apiVersion": "v2", "metadata": {"name": "a"}}, "the API version in the data (v2) does not match"),
         ({"kind": "Secret", "apiVersion": "v1"}, 'Secret in version "v1" cannot be handled as a ConfigMap'),
         (b"{", "couldn't get version/kind; json parse error"),
-        (b"[]", "couldn't get version/kind; json parse error: the body is no object"),
+        (b"[]", "couldn't get version/kind; json parse error: the body is not an object"),
     ],
     ids=["namespace", "version", "kind", "syntax", "list"],
 )

@@ -1,0 +1,19 @@
+"""Numbers that are not integers of 32 bits, where such are wanted: a wrong type, not an invalid value."""
+
+import pytest
+from tests.conformance.conftest import CheckSame
+from tests.conformance.objects import container, pod, service
+from tests.conformance.transcript import Session
+
+from kuberuntime.objects.resources import PODS, SERVICES
+
+
+@pytest.mark.parametrize("number", [2**31, 2**40, 1.5, 2**31 - 1, -(2**31)])
+def test_an_integer_has_32_bits(same: CheckSame, number: float) -> None:
+    async def sequence(session: Session) -> None:
+        await session.send("POST", session.path(SERVICES), service("plain", ports=[{"port": number}]))
+        await session.send("POST", session.path(SERVICES), service("named", ports=[{"port": 80, "targetPort": number}]))
+        ports = [{"containerPort": number}]
+        await session.send("POST", session.path(PODS), pod("ports", containers=[container(ports=ports)]))
+
+    same(sequence)
