@@ -1,5 +1,6 @@
 """Programs on pseudo-terminals, and what stands on their screens."""
 
+import difflib
 import fcntl
 import os
 import pty
@@ -72,6 +73,14 @@ class Terminal:
             assert self._read(), f"ended without {pattern!r} on:\n{shown}"
         return self.screen()
 
+    def until_shows(self, lines: Sequence[str], seconds: float = 60) -> None:
+        """Read until exactly these lines stand on the screen, but for numbers that time changes."""
+        deadline = time.monotonic() + seconds
+        while (shown := timeless(self.screen())) != list(lines):
+            left = max(deadline - time.monotonic(), 0)
+            is_there = select.select([self._near], [], [], left)[0] and self._read()
+            assert is_there, "not on the screen:\n" + "\n".join(difflib.ndiff(lines, shown))
+
     def _read(self) -> bool:
         try:
             piece = os.read(self._near, 1 << 16)
@@ -105,6 +114,16 @@ def drawn(seen: str) -> list[str]:
             lines[row] = "" if argument == "2" else lines[row][:column]
     lines[row] = lines[row][:column].ljust(column) + seen[position:] + lines[row][column + len(seen) - position :]
     return [line.rstrip() for line in lines]
+
+
+AGES = re.compile(r"\b\d+[smh](\d+[smh])?\b")
+RESTARTS = re.compile(r"\b(yes|no)  \d+")
+
+
+def timeless(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a screen that are not empty: ages are `#`, restarts `%`, and columns two spaces apart."""
+    spaced = (re.sub(r" {3,}", "  ", AGES.sub("#", line)) for line in lines)
+    return [RESTARTS.sub(r"\1  %", line) for line in spaced if line]
 
 
 @contextmanager
