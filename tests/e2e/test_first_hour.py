@@ -26,8 +26,8 @@ SCREENS = {
     ("dies", 60): [
         "NAME  READY  DESIRED  UP-TO-DATE  AGE",
         "dies  0  1  1  #",
-        "GROUP  RANK  STATE  READY  RESTARTS",
-        "0  0  CrashLoopBackOff  no  %",
+        "GROUP  RANK  POD  STATE  READY  RESTARTS",
+        "0  0  dies-0  CrashLoopBackOff  no  %",
         "dies-0: rank: boom (Error, exit code 3); waits before it is",
         "  started again",
     ],
