@@ -18,9 +18,11 @@ OUTCOMES: Final = ("passed", "failed", "error", "skipped")
 SHARED: Final = (
     "conformance/controllers",
     "conformance",
+    "integration/gang",
     "integration/install",
     "integration/lws",
     "integration/manager",
+    "integration/lwsoperator",
     "kubectl",
 )
 """Folders whose tests share a cluster, which is started once."""

@@ -15,6 +15,7 @@ from localkube.clustersettings import Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
 from localkube.limits import MAX_PODS
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
+from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
 
 if TYPE_CHECKING:
     from kuberuntime.client.client import Client
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATABASE",
+    "DEFAULT_CLASS_NAME",
     "KUBECONFIG",
     "MAX_PODS",
+    "PROVISIONER",
     "DamagedDataError",
     "LocalkubeError",
     "Nodes",
@@ -68,9 +71,9 @@ class RunningCluster:
 
         At the end pods get SIGTERM and a few seconds, and then every process is gone.
         """
-        from localkube import assembly
+        from localkube import workloads
 
-        async with assembly.working(self._cluster, processes, kubelet=kubelet) as granted:
+        async with workloads.working(self._cluster, processes, kubelet=kubelet) as granted:
             self.notes = granted.lost
             yield
 

@@ -19,7 +19,8 @@ class Nodes:
     """The simulated nodes: all of them are this machine.
 
     `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
-    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas.
+    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `also` are
+    further nodes of other sorts, whose numbers follow.
     """
 
     count: int = 1
@@ -27,6 +28,7 @@ class Nodes:
     taints: tuple[str, ...] = ()
     capacity: tuple[str, ...] = ()
     gpus: int = 0
+    also: tuple["Nodes", ...] = ()
 
     def check(self) -> None:
         """Raise a `SettingsError` that names the first setting that is invalid for one of the nodes."""
@@ -38,7 +40,7 @@ class Nodes:
         from localkube.controllers.nodes.nodes import GPU, NodeSettings
         from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
 
-        nodes = NodeSettings(count=self.count)
+        nodes = NodeSettings(count=self.count, also=tuple(one.parsed() for one in self.also))
         with _named("labels"):
             nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
             nodes.check()

@@ -18,6 +18,7 @@ from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.manager import lwsmanager
 from localkube import assembly as embedded
+from localkube import workloads
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.types import schemas
 from localkube.apiserver.types.typed import SERVED
@@ -81,7 +82,7 @@ async def _try(seed: int, directory: Path) -> None:
         async with (
             embedded.serving(settings, SystemClock()) as cluster,
             lwsmanager.webhooks(cluster.client("admin"), SystemClock()),
-            embedded.working(cluster, ModelRunner(program_of)),
+            workloads.working(cluster, ModelRunner(program_of)),
             lwsmanager.controllers(cluster.client("lws"), SystemClock()),
         ):
             codes: Counter[int] = Counter()

@@ -31,9 +31,7 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import APIError
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import Resource
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
@@ -47,13 +45,8 @@ from leaderworkerset.operator.operand import Place
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import LEASE
 from leaderworkerset.operator.operatorserver import OperatorServer
+from leaderworkerset.operator.topology import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.verbosity import Verbosity
-
-INFRASTRUCTURES: Final = Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure", namespaced=False)
-SINGLE_REPLICA: Final = "SingleReplica"
-TIMES: Final = (137.0, 107.0, 26.0)
-SINGLE_REPLICA_TIMES: Final = (270.0, 240.0, 60.0)
-"""Lease, renewal, retry in seconds: with a single control plane node, longer than that takes to restart (R-OP-12)."""
 
 COMPARE_SECONDS: Final = 10.0
 """Seconds between two readings of the files that end the process when they change."""
@@ -144,16 +137,6 @@ class OperatorProcess:
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
         transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
         return ObservedTransport(transport, urlsplit(access.server).netloc, self._metrics)
-
-
-def election_times(infrastructure: JSONObject) -> tuple[float, float, float]:
-    """Return lease duration, renew deadline and retry period for a cluster.
-
-    >>> election_times({"status": {"controlPlaneTopology": "SingleReplica"}}), election_times({})
-    ((270.0, 240.0, 60.0), (137.0, 107.0, 26.0))
-    """
-    topology = meta.status(infrastructure).get("controlPlaneTopology")
-    return SINGLE_REPLICA_TIMES if topology == SINGLE_REPLICA else TIMES
 
 
 @asynccontextmanager

@@ -3,7 +3,8 @@
 Types are checked here, so that decisions can rely on them.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import aggregate
@@ -15,6 +16,7 @@ from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod
 from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.webhooks.review import Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 
@@ -31,14 +33,14 @@ def mutate_leaderworkerset(review: Review) -> JSONObject:
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
-def validate_leaderworkerset(review: Review) -> JSONObject:
+def validate_leaderworkerset(review: Review, gang: Gang) -> JSONObject:
     """Refuse with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return review.object
     round_trip("LeaderWorkerSet", review.object)
     if review.old is not None:
         round_trip("LeaderWorkerSet", review.old)
-    errors = leaderworkerset.validate_leaderworkerset(review.object, review.old)
+    errors = leaderworkerset.validate_leaderworkerset(review.object, review.old, gang)
     if errors:
         raise DeniedError(aggregate(errors))
     return review.object
@@ -57,11 +59,18 @@ def validate_disaggregatedset(review: Review) -> JSONObject | Admitted:
     return Admitted(review.object, disaggregatedset.warnings(review.object))
 
 
-def mutate_pod(review: Review) -> JSONObject:
+def mutate_pod(review: Review, gang: Gang) -> JSONObject:
     """Make a pod a member of its group (R-ADM)."""
-    round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
+    read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
     round_trip("PodSpec", meta.spec(review.object), "spec")
-    return pod.admit_pod(review.object)
+    return pod.admit_pod(_with_texts(review.object, read), gang, review.uid)
+
+
+def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
+    """Return the object with the labels and annotations as Go reads them: null is an empty text."""
+    metadata = meta.metadata(obj)
+    parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
+    return obj | {"metadata": metadata | parts} if parts else obj
 
 
 def allow(review: Review) -> JSONObject:
@@ -72,24 +81,6 @@ def allow(review: Review) -> JSONObject:
 MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
 """Selects pods of LeaderWorkerSets: those of others never wait for a webhook."""
 
-LEADERWORKERSET: Final = (
-    WebhookSpec(
-        name="mleaderworkerset.kb.io",
-        path=MUTATE_LEADERWORKERSET,
-        decide=mutate_leaderworkerset,
-        resource=LEADERWORKERSETS,
-        operations=("CREATE", "UPDATE"),
-        mutates=True,
-    ),
-    WebhookSpec(
-        name="vleaderworkerset.kb.io",
-        path=VALIDATE_LEADERWORKERSET,
-        decide=validate_leaderworkerset,
-        resource=LEADERWORKERSETS,
-        operations=("CREATE", "UPDATE"),
-        mutates=False,
-    ),
-)
 DISAGGREGATED_SET: Final = (
     WebhookSpec(
         name="vdisaggregatedset.kb.io",
@@ -100,23 +91,52 @@ DISAGGREGATED_SET: Final = (
         mutates=False,
     ),
 )
-POD: Final = (
-    WebhookSpec(
-        name="mpod.kb.io",
-        path=MUTATE_POD,
-        decide=mutate_pod,
-        resource=PODS,
-        operations=("CREATE",),
-        mutates=True,
-        selector=MEMBERS,
-    ),
-    WebhookSpec(
-        name="vpod.kb.io",
-        path=VALIDATE_POD,
-        decide=allow,
-        resource=PODS,
-        operations=("CREATE", "UPDATE"),
-        mutates=False,
-        selector=MEMBERS,
-    ),
-)
+
+Ask: TypeAlias = Callable[[], Gang]
+"""Return the gang schedulers that may be used now; raise `DeniedError` while that is not known."""
+
+
+def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhooks of LeaderWorkerSets."""
+    return (
+        WebhookSpec(
+            name="mleaderworkerset.kb.io",
+            path=MUTATE_LEADERWORKERSET,
+            decide=mutate_leaderworkerset,
+            resource=LEADERWORKERSETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=True,
+        ),
+        WebhookSpec(
+            name="vleaderworkerset.kb.io",
+            path=VALIDATE_LEADERWORKERSET,
+            decide=lambda review: validate_leaderworkerset(review, ask()),
+            resource=LEADERWORKERSETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+        ),
+    )
+
+
+def pod_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhooks of their pods."""
+    return (
+        WebhookSpec(
+            name="mpod.kb.io",
+            path=MUTATE_POD,
+            decide=lambda review: mutate_pod(review, ask()),
+            resource=PODS,
+            operations=("CREATE",),
+            mutates=True,
+            selector=MEMBERS,
+        ),
+        WebhookSpec(
+            name="vpod.kb.io",
+            path=VALIDATE_POD,
+            decide=allow,
+            resource=PODS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+            selector=MEMBERS,
+        ),
+    )

@@ -1,8 +1,9 @@
 """The HTTPS server that API servers call for admission.
 
 It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must
-never stand before it. Decisions are pure and take no locks; nothing is shared with the other thread but start, stop
-and the certificate.
+never stand before it. Nor must a large review stand before small ones: it is decided in another thread, one after the
+other. Decisions are pure and take no locks; nothing is shared with the other threads but start, stop and the
+certificate.
 """
 
 import asyncio
@@ -24,6 +25,9 @@ from leaderworkerset.webhooks.review import Decide
 
 LARGEST_BODY = 8 * 1024 * 1024
 """An object and its old version, each of at most 3 MiB, and what is around them."""
+
+LARGE: Final = 64 * 1024
+"""Bytes of a review from which on it is decided beside the event loop; one of this size takes a few milliseconds."""
 
 SHUTDOWN_SECONDS = 3.0
 
@@ -143,10 +147,14 @@ class WebhookServer:
 
     def _application(self, *outer: Middleware) -> web.Application:
         application = web.Application(client_max_size=LARGEST_BODY, middlewares=[*outer, self._measured()])
-        reading = bodies.Bodies(self._body_seconds)
+        reading, turn = bodies.Bodies(self._body_seconds), asyncio.Lock()
 
         async def answer(request: web.Request) -> web.Response:
-            return _answer(request.path, self._decisions[request.path], await reading.read(request))
+            decide, body = self._decisions[request.path], await reading.read(request)
+            if len(body) < LARGE:
+                return _answer(request.path, decide, body)
+            async with turn:
+                return await asyncio.to_thread(_answer, request.path, decide, body)
 
         application.add_routes([web.post(path, answer) for path in self._decisions])
         return application

@@ -11,6 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STORAGE_CLASSES
 from localkube import assembly as embedded
+from localkube import workloads
 from localkube.cluster import Nodes, Settings
 from localkube.controllers.volumes.claims import DEFAULT_CLASS
 from localkube.kubelet.processes.model import ModelRunner, Program
@@ -78,5 +79,5 @@ async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
     settings = Settings(name="test", directory=directory, keep=False, nodes=nodes)
     runner = ModelRunner(program_of)
-    async with embedded.serving(settings, SystemClock()) as served, embedded.working(served, runner):
+    async with embedded.serving(settings, SystemClock()) as served, workloads.working(served, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner)

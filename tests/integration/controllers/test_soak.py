@@ -24,7 +24,7 @@ from kuberuntime.objects.resources import EVENTS, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.controllers import Controllers
-from localkube import assembly as embedded
+from localkube import workloads
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import COMPACT_EVERY, Store
 from localkube.assembly import Cluster
@@ -110,7 +110,7 @@ async def running(directory: Path, store: Store) -> AsyncIterator[World]:
     client = cluster.client("tests")
     world = World(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
     controllers = Controllers(MANAGED.controllers, cluster.client("manager"), clock=clock, instance="tests")
-    async with embedded.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
+    async with workloads.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run())]
         for informer in (world.sets, world.pods):
             informer.subscribe(lambda _: world.changed.set())

@@ -20,7 +20,7 @@ from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch, find_mis
 from kuberuntime.objects.meta import JSON, JSONObject
 
 ZEROES: dict[str, Any] = {
-    "string": "", "bool": False, "int32": 0, "int64": 0, "int-or-string": 0, "quantity": scalars.Quantity("0"),
+    "string": "", "bool": False, "int32": 0, "int64": 0, "int-or-string": 0, "quantity": scalars.QuantityText("0"),
     "bytes": None,
 }  # fmt: skip
 TIMES = {"time", "microtime"}

@@ -39,7 +39,7 @@ class Scalar:
         self.text = text
 
 
-class Quantity(Scalar):
+class QuantityText(Scalar):
     """A resource quantity; `0.5` is kept as `500m` (R-REV-6.6)."""
 
 
@@ -55,7 +55,7 @@ class Base64(Scalar):
     """Bytes in base64."""
 
 
-KINDS: Final = (Quantity, Time, MicroTime, Base64)
+KINDS: Final = (QuantityText, Time, MicroTime, Base64)
 
 _INT32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
@@ -65,7 +65,7 @@ ANNOTATIONS: Final[dict[str, Any]] = {
     "int32": _INT32,
     "int64": Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
     "int-or-string": _INT32 | str,
-    "quantity": Quantity,
+    "quantity": QuantityText,
     "time": Time,
     "microtime": MicroTime,
     "bytes": Base64,
@@ -75,8 +75,8 @@ ANNOTATIONS: Final[dict[str, Any]] = {
 
 def decode(kind: type[Any], value: Any) -> Scalar:
     """Read a scalar; the text of a `ValueError` is the one a user sees."""
-    if kind is Quantity:
-        return Quantity(_quantity(value))
+    if kind is QuantityText:
+        return QuantityText(_quantity(value))
     if not isinstance(value, str):
         raise ValueError(f"expected a string, got {value!r}")  # noqa: TRY004  msgspec adds the path to a ValueError
     if kind is Time:

@@ -56,6 +56,11 @@ class Gangs:
         """Return the providers that may be chosen."""
         return PROVIDERS if self.default == AUTO else {self.default: PROVIDERS[self.default]}
 
+    @property
+    def resources(self) -> Sequence[Resource]:
+        """Return the kinds that the providers read and write."""
+        return [resource for provider in self.providers.values() for resource in provider.resources]
+
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Refuse an unknown or changed choice, and what the chosen scheduler could never start; stored objects pass."""
         choice = _choice(lws.annotations)
@@ -132,10 +137,10 @@ class Gangs:
         )
 
     def _creations(self, group: GangGroup, provider: Provider, name: str) -> Iterator[Action]:
-        shared = provider.shared
-        for obj in provider.build_shared(group) if shared is not None else ():
-            if _find(group.live.gang_objects, shared, meta.name(obj)) is None:
-                yield Create(resource=shared, object=obj, if_absent=True)
+        if (shared := provider.shared) is not None:
+            for obj in provider.build_shared(group):
+                if _find(group.live.gang_objects, shared, meta.name(obj)) is None:
+                    yield Create(resource=shared, object=obj, if_absent=True)
         failed = (
             f"Failed to create {provider.group_object.kind} for leader pod {meta.name(group.live.leader)}: {{error}}"
         )

@@ -20,6 +20,7 @@ from typing import Final, Protocol
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
@@ -43,6 +44,11 @@ class GangGroup:
 
 class Gang(Protocol):
     """The schedulers of whole groups that may be used."""
+
+    @property
+    def resources(self) -> Sequence[Resource]:
+        """Return the kinds that they read and write."""
+        ...
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return what of a new or changed LeaderWorkerSet cannot be scheduled in the chosen way."""
@@ -73,6 +79,11 @@ def members_to_start(lws: LeaderWorkerSet) -> int:
 
 class NoGang:
     """Pods are scheduled one by one: nothing to mark, create or remove."""
+
+    @property
+    def resources(self) -> Sequence[Resource]:
+        """Return no kinds."""
+        return ()
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Refuse a new choice of a scheduler: it would have no effect."""

@@ -6,6 +6,7 @@ from functools import cache
 from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import lists
+from localkube.apiserver.types.defaults import DEFAULTS
 from localkube.apiserver.types.typed import SERVED
 
 SCALARS = {
@@ -37,8 +38,9 @@ def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
         case "map":
             return replace(_of_type(types, field.type), atomic=path in lists.ATOMIC_FIELDS)
         case _:
-            schema = _of_type(types, field.type)
-            return replace(schema, default=lists.KEY_DEFAULTS[path]) if path in lists.KEY_DEFAULTS else schema
+            struct, _, name = path.partition(".")
+            schema, default = _of_type(types, field.type), DEFAULTS.get(struct, {}).get(name)
+            return replace(schema, default=default) if field.shape == "scalar" and default is not None else schema
 
 
 def _of_list(types: GoTypes, path: str, element: str) -> Schema:

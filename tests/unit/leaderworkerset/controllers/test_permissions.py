@@ -15,7 +15,8 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.core.gang.volcano import VOLCANO
+from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
 
@@ -82,3 +83,12 @@ def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
         assert unused(MANAGED.permissions, needs) == []
 
     virtualtime.run(scenario())
+
+
+def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
+    """R-GANG-7: none of them without a provider, and only those of the provider."""
+    kinds = managed("volcano")
+    own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
+
+    assert {verb for one in own for verb in one.verbs} == {"create", "delete", "list", "watch"}
+    assert set(kinds.permissions) - own == set(MANAGED.permissions)

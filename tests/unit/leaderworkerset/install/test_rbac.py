@@ -5,9 +5,7 @@ from typing import Any
 from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
 from kuberuntime.permissions import policy_rules
 from leaderworkerset.install import rbac
-from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.kinds.pod import POD
 
 READING = {"get", "list", "watch"}
 ALL = rbac.roles("lws-system", MANAGED.permissions)
@@ -33,7 +31,7 @@ def test_nodes_are_read_only() -> None:
 
 def test_leaderworkersets_are_written_for_disaggregatedsets_only() -> None:
     """R-ARC-6, R-DS-106: their own controller writes nothing but their status."""
-    own = [rule for spec in (*LEADERWORKERSET.controllers, *POD.controllers) for rule in spec.permissions]
+    own = [rule for kind in MANAGED.kinds[:2] for spec in kind.controllers for rule in spec.permissions]
     assert verbs(policy_rules(own), "leaderworkersets") <= READING
     assert verbs(RULES, "leaderworkersets") == (READING - {"get"}) | {"create", "delete", "patch"}
     assert verbs(RULES, "leaderworkersets/status") == {"update"}

@@ -16,14 +16,14 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.selection import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.kinds.kind import Kind
-from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.kinds.pod import POD
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
+
+LEADERWORKERSET, POD = MANAGED.kinds[:2]
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
@@ -17,7 +18,7 @@ from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands import logs
 from leaderworkerset.cli.commands.apply import Applier
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
@@ -31,6 +32,9 @@ from leaderworkerset.views.groups import View
 from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.views.selection import Selection
+
+if TYPE_CHECKING:
+    from leaderworkerset.cli.commands.local.assuming import Assumed  # it needs localkube, which may not be installed
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is torn down."""
@@ -63,7 +67,7 @@ def command(target: Target, /, **options: Any) -> int:
         raise UsageError("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
     require_localkube("run")
     given = manifestoptions.collect(options)
-    cluster = collect(options)
+    cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
     chosen = RunOptions(**options)
     if chosen.timeout is not None and chosen.until is None:
         raise UsageError("--timeout needs --until ready or --until done")
@@ -73,10 +77,26 @@ def command(target: Target, /, **options: Any) -> int:
     for document in documents:
         if document.object["kind"] == "LeaderWorkerSet" and not document.object["metadata"].get("name"):
             raise CommandError(f"{document.place}: metadata.name: Required value: a run is followed by its name")
+    return start(Run(cluster, chosen, target.namespace or "default"), documents)
+
+
+def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
+    """Let `--nodes auto` find the GPUs too, unless a number of them was typed."""
+    typed = source is ParameterSource.COMMANDLINE
+    return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
+
+
+def start(plan: "Run", documents: Sequence[Document]) -> int:
+    """Run in a place made for it, on the nodes and with the objects that are assumed."""
+    from leaderworkerset.cli.commands.local.assuming import assume
+
+    assumed = assume(documents, plan.cluster)
+    for line in assumed.lines:
+        say(line, err=True)
     place = places.ephemeral()
     try:
         with place.held():
-            return asyncio.run(run(Run(place, cluster, chosen, target.namespace or "default"), documents))
+            return asyncio.run(run(plan, place, assumed))
     finally:
         place.remove()
 
@@ -85,22 +105,23 @@ def command(target: Target, /, **options: Any) -> int:
 class Run:
     """What one run is made of."""
 
-    place: Place
     cluster: ClusterOptions
     options: RunOptions
     namespace: str
 
 
-async def run(plan: Run, documents: Sequence[Document]) -> int:
+async def run(plan: Run, place: Place, assumed: "Assumed") -> int:
     """Start the cluster, apply, and follow the groups to the end."""
     from kuberuntime.serving.signals import until_stopped
     from leaderworkerset.cli.commands.local.localcluster import local_cluster
 
     progress = Progress()
-    hold = plan.options.until == "done"
+    hold, documents = plan.options.until == "done", ordered(assumed.documents)
     async with (
         until_stopped() as stopped,
-        local_cluster(plan.place, plan.cluster, progress.show, keep=False, hold_completed=hold) as cluster,
+        local_cluster(
+            place, plan.cluster, progress.show, nodes=assumed.nodes, keep=False, hold_completed=hold
+        ) as cluster,
     ):
         progress.clear()
         for note in cluster.notes:
@@ -203,7 +224,10 @@ def conclusion(views: Sequence[View], options: RunOptions) -> str:
     groups = [group for view in views for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
     what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
-    return f"{ranks} ranks in {len(groups)} groups {what}" if groups else f"all LeaderWorkerSets {what}"
+    if not groups:
+        return f"all LeaderWorkerSets {what}"
+    counted = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
+    return f"{counted} {what if ranks != 1 else what.replace('are', 'is')}"
 
 
 def keys_of(documents: Sequence[Document], namespace: str) -> list[ObjectKey]:

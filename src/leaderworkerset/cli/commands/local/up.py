@@ -15,9 +15,9 @@ from click.core import ParameterSource
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.commands.local import keptoptions
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
-from leaderworkerset.cli.errors import CommandError, describe, leaves
+from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
 from leaderworkerset.cli.views.progress import Progress
 
 READY_DESCRIPTOR = "LWS_READY_FD"
@@ -63,6 +63,8 @@ def command(
     place = places.place(ctx.obj.cluster_name(name))
     fresh = bool(options.pop("defaults"))
     typed = collect(options)
+    if AUTO in (typed.nodes, typed.gpus_per_node):
+        raise UsageError("--nodes auto and --gpus auto need a manifest: lws run -f … --nodes auto --gpus auto")
     kept = None if fresh else keptoptions.load(place)
     chosen = keptoptions.combined(typed, given(ctx), kept)
     again = keptoptions.difference(chosen, typed)

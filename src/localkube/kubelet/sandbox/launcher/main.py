@@ -15,12 +15,14 @@ from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
 from .kernel import descriptors, linuxnamespaces, syscalls
 from .kernel.refusal import explain
+from .launcherlog import BoundedLog
 from .launcherloop import Server
 from .link import Link
 
 
 def main() -> None:
     """Start as the configuration says: isolation, network, run directory, the cluster process, the programs' limit of files."""
+    sys.stderr = BoundedLog(sys.stderr.fileno())
     configuration: dict[str, Any] = json.loads(sys.argv[1])
     link = Link(socket.socket(fileno=configuration["fd"]))
     link.sock.set_inheritable(False)

@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS, Resource
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
@@ -34,6 +34,7 @@ class EveryPod:
 
     refused: list[FieldError] = field(default_factory=list)
     holds: str = ""
+    resources: Sequence[Resource] = (GROUP_KIND,)
 
     def errors(self, _lws: LeaderWorkerSet, _old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         return self.refused
