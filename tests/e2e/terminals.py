@@ -1,5 +1,7 @@
 """Programs on pseudo-terminals, and what stands on their screens."""
 
+import codecs
+import difflib
 import fcntl
 import os
 import pty
@@ -9,13 +11,54 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
 from tests.e2e.harness import LWS, Shell
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+CONTROL = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|(\r)|(\n)")
+UNFINISHED = re.compile(r"\x1b(\[[0-9;?]*)?$")
+
+
+class Screen:
+    """The lines that a terminal shows, and those that scrolled away: of all controls, those of progress and tables."""
+
+    def __init__(self) -> None:
+        self.lines = [""]
+        self._row = self._column = 0
+        self._rest = ""
+
+    def feed(self, piece: str) -> None:
+        """Take what a program wrote; a control may be cut."""
+        seen, position = self._rest + piece, 0
+        cut = UNFINISHED.search(seen)
+        end = cut.start() if cut else len(seen)
+        self._rest = seen[end:]
+        for control in CONTROL.finditer(seen, 0, end):
+            self._write(seen[position : control.start()])
+            self._obey(*control.groups())
+            position = control.end()
+        self._write(seen[position:end])
+
+    def _write(self, text: str) -> None:
+        line = self.lines[self._row]
+        self.lines[self._row] = line[: self._column].ljust(self._column) + text + line[self._column + len(text) :]
+        self._column += len(text)
+
+    def _obey(self, argument: str | None, command: str | None, back: str | None, feed: str | None) -> None:
+        if back:
+            self._column = 0
+        elif feed:
+            self._row += 1
+            self.lines += [""] * (self._row - len(self.lines) + 1)
+        elif command == "A":
+            self._row = max(self._row - (int(argument) if argument else 1), 0)
+        elif command == "K":
+            self.lines[self._row] = "" if argument == "2" else self.lines[self._row][: self._column]
 
 
 class Terminal:
@@ -28,6 +71,8 @@ class Terminal:
         self.columns = columns
         self.resize(24, columns)
         self.seen = ""
+        self._screen = Screen()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.process = subprocess.Popen(
             words, stdin=far, stdout=far, stderr=far, env=environment, cwd=shell.directory, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no thread runs here
@@ -60,17 +105,28 @@ class Terminal:
 
     def screen(self) -> list[str]:
         """Return the lines that stand on the screen, and those that scrolled out of it."""
-        return drawn(self.seen)
+        return [line.rstrip() for line in self._screen.lines]
 
     def until_screen(self, pattern: str, seconds: float = 60) -> list[str]:
         """Read until the screen matches; return its lines."""
-        deadline = time.monotonic() + seconds
-        while not re.search(pattern, "\n".join(self.screen()), re.MULTILINE):
-            left = max(deadline - time.monotonic(), 0)
-            shown = "\n".join(self.screen())
-            assert select.select([self._near], [], [], left)[0], f"no {pattern!r} in {seconds} s on:\n{shown}"
-            assert self._read(), f"ended without {pattern!r} on:\n{shown}"
+        wanted = re.compile(pattern, re.MULTILINE)
+        self._until(lambda: wanted.search("\n".join(self.screen())), seconds, lambda: f"no {pattern!r} on the screen")
         return self.screen()
+
+    def until_shows(self, lines: Sequence[str], seconds: float = 60) -> None:
+        """Read until exactly these lines stand on the screen, but for numbers that time changes."""
+        self._until(
+            lambda: timeless(self.screen()) == list(lines),
+            seconds,
+            lambda: "not on the screen:\n" + "\n".join(difflib.ndiff(lines, timeless(self.screen()))),
+        )
+
+    def _until(self, check: Callable[[], object], seconds: float, complaint: Callable[[], str]) -> None:
+        deadline = time.monotonic() + seconds
+        while not check():
+            left = deadline - time.monotonic()
+            is_there = left > 0 and select.select([self._near], [], [], left)[0] and self._read()
+            assert is_there, "\n".join([complaint(), *self.screen()])
 
     def _read(self) -> bool:
         try:
@@ -78,33 +134,18 @@ class Terminal:
         except OSError:  # the other side is closed
             return False
         self.seen += piece.decode(errors="replace")
+        self._screen.feed(self._decoder.decode(piece))
         return bool(piece)
 
 
-CONTROL = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|(\r)|(\n)")
+AGES = re.compile(r"\b\d+[smh](\d+[smh])?\b")
+RESTARTS = re.compile(r"\b(yes|no)  \d+")
 
 
-def drawn(seen: str) -> list[str]:
-    """Return the lines that a terminal shows after this output: of all controls, those that progress and tables use."""
-    lines: list[str] = [""]
-    row = column = position = 0
-    for control in CONTROL.finditer(seen):
-        text = seen[position : control.start()]
-        lines[row] = lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
-        column, position = column + len(text), control.end()
-        argument, command, back, feed = control.groups()
-        count = int(argument) if argument and argument.isdecimal() else 1
-        if back:
-            column = 0
-        elif feed:
-            row += 1
-            lines += [""] * (row - len(lines) + 1)
-        elif command == "A":
-            row = max(row - count, 0)
-        elif command == "K":
-            lines[row] = "" if argument == "2" else lines[row][:column]
-    lines[row] = lines[row][:column].ljust(column) + seen[position:] + lines[row][column + len(seen) - position :]
-    return [line.rstrip() for line in lines]
+def timeless(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a screen that are not empty: ages are `#`, restarts `%`, and columns two spaces apart."""
+    spaced = (re.sub(r" {3,}", "  ", AGES.sub("#", line)) for line in lines)
+    return [RESTARTS.sub(r"\1  %", line) for line in spaced if line]
 
 
 @contextmanager

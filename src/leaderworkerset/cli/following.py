@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer
@@ -21,6 +21,9 @@ from leaderworkerset.views.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
 
 T = TypeVar("T")
+
+LONGEST_PAUSE: Final = 0.25
+"""Seconds that a change may wait for others at most."""
 
 
 class Followed(Protocol):
@@ -106,14 +109,20 @@ class Following:
     async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
         """Return the first answer of `check` that is not None; it is asked again after every change.
 
-        With `every`, it is asked after so many seconds without a change, too.
+        With `every`, it is asked after so many seconds without a change, too. A check that takes long, of hundreds of
+        pods, is followed by a pause as long, so that the changes of that time are checked together.
         """
-        while (answer := check()) is None:
+        clock = SystemClock()
+        while True:
+            began = clock.monotonic()
+            if (answer := check()) is not None:
+                return answer
+            pause = min(clock.monotonic() - began, LONGEST_PAUSE)
             with suppress(TimeoutError):
                 async with timeouts.within(every):
                     await self._changed.wait()
+            await asyncio.sleep(pause)
             self._changed.clear()
-        return answer
 
 
 @asynccontextmanager

@@ -127,13 +127,14 @@ class TerminalDisplay:
         self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line)))
 
     def close(self) -> None:
-        """Leave the last table on the screen, with all its rows."""
-        self._draw(None)
+        """Leave the last table on the screen: with all its rows, where those are ranks of a few groups."""
+        is_short = all(len(view.groups) <= livetable.FEW_GROUPS for view in self._views)
+        self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
         self._live.stop()
 
-    def _draw(self, height: int | None) -> None:
+    def _draw(self, height: int | None, *, is_last: bool = False) -> None:
         from rich.text import Text
 
         size = livetable.Size(self._live.console.size.width, height)
         lines = livetable.lines(self._views, self._clock.now(), size, with_namespace=self._with_namespace)
-        self._live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=height is not None)
+        self._live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=not is_last)

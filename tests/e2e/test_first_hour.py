@@ -1,0 +1,151 @@
+"""The first hour of a new user: programs that fail, two clusters, a hundred groups and a rollout; on every width."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import SLEEP, Cluster, Shell, clean_up, line_with, lws, make_shell, shell_script
+from tests.e2e.terminals import terminal
+
+from kuberuntime.objects.meta import JSONObject
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+PROGRAMS: dict[str, JSONObject] = {
+    "dies": shell_script("echo boom >&2; exit 3"),
+    "raises": {"command": ["python3", "-c", "{}['rank']"]},
+    "absent": {"command": ["no-such-program"]},
+    "ports": SLEEP | {"ports": [{"containerPort": 99999}]},
+    "hungry": SLEEP | {"resources": {"limits": {"nvidia.com/gpu": 8}}},
+}
+
+SCREENS = {
+    ("dies", 60): [
+        "NAME  READY  DESIRED  UP-TO-DATE  AGE",
+        "dies  0  1  1  #",
+        "GROUP  RANK  POD  STATE  READY  RESTARTS",
+        "0  0  dies-0  CrashLoopBackOff  no  %",
+        "dies-0: rank: boom (Error, exit code 3); waits before it is",
+        "  started again",
+    ],
+    ("raises", 160): [
+        "NAME  READY  DESIRED  UP-TO-DATE  AGE",
+        "raises  0  1  1  #",
+        "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE  WHY",
+        (
+            "0  0  raises-0  CrashLoopBackOff  no  %  #  "
+            "rank: KeyError: 'rank' (Error, exit code 1); waits before it is started again"
+        ),
+    ],
+    ("absent", 80): [
+        "NAME  READY  DESIRED  UP-TO-DATE  AGE",
+        "absent  0  1  1  #",
+        "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE",
+        "0  0  absent-0  ProgramNotFound  no  %  #",
+        'absent-0: rank: program "no-such-program" is not installed on this machine:',
+        "  install it, map the image with --image host=DIR to a root file system or",
+        "  virtual environment that has it, or rehearse with --stub",
+    ],
+    ("ports", 80): [
+        "NAME  READY  DESIRED  UP-TO-DATE  AGE",
+        "ports  0  1  0  #",
+        "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE",
+        "0  0  ports-0  not created yet  no  %",
+        'ports-0: Failed to create leader statefulset ports: StatefulSet.apps "ports" is',
+        "  invalid: spec.template.spec.containers[0].ports[0].containerPort: Invalid",
+        "  value: 99999: must be between 1 and 65535, inclusive",
+    ],
+    ("hungry", 60): [
+        "NAME  READY  DESIRED  UP-TO-DATE  AGE",
+        "hungry  0  1  1  #",
+        "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE",
+        "0  0  hungry-0  Pending  no  %  #",
+        "hungry-0: 0/1 nodes are available: 1 Insufficient",
+        "  nvidia.com/gpu.",
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster where five programs fail."""
+    shell = make_shell(tmp_path_factory.mktemp("first-hour"))
+    shell.lws("up", "first", "--detach")
+    cluster = Cluster(shell, "first")
+    cluster.apply(*(lws(name, program, restart="None") for name, program in PROGRAMS.items()))
+    yield cluster
+    clean_up(shell)
+    shell.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize(("name", "columns"), list(SCREENS), ids=str)
+def test_a_program_that_fails_says_why_on_every_width(failing: Cluster, name: str, columns: int) -> None:
+    with terminal(failing.shell, "get", "--local=first", name, "-w", columns=columns) as screen:
+        screen.until_shows(SCREENS[name, columns])
+        screen.type("\x03")
+        assert screen.end() == 130
+
+
+def test_what_is_waited_for_has_words(failing: Cluster) -> None:
+    failing.start(lws("fine", SLEEP))
+    assert failing.lws("wait", "fine") == "fine is ready\n"
+    assert failing.lws("scale", "fine", "--replicas=1") == "fine has 1 group already\n"
+    assert failing.lws("scale", "fine", "--replicas=2") == "fine scaled from 1 to 2 groups\n"
+    text = json.dumps(lws("fine", SLEEP))
+    taken = "leaderworkerset/fine configured (taken over from lws scale: spec.replicas 2 -> 1)\n"
+    assert failing.lws("apply", "-f", "-", text=text) == taken
+    assert "managedFields" not in failing.lws("get", "fine", "-o", "yaml")
+    assert "managedFields" in failing.lws("get", "fine", "-o", "yaml", "--show-managed-fields")
+    assert re.search(r"^default/fine:$", failing.lws("get", "-A"), re.MULTILINE)
+    failing.lws("delete", "fine")
+
+
+def test_a_port_forward_ends_with_its_cluster_and_says_so(shell: Shell) -> None:
+    shell.lws("up", "second", "--detach")
+    Cluster(shell, "second").start(lws("served", SLEEP))
+    forward = shell.start("port-forward", "--local=second", "served/0", ":8080")
+    assert "served-0:8080" in line_with(forward, "->")
+    shell.lws("down", "second")
+    _, told = forward.communicate(timeout=60)
+    assert forward.returncode == 1
+    assert told.startswith("error: port-forward has ended: its cluster does not answer any more")
+
+
+STUB: JSONObject = {"image": "vllm/vllm-openai:1", "command": ["serve"]}
+ROLLOUT: JSONObject = {
+    "type": "RollingUpdate",
+    "rollingUpdateConfiguration": {"maxUnavailable": "100%"},
+}
+
+
+def test_a_hundred_groups_stay_readable_through_a_rollout(shell: Shell) -> None:
+    shell.lws("up", "big", "--detach", "--stub", "--nodes=4")
+    cluster = Cluster(shell, "big")
+    cluster.apply(lws("big", STUB, replicas=100, size=4, rolloutStrategy=ROLLOUT))
+    with terminal(shell, "get", "--local=big", "-w", columns=80) as screen:
+        whole = screen.until_screen(r"^big +100 +100 +100 ", 240)
+        assert any(re.fullmatch(r"… and \d\d more groups, all ready", line) for line in whole)
+        cluster.apply(lws("big", STUB | {"image": "vllm/vllm-openai:2"}, replicas=100, size=4, rolloutStrategy=ROLLOUT))
+        shown = screen.until_screen(r"^big: updated [1-9]\d* of 100 groups(.*\n)+… and \d+ more groups", 240)
+        first = shown[shown.index(next(line for line in shown if line.startswith("GROUP"))) + 1]
+        assert re.match(r"\d+ +[0-3]/4 ", first), first
+        screen.type("\x03")
+        screen.end()
+    assert len([line for line in screen.screen() if line]) <= 24
+
+
+def test_on_a_pipe_a_group_has_at_most_one_line_a_second(shell: Shell, tmp_path: Path) -> None:
+    manifest = tmp_path / "lws.json"
+    manifest.write_text(json.dumps(lws("many", STUB, replicas=12, size=4)))
+    began = time.monotonic()
+    told = shell.lws("run", "--stub", "-f", str(manifest), "--until", "ready").stderr.splitlines()
+    seconds = time.monotonic() - began
+    for group in range(12):
+        lines = [line for line in told if line.startswith(f"many group {group}:")]
+        assert lines[-1] == f"many group {group}: 4 of 4 ranks ready"
+        assert len(lines) <= seconds + 2, lines
+    assert not any(line.startswith("{") for line in told)
+    assert sum(line.startswith("Note: ") for line in told) <= 1
