@@ -25,6 +25,7 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     "spec.nodeName",
+    "spec.schedulingGates",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",

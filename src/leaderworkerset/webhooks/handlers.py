@@ -11,11 +11,12 @@ from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.admission import leaderworkerset, pod
+from leaderworkerset.core.admission import leaderworkerset, pod, queueing
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.gang import Gang
-from leaderworkerset.webhooks.review import Review
+from leaderworkerset.webhooks.review import Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
@@ -30,17 +31,17 @@ def mutate_leaderworkerset(review: Review) -> JSONObject:
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
-def validate_leaderworkerset(review: Review, gang: Gang) -> JSONObject:
+def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     """Refuse with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
-        return review.object
+        return Admitted(review.object)
     gotypes.round_trip("LeaderWorkerSet", review.object)
     if review.old is not None:
         gotypes.round_trip("LeaderWorkerSet", review.old)
     errors = leaderworkerset.validate_leaderworkerset(review.object, review.old, gang)
     if errors:
         raise DeniedError(aggregate(errors))
-    return review.object
+    return Admitted(review.object, queueing.warnings(decode(review.object)))
 
 
 def mutate_pod(review: Review, gang: Gang) -> JSONObject:

@@ -6,7 +6,7 @@ an AdmissionReview, so that the user reads the sentence and not that a webhook f
 """
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -35,7 +35,15 @@ class Review:
     old: JSONObject | None
 
 
-Decide: TypeAlias = Callable[[Review], JSONObject]
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The object as it shall be stored, and what the user is told."""
+
+    object: JSONObject
+    warnings: Sequence[str] = ()
+
+
+Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
 """Return the object as it shall be stored: the review's own where nothing is to change. Raise to refuse."""
 
 
@@ -51,7 +59,8 @@ def answer(body: bytes, decide: Decide) -> bytes:
         return encode(_refused(review.uid, 400, str(error)))
     except DeniedError as error:
         return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
-    return encode(_allowed(review, decided))
+    admitted = decided if isinstance(decided, Admitted) else Admitted(decided)
+    return encode(_allowed(review, admitted))
 
 
 def failed(body: bytes, message: str) -> bytes:
@@ -83,9 +92,10 @@ def encode(response: JSONObject) -> bytes:
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
 
 
-def _allowed(review: Review, decided: JSONObject) -> JSONObject:
-    response: JSONObject = {"uid": review.uid, "allowed": True}
-    operations = patch.diff(review.object, decided)
+def _allowed(review: Review, admitted: Admitted) -> JSONObject:
+    warnings = {"warnings": list(admitted.warnings)} if admitted.warnings else {}
+    response: JSONObject = {"uid": review.uid, "allowed": True} | warnings
+    operations = patch.diff(review.object, admitted.object)
     if not operations:
         return response
     encoded = base64.b64encode(msgspec.json.encode(operations)).decode()

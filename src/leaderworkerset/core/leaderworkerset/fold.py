@@ -31,6 +31,7 @@ class Folded:
     workers_ready: int = 0
     workers_named: int = 0
     of_one_revision: int = 0
+    gated: int = 0
     leaders: Mapping[str, int] = field(default_factory=dict)
     workers: Mapping[str, int] = field(default_factory=dict)
     irregular: Mapping[str, Group] = field(default_factory=dict)
@@ -93,6 +94,7 @@ def _added(folded: Folded, group: Group, name: str) -> Folded:
         workers_ready=folded.workers_ready | (bit if workers is not None and workers.is_ready else 0),
         workers_named=folded.workers_named | (bit if workers and workers.group_index == group.group_index else 0),
         of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
+        gated=folded.gated | (bit if group.is_gated else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
         workers=folded.workers
         if workers is None
@@ -113,6 +115,7 @@ def _removed(folded: Folded, group: Group, name: str) -> Folded:
         workers_ready=folded.workers_ready & others,
         workers_named=folded.workers_named & others,
         of_one_revision=folded.of_one_revision & others,
+        gated=folded.gated & others,
         leaders=_without_bits(folded.leaders, others),
         workers=_without_bits(folded.workers, others),
         irregular=folded.irregular,
