@@ -20,6 +20,7 @@ PAGES = {
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/unit/deploy",
     "docs/how-to/extend.md": "has no commands",
+    "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration/gang",
     "docs/how-to/operate.md": "needs a manager on a cluster",
 }
 """The pages whose commands cannot run here, and why."""

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tests.simulation.cluster import NAMESPACE, World
+from tests.simulation.product import WEBHOOK_HOST
 
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.webhooks import configurations, review
 from leaderworkerset.webhooks.review import Review
+from leaderworkerset.webhooks.spec import WebhookSpec
 
 PREFIX: Final = "kueue.x-k8s.io/"
 QUEUE: Final = PREFIX + "queue-name"
@@ -28,6 +31,7 @@ TOTAL: Final = PREFIX + "pod-group-total-count"
 ROLE: Final = PREFIX + "role-hash"
 GATES: Final = (PREFIX + "admission", PREFIX + "topology")
 FRAMEWORK: Final = "leaderworkerset.x-k8s.io/leaderworkerset"
+CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 BATCH: Final = 1.0
 """Seconds by which changes of pods and StatefulSets are noticed late (R-KQ-3)."""
 
@@ -64,6 +68,26 @@ def gate_pod(review: Review) -> JSONObject:
     return pod | {"spec": meta.spec(pod) | {"schedulingGates": gates}}
 
 
+WEBHOOKS: Final = (
+    WebhookSpec(
+        name="mleaderworkerset.kueue.x-k8s.io",
+        path="/kueue/leaderworkerset",
+        decide=stamp_leaderworkerset,
+        resource=LEADERWORKERSETS,
+        operations=("CREATE", "UPDATE"),
+        mutates=True,
+    ),
+    WebhookSpec(
+        name="mpod.kueue.x-k8s.io",
+        path="/kueue/pod",
+        decide=gate_pod,
+        resource=PODS,
+        operations=("CREATE",),
+        mutates=True,
+    ),
+)
+
+
 @dataclass
 class Kueue:
     """Admits groups up to a quota, the lowest index first; `evicted` groups are stopped and kept out."""
@@ -74,6 +98,19 @@ class Kueue:
     admitted: set[int] = field(default_factory=set)
     unpaid: list[str] = field(default_factory=list)
     overfull: list[str] = field(default_factory=list)
+
+    async def install(self) -> None:
+        """Name the webhooks to the API server, in a configuration that is asked before that of the product."""
+        decisions = {spec.path: spec.decide for spec in WEBHOOKS}
+        self.world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
+        at = configurations.at_url(f"https://{WEBHOOK_HOST}", b"")
+        configuration = {
+            "apiVersion": MUTATING_WEBHOOK_CONFIGURATIONS.api_version,
+            "kind": MUTATING_WEBHOOK_CONFIGURATIONS.kind,
+            "metadata": {"name": CONFIGURATION},
+            "webhooks": [spec.build(at) for spec in WEBHOOKS],
+        }
+        await self.world.client.apply(MUTATING_WEBHOOK_CONFIGURATIONS, configuration, manager="kueue")
 
     async def run(self) -> None:
         """Reconcile again and again."""

@@ -22,8 +22,11 @@ class InProcessWebhooks:
         self.delay = 0.0
         self.asked: list[str] = []
         self._host = host
-        self._paths = paths
-        self._answer = answer
+        self._answers = dict.fromkeys(paths, answer)
+
+    def serve(self, paths: Collection[str], answer: Answer) -> None:
+        """Answer for somebody else, too."""
+        self._answers |= dict.fromkeys(paths, answer)
 
     async def request(self, request: WebhookRequest) -> Response:
         """Answer one review."""
@@ -33,9 +36,10 @@ class InProcessWebhooks:
         if self.delay:
             await asyncio.sleep(self.delay)
         self.asked.append(url.path)
-        if url.path not in self._paths:
+        answer = self._answers.get(url.path)
+        if answer is None:
             return Response(404, HEADERS, b"404: Not Found")
-        return Response(200, HEADERS, self._answer(url.path, request.body))
+        return Response(200, HEADERS, answer(url.path, request.body))
 
     async def close(self) -> None:
         """Nothing to release."""
