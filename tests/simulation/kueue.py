@@ -125,13 +125,13 @@ class Kueue:
         found = {meta.name(one): one for one in await self.world.objects(LEADERWORKERSETS)}
         for name, lws in found.items():
             if meta.labels(lws).get(QUEUE):
-                await self._admit(int(meta.spec(lws)["replicas"]))
+                self._admit(_groups(lws))
                 await self._follow(name, lws)
 
-    async def _admit(self, replicas: int) -> None:
+    def _admit(self, count: int) -> None:
         """Keep what is admitted, as long as its group is wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
-        self.admitted = {index for index in self.admitted if index < replicas and index not in self.evicted}
-        for index in range(replicas):
+        self.admitted = {index for index in self.admitted if index < count and index not in self.evicted}
+        for index in range(count):
             if len(self.admitted) < self.quota and index not in self.evicted:
                 self.admitted.add(index)
 
@@ -189,6 +189,15 @@ class Kueue:
         key = ObjectKey(NAMESPACE, meta.name(pod))
         own = patch.get("metadata") or {}
         await self.world.client.patch(PODS, key, patch | {"metadata": own | {"uid": meta.uid(pod)}}, kind="merge")
+
+
+def _groups(lws: JSONObject) -> int:
+    """Return how many groups may be admitted: surge groups count while an update runs, by number only (R-KQ-21)."""
+    spec, status = meta.spec(lws), meta.status(lws)
+    replicas = int(spec["replicas"])
+    surge = spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"]
+    is_surging = isinstance(surge, int) and surge > 0 and (status.get("updatedReplicas") or 0) < replicas
+    return max(replicas, int(status.get("replicas") or 0)) if is_surging else replicas
 
 
 def _is_gated(pod: JSONObject) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.simulation.cluster import World, simulate
-from tests.simulation.kueue import CONFIGURATION, FRAMEWORK, PARENT, QUEUE, Kueue
+from tests.simulation.kueue import CONFIGURATION, FRAMEWORK, PARENT, QUEUE, ROLE, WEBHOOKS, Kueue
 from tests.simulation.test_life import fail, settings
 from tests.simulation.workloads import groups, template
 
@@ -17,6 +17,8 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
+
+KUEUE_PATHS = frozenset(spec.path for spec in WEBHOOKS)
 
 
 def queued(replicas: int = 2, size: int = 3, **spec: Any) -> JSONObject:
@@ -167,6 +169,57 @@ def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_there_is_
         assert one.unpaid == []
 
     under_kueue(2, scenario)
+
+
+def test_surge_groups_are_admitted_while_an_update_needs_them() -> None:
+    """R-KQ-21, R-KQ-62, R-KQ-70: they are counted in `replicas` until every group is updated."""
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
+
+    async def scenario(world: World, one: Kueue) -> None:
+        await world.create(queued(replicas=2, size=2, rolloutStrategy=strategy))
+        await world.ready()
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+        await world.until(PODS, lambda pods: len(pods_of(pods, 2)) == 2 and run(pods_of(pods, 2), 2, size=2))
+        await world.ready()
+        assert {meta.spec(pod)["containers"][0]["image"] for pod in await world.objects(PODS)} == {"app:2"}
+        assert one.admitted == {0, 1}
+
+    under_kueue(3, scenario)
+
+
+def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_their_own() -> None:
+    """R-KQ-45."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
+        lws = queued(replicas=1)
+        await world.create(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
+        await world.ready()
+        roles = {meta.name(pod): meta.annotations(pod).get(ROLE) for pod in await world.objects(PODS)}
+        assert roles == {"web-0": "leader", "web-0-1": "worker", "web-0-2": "worker"}
+
+    under_kueue(1, scenario)
+
+
+def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated() -> None:
+    """R-KQ-72: its webhooks refuse what they cannot see."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=1))
+        await world.ready()
+        before = await world.uids()
+        world.webhooks.refuse(KUEUE_PATHS)
+        await fail(world, "web-0-1")
+        await asyncio.sleep(60)
+        assert await world.uids() == {}
+        world.webhooks.accept()
+        await world.until(PODS, lambda pods: run(pods, 0))
+        await world.ready()
+        after = await world.uids()
+        assert after.keys() == before.keys()
+        assert not set(after.values()) & set(before.values())
+
+    under_kueue(1, scenario)
 
 
 @pytest.mark.parametrize("startup", ["LeaderCreated", "LeaderReady"])
