@@ -30,6 +30,7 @@ def groups(draw: st.DrawFn) -> Group:
         workers=draw(st.none() | workers),
         is_deleting=draw(st.booleans()),
         statefulset_revision=draw(REVISIONS),
+        is_gated=draw(st.booleans()),
     )
 
 
@@ -108,7 +109,15 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
     }
 
     expected = {index: rollout.State(one.is_ready(size), one.is_updated(size, "new")) for index, one in named.items()}
-    assert rollout.states(folded, size=size, revision="new") == rollout.States.of(expected)
+    regular = {one.index: one for one in living.values() if fold_index(one) is not None}
+    gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
+    assert rollout.states(folded, size=size, revision="new") == rollout.States.of(expected)._replace(gated=gated)
+
+
+def fold_index(group: Group) -> int | None:
+    """Return the index of a group that carries the names of it."""
+    is_regular = group.index is not None and group.index < LIMIT and group.leader == f"web-{group.group_index}"
+    return group.index if is_regular else None
 
 
 def test_a_value_taken_earlier_stays_as_it_was() -> None:

@@ -22,20 +22,33 @@ class InProcessWebhooks:
         self.delay = 0.0
         self.asked: list[str] = []
         self._host = host
-        self._paths = paths
-        self._answer = answer
+        self._answers = dict.fromkeys(paths, answer)
+        self._refused: Collection[str] = ()
+
+    def serve(self, paths: Collection[str], answer: Answer) -> None:
+        """Answer for somebody else, too."""
+        self._answers |= dict.fromkeys(paths, answer)
+
+    def refuse(self, paths: Collection[str]) -> None:
+        """Answer nothing on these paths, as if what serves them were down."""
+        self._refused = paths
+
+    def accept(self) -> None:
+        """Answer on all paths again."""
+        self._refused = ()
 
     async def request(self, request: WebhookRequest) -> Response:
         """Answer one review."""
         url = urlsplit(request.url)
-        if self.is_down or url.hostname != self._host:
+        if self.is_down or url.hostname != self._host or url.path in self._refused:
             raise WebhookConnectionError(f"dial tcp {url.netloc}: connect: connection refused")
         if self.delay:
             await asyncio.sleep(self.delay)
         self.asked.append(url.path)
-        if url.path not in self._paths:
+        answer = self._answers.get(url.path)
+        if answer is None:
             return Response(404, HEADERS, b"404: Not Found")
-        return Response(200, HEADERS, self._answer(url.path, request.body))
+        return Response(200, HEADERS, answer(url.path, request.body))
 
     async def close(self) -> None:
         """Nothing to release."""

@@ -16,6 +16,9 @@ SUBGROUP_KEY: Final = PREFIX + "subgroup-key"
 # A label of Kubernetes: the revision of a StatefulSet that a pod was made from.
 STATEFULSET_REVISION: Final = "controller-revision-hash"
 
+# A label of Kueue: the queue that a LeaderWorkerSet waits in.
+QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
+
 # Annotations.
 SIZE: Final = PREFIX + "size"
 REPLICAS: Final = PREFIX + "replicas"

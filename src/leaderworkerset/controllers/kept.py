@@ -11,6 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.policies.accelerators import RESOURCE
 
 TPU_REQUESTS: Final = tuple(
@@ -24,7 +25,9 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
+    f"metadata.annotations['{GROUP_NAME}']",
     "spec.nodeName",
+    "spec.schedulingGates",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",

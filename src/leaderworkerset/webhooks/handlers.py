@@ -13,8 +13,9 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import decode as decode_disaggregatedset
 from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.webhooks.review import Admitted, Review
@@ -33,23 +34,23 @@ def mutate_leaderworkerset(review: Review) -> JSONObject:
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
-def validate_leaderworkerset(review: Review, gang: Gang) -> JSONObject:
+def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     """Refuse with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
-        return review.object
+        return Admitted(review.object)
     round_trip("LeaderWorkerSet", review.object)
     if review.old is not None:
         round_trip("LeaderWorkerSet", review.old)
     errors = leaderworkerset.validate_leaderworkerset(review.object, review.old, gang)
     if errors:
         raise DeniedError(aggregate(errors))
-    return review.object
+    return Admitted(review.object, queueing.warnings(decode(review.object)))
 
 
-def validate_disaggregatedset(review: Review) -> JSONObject | Admitted:
+def validate_disaggregatedset(review: Review) -> Admitted:
     """Refuse with all errors at once (R-DS-9); deletions pass."""
     if review.operation == "DELETE":
-        return review.object
+        return Admitted(review.object)
     decode_disaggregatedset(review.object)
     for index, role in enumerate(meta.spec(review.object).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")

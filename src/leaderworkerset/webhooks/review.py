@@ -37,10 +37,10 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An object as it shall be stored, and what the user is told beside."""
+    """The object as it shall be stored, and what the user is told."""
 
     object: JSONObject
-    warnings: Sequence[str]
+    warnings: Sequence[str] = ()
 
 
 Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
@@ -59,7 +59,8 @@ def answer(body: bytes, decide: Decide) -> bytes:
         return encode(_refused(review.uid, 400, str(error)))
     except DeniedError as error:
         return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
-    return encode(_allowed(review, decided))
+    admitted = decided if isinstance(decided, Admitted) else Admitted(decided)
+    return encode(_allowed(review, admitted))
 
 
 def failed(body: bytes, message: str) -> bytes:
@@ -91,11 +92,9 @@ def encode(response: JSONObject) -> bytes:
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
 
 
-def _allowed(review: Review, decided: JSONObject | Admitted) -> JSONObject:
-    admitted = decided if isinstance(decided, Admitted) else Admitted(decided, ())
-    response: JSONObject = {"uid": review.uid, "allowed": True}
-    if admitted.warnings:
-        response["warnings"] = list(admitted.warnings)
+def _allowed(review: Review, admitted: Admitted) -> JSONObject:
+    warnings = {"warnings": list(admitted.warnings)} if admitted.warnings else {}
+    response: JSONObject = {"uid": review.uid, "allowed": True} | warnings
     operations = patch.diff(review.object, admitted.object)
     if not operations:
         return response

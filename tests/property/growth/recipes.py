@@ -22,6 +22,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core import events
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
+from leaderworkerset.core.admission import queueing
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang import coscheduling, demand, native, provider, volcano
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
@@ -133,6 +134,7 @@ ADMISSION: Final[Mapping[str, Recipe]] = {
     "leaderworkerset.validate_leaderworkerset": lambda w: list(
         map(str, admission.validate_leaderworkerset(w.posted, w.edited))
     ),
+    "queueing.warnings": lambda w: queueing.warnings(w.lws),
     "pod.admit_pod": lambda w: [
         or_denied(partial(pod_admission.admit_pod, w.leader)),
         or_denied(partial(pod_admission.admit_pod, w.worker)),

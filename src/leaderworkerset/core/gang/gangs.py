@@ -25,7 +25,7 @@ from leaderworkerset.core import events
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.native import NATIVE
 from leaderworkerset.core.gang.provider import Provider
-from leaderworkerset.core.gang.volcano import VOLCANO
+from leaderworkerset.core.gang.volcano import GROUP_NAME, VOLCANO
 from leaderworkerset.core.policies.edits import with_annotations
 from leaderworkerset.core.policies.gang import CHOICE, NONE, GangGroup
 from leaderworkerset.core.policies.policy import Decision
@@ -90,7 +90,7 @@ class Gangs:
         """Create the object of the group where it is missing; one of an earlier leader has to end first."""
         leader = group.live.leader
         provider = self.providers.get(_choice(meta.annotations(leader)) or self.default)
-        name = "" if provider is None else self._group_name(leader, provider)
+        name = "" if provider is None else _recorded(leader, provider)
         if provider is None or not name:
             return Decision()
         known = _find(group.live.gang_objects, provider.group_object, name)
@@ -157,6 +157,12 @@ def _choice(annotations: Mapping[str, str]) -> str:
 
 def _record(provider: Provider) -> dict[str, str]:
     return {labels.GANG_SCHEDULER: provider.name}
+
+
+def _recorded(leader: JSONObject, provider: Provider) -> str:
+    """Return the name of the group's object that the leader was linked to, empty where it was not."""
+    own = meta.annotations(leader)
+    return own.get(GROUP_NAME if provider.is_named_by_revision else labels.GANG_GROUP, "")
 
 
 def _incarnation(leader: str, request: str) -> str:

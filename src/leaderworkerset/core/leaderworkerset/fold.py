@@ -32,6 +32,7 @@ class Folded:
     workers_named: int = 0
     of_one_revision: int = 0
     deleting: int = 0
+    gated: int = 0
     leaders: Mapping[str, int] = field(default_factory=dict)
     workers: Mapping[str, int] = field(default_factory=dict)
     statefulset_revisions: Mapping[str, int] = field(default_factory=dict)
@@ -112,6 +113,7 @@ def _added(folded: Folded, group: Group, name: str) -> Folded:
         workers_named=folded.workers_named | (bit if workers and workers.group_index == group.group_index else 0),
         of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
         deleting=folded.deleting | (bit if group.is_deleting else 0),
+        gated=folded.gated | (bit if group.is_gated else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
         workers=folded.workers
         if workers is None
@@ -137,6 +139,7 @@ def _removed(folded: Folded, group: Group, name: str) -> Folded:
         workers_named=folded.workers_named & others,
         of_one_revision=folded.of_one_revision & others,
         deleting=folded.deleting & others,
+        gated=folded.gated & others,
         leaders=_without_bits(folded.leaders, others),
         workers=_without_bits(folded.workers, others),
         statefulset_revisions=_without_bits(folded.statefulset_revisions, others),

@@ -29,7 +29,8 @@ class Group:
     """One leader pod and its workers, if their StatefulSet is there.
 
     `group_index` is the leader's label, verbatim; `index` the same as a number, None where it is none.
-    `statefulset_revision` is the revision of the leader StatefulSet that the leader was made from.
+    `statefulset_revision` is the revision of the leader StatefulSet that the leader was made from. A leader that
+    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it.
     """
 
     leader: str
@@ -41,6 +42,7 @@ class Group:
     uid: UID = UNKNOWN
     is_deleting: bool = False
     statefulset_revision: str = ""
+    is_gated: bool = False
 
     def is_whole(self, size: int) -> bool:
         """Return whether everything that a group of this size is made of exists."""
@@ -70,6 +72,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         uid=meta.uid(leader),
         is_deleting=meta.is_deleting(leader),
         statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
+        is_gated=bool(meta.spec(leader).get("schedulingGates")),
     )
 
 

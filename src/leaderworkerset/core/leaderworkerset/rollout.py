@@ -10,10 +10,13 @@ P the user's partition; S replicas and p partition of the StatefulSet, u wanted 
 States are sets of indexes, a bit for each group that exists (`fold`). So a step visits no group by itself, costs at most
 what the highest existing index costs, and R and S may be as large as the API allows (2³¹ - 1).
 
-Two places differ on purpose:
+Three places differ on purpose:
 
 - Percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and no group could ever be
   replaced. Here U is then 1 (Q-28), which is what the StatefulSet gets as well (R-LSTS-2).
+- Groups whose leader has scheduling gates, since a queue has not admitted them, are let go first: with the new template
+  itself, as far as nothing else lies above them. They are unavailable anyway; and Kueue starts pods of an older revision
+  without quota while a StatefulSet rolls (R-KQ-61).
 - The Go controller counts surge groups by number. It gives back those that are ready while others, which it keeps, are
   not, and fewer than R - U groups stay available. Here a ready surge group stays while the bound needs it.
 """
@@ -43,6 +46,10 @@ class Case(StrEnum):
 
 SHRINKING: Final = {Case.NEW_REVISION, Case.REPLICAS_EDITED, Case.ROLLING}
 """The cases that compute how many surge groups to keep, and report those that go (R-ROLL-3)."""
+
+
+RELEASING: Final = {Case.NEW_REVISION, Case.NEW_REVISION_SCALING_UP, Case.ROLLING}
+"""The cases that let gated groups go, whatever the budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +94,11 @@ class State(NamedTuple):
 
 
 class States(NamedTuple):
-    """The groups that are ready, and those that are updated, as sets of indexes (`fold`); others are missing."""
+    """The groups that are ready, updated, and gated, as sets of indexes (`fold`); others are missing."""
 
     ready: int
     updated: int
+    gated: int = 0
 
     @classmethod
     def of(cls, states: Mapping[int, State]) -> "States":
@@ -125,6 +133,8 @@ def budget(spec: LeaderWorkerSetSpec) -> Budget:
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> Step:
     """Choose the case and compute its step."""
     case, partition, replicas = _choose(limits, current, states, is_new_revision=is_new_revision)
+    if case in RELEASING:
+        partition -= _tail(below(states.gated, partition), partition)
     held = max(partition, limits.partition)
     if case in SHRINKING and current is not None and replicas < current.replicas:
         replicas = _replicas_kept(limits, current, states, Step(case, held, replicas))
@@ -203,4 +213,4 @@ def _down_to_outdated(ready_and_outdated: int, base: int, partition: int, total:
 def states(folded: Folded, *, size: int, revision: str) -> States:
     """Return the states of the groups; one whose workers do not carry its index is missing (R-ROLL-8)."""
     named = ALL if size == 1 else folded.workers_named
-    return States(folded.ready(size) & named, folded.updated(size, revision) & named)
+    return States(folded.ready(size) & named, folded.updated(size, revision) & named, folded.gated)

@@ -15,6 +15,8 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept as declared
+from leaderworkerset.core.gang.gangs import Gangs
+from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 
@@ -73,6 +75,10 @@ def decide_the_rest() -> None:
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
     checked(of_pod.reconcile)(of_pod.Observed(leader=confused, leaderworkerset=lws), builders.NOW)
+    linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
+    checked(of_pod.reconcile)(
+        of_pod.Observed(leader=linked, leaderworkerset=lws), builders.NOW, Gangs(default="volcano")
+    )
 
 
 def run_all() -> None:

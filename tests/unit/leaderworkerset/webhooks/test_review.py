@@ -10,7 +10,7 @@ from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.webhooks import review
-from leaderworkerset.webhooks.review import Decide, Review
+from leaderworkerset.webhooks.review import Admitted, Decide, Review
 
 
 def body(**request: Any) -> bytes:
@@ -106,3 +106,10 @@ def test_a_body_that_is_not_utf8_is_refused() -> None:
 
 def test_what_cannot_be_read_is_answered_even_where_we_failed() -> None:
     assert response(review.failed(b"\xff", "internal error"))["status"]["code"] == 500
+
+
+def test_warnings_reach_the_user_of_an_admitted_object() -> None:
+    """R-KQ-62."""
+    found = response(review.answer(body(), lambda asked: Admitted(asked.object, ["rather not"])))
+
+    assert found == {"uid": "u-1", "allowed": True, "warnings": ["rather not"]}

@@ -237,6 +237,7 @@ def test_the_object_of_an_earlier_leader_ends_before_the_new_one_is_made() -> No
 def test_a_leader_that_was_not_marked_has_no_group() -> None:
     """It was created before gang scheduling was configured, or chose none."""
     assert decide(Gangs(default="native"), created()) == Decision()
+    assert decide(Gangs(default="volcano"), created()) == Decision()
     assert decide(Gangs(default="volcano"), created(choice="none")) == Decision()
 
 

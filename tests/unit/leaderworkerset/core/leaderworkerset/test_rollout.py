@@ -254,3 +254,48 @@ def test_worked_example(wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool
         step = rollout.next_step(limits, current, seen(states), is_new_revision=is_new)
         assert (step.partition, step.replicas) == expected, states
         current = Current(step.replicas, step.partition, str(wanted.replicas))
+
+
+def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
+    """Return groups that are ready and outdated, but for those that wait for a queue."""
+    states = {index: State(index not in indexes, index in updated) for index in range(total)}
+    return States.of(states)._replace(gated=sum(1 << index for index in indexes))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_new", "expected"),
+    [
+        ((), True, 4),
+        ((3,), True, 3),
+        ((2, 3), True, 2),
+        ((1, 3), True, 3),
+        ((0, 1, 2, 3), True, 0),
+        ((), False, 3),
+        ((2, 3), False, 2),
+        ((0,), False, 4),
+    ],
+)
+def test_groups_that_wait_for_a_queue_are_let_go_first_and_nothing_else_is(
+    waiting: tuple[int, ...], is_new: bool, expected: int
+) -> None:
+    """R-KQ-61: with the very write that brings the new template, before a pod of the old one is released unpaid."""
+    limits = rollout.budget(spec(4))
+
+    step = rollout.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
+
+    assert step.partition == expected
+
+
+def test_groups_that_run_wait_until_the_queue_admits_those_that_were_let_go() -> None:
+    """R-KQ-61: `maxUnavailable` holds, whatever made a group unavailable."""
+    limits = rollout.budget(spec(4))
+    waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
+
+    assert rollout.next_step(limits, Current(4, 2, "4"), waiting).partition == 2
+    assert rollout.next_step(limits, Current(4, 2, "4"), gated(4, updated=frozenset({2, 3}))).partition == 1
+
+
+def test_a_partition_of_the_user_holds_groups_that_wait_for_a_queue_too() -> None:
+    limits = rollout.budget(spec(4, partition=3))
+
+    assert rollout.next_step(limits, Current(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True).partition == 3

@@ -1,0 +1,238 @@
+"""LeaderWorkerSets that Kueue manages: the scenario of its page "Run LeaderWorkerSet", and what it relies on."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from tests.simulation.cluster import World, simulate
+from tests.simulation.kueue import CONFIGURATION, FRAMEWORK, PARENT, QUEUE, ROLE, WEBHOOKS, Kueue
+from tests.simulation.test_life import fail, settings
+from tests.simulation.workloads import groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.webhooks.configurations import MUTATING_NAME
+
+KUEUE_PATHS = frozenset(spec.path for spec in WEBHOOKS)
+
+
+def queued(replicas: int = 2, size: int = 3, **spec: Any) -> JSONObject:
+    """Return a LeaderWorkerSet in a queue."""
+    lws = groups(replicas=replicas, size=size, **spec)
+    return lws | {"metadata": lws["metadata"] | {"labels": {QUEUE: "team"}}}
+
+
+def pods_of(pods: list[JSONObject], *indexes: int) -> list[JSONObject]:
+    return [pod for pod in pods if meta.labels(pod)[labels.GROUP_INDEX] in map(str, indexes)]
+
+
+def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
+    """Return whether these groups run, and all others wait with their gates."""
+    running = [pod for pod in pods if meta.is_condition_true(pod, "Ready")]
+    waiting = [pod for pod in pods if meta.spec(pod).get("schedulingGates")]
+    whole = len(pods_of(pods, *indexes)) == len(indexes) * size
+    return whole and running == pods_of(pods, *indexes) and len(running) + len(waiting) == len(pods)
+
+
+@asynccontextmanager
+async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
+    """Run Kueue in the body; what must never happen is held at the end."""
+    one = Kueue(world, quota)
+    await one.install()
+    reconciling = asyncio.create_task(one.run())
+    yield one
+    reconciling.cancel()
+    assert one.overfull == []
+
+
+def under_kueue(quota: int, scenario: Callable[[World, Kueue], Awaitable[None]]) -> None:
+    """Run a scenario in a cluster with a quota of so many groups."""
+
+    async def body(world: World) -> None:
+        async with kueue(world, quota) as one:
+            await scenario(world, one)
+
+    simulate(body, settings())
+
+
+def test_the_page_run_leaderworkerset() -> None:
+    """R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60: two groups, one is admitted; up, more quota, down, to zero."""
+
+    async def scenario(world: World, one: Kueue) -> None:
+        lws = queued(replicas=2)
+        del lws["spec"]["rolloutStrategy"]
+        created = await world.create(lws)
+        assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"
+
+        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
+        await world.edit(replicas=3)
+        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 9)
+        one.quota = 3
+        await world.until(PODS, lambda pods: run(pods, 0, 1, 2))
+        await world.ready()
+        await world.edit(replicas=1)
+        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 3)
+        await world.edit(replicas=0)
+        await world.until(PODS, lambda pods: not pods)
+        status = meta.status(await world.get(LEADERWORKERSETS, "web"))
+        assert status.get("replicas", 0) == 0
+
+    under_kueue(1, scenario)
+
+
+def test_everything_that_kueue_reads_is_there() -> None:
+    """R-KQ-41 to R-KQ-48: owners and their labels, indexes, the role of a pod, templates as they were stamped."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=1))
+        await world.ready()
+        sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
+        for pod in await world.objects(PODS):
+            owner = meta.controller_of(pod) or {}
+            assert owner["kind"] == "StatefulSet"
+            assert meta.labels(sets[owner["name"]])[labels.NAME] == "web"
+            worker_index = meta.labels(pod)[labels.WORKER_INDEX]
+            assert meta.labels(pod)[labels.GROUP_INDEX] == "0"
+            assert (labels.LEADER_NAME in meta.annotations(pod)) == (worker_index != "0")
+            assert meta.annotations(pod)[PARENT] == FRAMEWORK
+            assert meta.labels(pod)[QUEUE] == "team"
+        assert (meta.controller_of(sets["web"]) or {})["kind"] == "LeaderWorkerSet"
+        assert (meta.controller_of(sets["web-0"]) or {})["kind"] == "Pod"
+        for one in sets.values():
+            assert meta.annotations(meta.spec(one)["template"])[PARENT] == FRAMEWORK
+
+    under_kueue(1, scenario)
+
+
+def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so() -> None:
+    """R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
+
+    async def scenario(world: World, one: Kueue) -> None:
+        await world.create(queued(replicas=2))
+        await world.ready()
+        one.evicted.add(1)
+        await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
+        await asyncio.sleep(60)
+        before = await world.uids()
+        await asyncio.sleep(300)
+        assert await world.uids() == before
+        lws = await world.get(LEADERWORKERSETS, "web")
+        found = {kind: meta.find_condition(lws, kind) or {} for kind in ("Available", "Progressing")}
+        assert (found["Available"]["status"], found["Available"]["reason"]) == ("False", "AllGroupsReady")
+        assert (found["Progressing"]["status"], found["Progressing"]["reason"]) == ("True", "GroupsProgressing")
+        assert meta.status(lws)["readyReplicas"] == 1
+        one.evicted.clear()
+        await world.until(PODS, lambda pods: run(pods, 0, 1))
+        await world.ready()
+
+    under_kueue(2, scenario)
+
+
+def test_a_failed_worker_recreates_its_group_within_its_admission() -> None:
+    """R-KQ-67: never more pods than members (R-KQ-44)."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=2))
+        await world.ready()
+        before = await world.uids()
+        await fail(world, "web-1-2")
+        await world.until(PODS, lambda pods: run(pods, 0, 1) and {meta.uid(pod) for pod in pods} != {*before.values()})
+        await world.ready()
+        after = await world.uids()
+        assert {name for name in before if before[name] != after[name]} == {"web-1", "web-1-1", "web-1-2"}
+
+    under_kueue(2, scenario)
+
+
+def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_there_is_some() -> None:
+    """R-KQ-61: groups that wait get the new template first; those that run wait for them, as `maxUnavailable` says."""
+
+    async def scenario(world: World, one: Kueue) -> None:
+        await world.create(queued(replicas=4))
+        await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+
+        def are_new(pods: list[JSONObject], *indexes: int) -> bool:
+            return all(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods_of(pods, *indexes))
+
+        await world.until(PODS, lambda pods: are_new(pods, 2, 3) and run(pods, 0, 1) and len(pods) == 12)
+        await asyncio.sleep(60)
+        assert one.unpaid == []
+        one.quota = 4
+        await world.until(PODS, lambda pods: are_new(pods, 0, 1, 2, 3) and run(pods, 0, 1, 2, 3))
+        await world.ready()
+        assert one.unpaid == []
+
+    under_kueue(2, scenario)
+
+
+def test_surge_groups_are_admitted_while_an_update_needs_them() -> None:
+    """R-KQ-21, R-KQ-62, R-KQ-70: they are counted in `replicas` until every group is updated."""
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
+
+    async def scenario(world: World, one: Kueue) -> None:
+        await world.create(queued(replicas=2, size=2, rolloutStrategy=strategy))
+        await world.ready()
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+        await world.until(PODS, lambda pods: len(pods_of(pods, 2)) == 2 and run(pods_of(pods, 2), 2, size=2))
+        await world.ready()
+        assert {meta.spec(pod)["containers"][0]["image"] for pod in await world.objects(PODS)} == {"app:2"}
+        assert one.admitted == {0, 1}
+
+    under_kueue(3, scenario)
+
+
+def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_their_own() -> None:
+    """R-KQ-45."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
+        lws = queued(replicas=1)
+        await world.create(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
+        await world.ready()
+        roles = {meta.name(pod): meta.annotations(pod).get(ROLE) for pod in await world.objects(PODS)}
+        assert roles == {"web-0": "leader", "web-0-1": "worker", "web-0-2": "worker"}
+
+    under_kueue(1, scenario)
+
+
+def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated() -> None:
+    """R-KQ-72: its webhooks refuse what they cannot see."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=1))
+        await world.ready()
+        before = await world.uids()
+        world.webhooks.refuse(KUEUE_PATHS)
+        await fail(world, "web-0-1")
+        await asyncio.sleep(60)
+        assert await world.uids() == {}
+        world.webhooks.accept()
+        await world.until(PODS, lambda pods: run(pods, 0))
+        await world.ready()
+        after = await world.uids()
+        assert after.keys() == before.keys()
+        assert not set(after.values()) & set(before.values())
+
+    under_kueue(1, scenario)
+
+
+@pytest.mark.parametrize("startup", ["LeaderCreated", "LeaderReady"])
+def test_both_startup_policies_start(startup: str) -> None:
+    """R-KQ-21: an admission never waits for pods."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=2, startupPolicy=startup))
+        await world.until(PODS, lambda pods: run(pods, 0, 1))
+
+    under_kueue(2, scenario)
+
+
+def test_our_webhooks_are_asked_after_those_of_kueue() -> None:
+    """R-KQ-10: Kueue leaves an empty type of the strategy, which nobody but us fills in."""
+    assert CONFIGURATION < MUTATING_NAME

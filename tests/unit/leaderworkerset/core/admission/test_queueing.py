@@ -1,0 +1,39 @@
+"""What users of Kueue are warned of."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.core.admission.queueing import warnings
+
+QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "surge", "is_warned"),
+    [(QUEUE, "25%", True), (QUEUE, 1, False), (QUEUE, "0%", False), (QUEUE, 0, False), ({}, "25%", False)],
+)
+def test_a_surge_in_percent_is_warned_of_where_kueue_would_never_admit_it(
+    labels: dict[str, str], surge: Any, is_warned: bool
+) -> None:
+    """R-KQ-62."""
+    lws = decode(builders.leaderworkerset_object(rollout={"maxSurge": surge}, metadata={"labels": labels}))
+
+    found = warnings(lws)
+
+    assert len(found) == is_warned
+    assert all("rollingUpdateConfiguration.maxSurge" in text and "use a number" in text for text in found)
+
+
+@pytest.mark.parametrize(("own", "is_warned"), [({}, True), (QUEUE, False)])
+def test_a_queue_on_the_templates_alone_is_warned_of(own: dict[str, str], is_warned: bool) -> None:
+    """R-KQ-4."""
+    template = {"workerTemplate": builders.pod_template(labels=QUEUE)}
+    lws = decode(builders.leaderworkerset_object(template=template, metadata={"labels": own}))
+
+    found = warnings(lws)
+
+    assert len(found) == is_warned
+    assert all("workerTemplate.metadata.labels" in text for text in found)
