@@ -27,7 +27,7 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.manager import lwsmanager
 
 from .cluster import Cluster, Manager, transport
@@ -55,6 +55,8 @@ OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """The label of revisions that StatefulSets keep."""
 
 FOLLOWED: Final = (
+    DISAGGREGATED_SETS,
+    ROLE_SCALERS,
     LEADERWORKERSETS,
     STATEFULSETS,
     PODS,
@@ -75,6 +77,8 @@ class Space:
     namespace: str
     informers: Mapping[Resource, Informer]
     changes: list[Change] = field(default_factory=list)
+    written: int = 0
+    """The generation that a test last wrote, where it keeps it."""
     _generations: dict[str, int] = field(default_factory=dict)
     _invariants: list[Expectation] = field(default_factory=list)
     _broken: list[str] = field(default_factory=list)
@@ -361,6 +365,6 @@ async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncI
 
 async def _remove(client: Client, namespace: str) -> None:
     """Delete a namespace, but before it what would go on making pods there: every one is a failure to be repeated."""
-    for resource in (LEADERWORKERSETS, STATEFULSETS):
+    for resource in (DISAGGREGATED_SETS, LEADERWORKERSETS, STATEFULSETS):
         await client.send(Request("DELETE", resource.path(namespace), (("propagationPolicy", "Background"),)))
     await client.delete(NAMESPACES, ObjectKey("", namespace))

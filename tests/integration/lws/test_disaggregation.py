@@ -1,0 +1,211 @@
+"""DisaggregatedSets: roles that come, roll, scale and go together."""
+
+from collections.abc import Sequence
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.disaggregatedset import REVISION, ROLE
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+
+ROLES = ("prefill", "decode")
+
+Counts = tuple[tuple[int, ...], tuple[int, ...]]
+"""Old and new groups by role, as the contract writes them: 3,3/1,1."""
+
+
+class Sizes:
+    """The sizes of the roles' LeaderWorkerSets after every change of one."""
+
+    def __init__(self, old_revision: str) -> None:
+        self.seen: list[Counts] = []
+        self._old = old_revision
+        self._now: dict[tuple[bool, str], int] = {}
+
+    def note(self, change: Change) -> None:
+        labels = meta.labels(change.object)
+        key = (labels[REVISION] == self._old, labels[ROLE])
+        self._now[key] = 0 if change.new is None else int(meta.spec(change.new)["replicas"])
+        counts = tuple(tuple(self._now.get((is_old, name), 0) for name in ROLES) for is_old in (True, False))
+        if not self.seen or self.seen[-1] != counts:
+            self.seen.append((counts[0], counts[1]))
+
+    def assert_went_through(self, trace: str) -> None:
+        """Assert that every state of a trace was seen, in order, and between two of them nothing beyond them."""
+        steps = [as_counts(text) for text in trace.split()]
+        seen = self.seen[self.seen.index(steps[0]) :]
+        position = 0
+        for counts in seen:
+            if position + 1 < len(steps) and counts == steps[position + 1]:
+                position += 1
+                continue
+            following = steps[min(position + 1, len(steps) - 1)]
+            assert is_between(counts, steps[position], following), f"{counts} is not on the way: {seen}"
+        assert position == len(steps) - 1, f"only {position} steps of {trace}: {seen}"
+
+
+def as_counts(text: str) -> Counts:
+    old, new = (tuple(map(int, side.split(","))) for side in text.split("/"))
+    return old, new
+
+
+def is_between(counts: Counts, before: Counts, after: Counts) -> bool:
+    sides = zip(counts, before, after, strict=True)
+    triples = [triple for side in sides for triple in zip(*side, strict=True)]
+    return all(min(low, high) <= value <= max(low, high) for value, low, high in triples)
+
+
+def the_set(space: Space) -> JSONObject:
+    found = list(space.informers[DISAGGREGATED_SETS].store.list())
+    assert len(found) == 1
+    return found[0]
+
+
+async def available(space: Space) -> State:
+    """Wait until the set, as it was last written, is available, and nothing of old revisions is left."""
+
+    def is_available(state: State) -> None:
+        found = the_set(space)
+        assert meta.status(found).get("observedGeneration") == space.written
+        assert meta.is_condition_true(found, "Available"), meta.status(found)
+        assert len({meta.labels(one)[REVISION] for one in state.leaderworkersets.values()}) == 1
+
+    return await space.until(is_available)
+
+
+async def create(space: Space, roles: Sequence[JSONObject], **spec: object) -> JSONObject:
+    obj = disaggregatedset_object(roles, **spec)
+    created = await space.create({**obj, "metadata": {"name": "split"}}, DISAGGREGATED_SETS)
+    space.written = meta.generation(created)
+    return obj
+
+
+async def edit(space: Space, spec: JSONObject) -> None:
+    key = space.key("split")
+    edited = await space.client.patch(DISAGGREGATED_SETS, key, {"spec": spec}, kind="merge")
+    space.written = meta.generation(edited)
+
+
+async def test_creation(space: Space) -> None:
+    """R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95."""
+    await create(space, [role("prefill", 2, size=2), role("decode", 1)])
+    state = await available(space)
+    prefix = f"split-0-{revision_of(state)}"
+    assert state.leaderworkersets.keys() == {f"{prefix}-prefill", f"{prefix}-decode"}
+
+    def has_services(state: State) -> None:
+        assert {f"{prefix}-prefill-prv", f"{prefix}-decode-prv"} <= state.services.keys()
+
+    state = await space.until(has_services)
+    pod = state.pods[f"{prefix}-prefill-0-1"]
+    assert state.services[f"{prefix}-prefill-prv"]["spec"]["selector"].items() <= meta.labels(pod).items()
+    counts = {one["name"]: one["readyReplicas"] for one in meta.status(the_set(space))["roleStatuses"]}
+    assert counts == {"prefill": 2, "decode": 1}
+
+
+def revision_of(state: State) -> str:
+    (revision,) = {meta.labels(one)[REVISION] for one in state.leaderworkersets.values()}
+    return revision
+
+
+@pytest.mark.parametrize(
+    ("roles", "trace"),
+    [
+        (
+            [role("prefill", 3), role("decode", 3)],
+            "3,3/0,0 3,3/1,1 2,2/1,1 2,2/2,2 1,1/2,2 1,1/3,3 0,0/3,3",
+        ),
+        (
+            [
+                role(name, size, rollout={"maxSurge": 2, "maxUnavailable": 1})
+                for name, size in zip(ROLES, (5, 2), strict=True)
+            ],
+            "5,2/0,0 5,2/2,1 4,2/2,1 3,2/4,2 2,1/4,2 2,1/5,2 0,0/5,2",
+        ),
+    ],
+    ids=["W1", "W9"],
+)
+async def test_rollouts_are_those_of_the_contract(space: Space, roles: list[JSONObject], trace: str) -> None:
+    """R-DS-35 to R-DS-62, contract 10: step by step."""
+    obj = await create(space, roles)
+    sizes = Sizes(revision_of(await available(space)))
+    space.informers[LEADERWORKERSETS].subscribe(sizes.note)
+    await edit(space, with_image(obj, "app:2"))
+    await available(space)
+    sizes.assert_went_through(trace)
+
+    def is_told(state: State) -> None:
+        reasons = {one["reason"] for one in state.events.values() if one["reportingController"] == "disaggregatedset"}
+        assert {"RollingUpdateStarted", "ScalingUp", "ScalingDown", "LWSDeleted", "RollingUpdateCompleted"} <= reasons
+
+    await space.until(is_told)
+
+
+async def test_an_autoscaler_scales_one_role_while_the_set_rolls(space: Space) -> None:
+    """R-DS-2, R-DS-6, R-DS-96 to R-DS-101: through /scale, from the first moment."""
+    obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
+    await space.until(lambda _: assert_scaler(space))
+    key = space.key("split-prefill")
+    scale = await space.client.get(ROLE_SCALERS, key, subresource="scale")
+    assert scale["spec"]["replicas"] == 1
+    await available(space)
+    await edit(space, with_image(obj, "app:2"))
+    await space.client.patch(ROLE_SCALERS, key, {"spec": {"replicas": 3}}, kind="merge", subresource="scale")
+    state = await available(space)
+    sizes = {meta.labels(one)[ROLE]: meta.spec(one)["replicas"] for one in state.leaderworkersets.values()}
+    assert sizes == {"prefill": 3, "decode": 2}
+
+    def is_reported(_: State) -> None:
+        (scaler,) = space.informers[ROLE_SCALERS].store.list()
+        assert meta.status(scaler)["replicas"] == 3
+        assert meta.is_condition_true(scaler, "Ready")
+
+    await space.until(is_reported)
+
+
+def assert_scaler(space: Space) -> None:
+    assert space.informers[ROLE_SCALERS].store.list()
+
+
+async def test_slices_come_and_go(space: Space) -> None:
+    """R-DS-33, R-DS-85."""
+    await create(space, [role("prefill"), role("decode")], slices=2)
+    state = await available(space)
+    assert {name.split("-")[1] for name in state.leaderworkersets} == {"0", "1"}
+    await edit(space, {"slices": 1})
+    await available(space)
+    await space.until(assert_first_slice)
+
+
+def assert_first_slice(state: State) -> None:
+    assert {name.split("-")[1] for name in state.leaderworkersets} == {"0"}
+    assert {name.split("-")[1] for name in state.pods} == {"0"}
+
+
+async def test_what_is_wrong_is_refused(space: Space) -> None:
+    """R-DS-4, R-DS-9: by the schema or by the webhook."""
+    with pytest.raises(APIError, match="zero for all"):
+        await create(space, [role("prefill", 0), role("decode", 1)])
+    with pytest.raises(APIError, match="partition"):
+        await create(space, [role("prefill", 1, rollout={"partition": 1}), role("decode", 1)])
+
+
+async def test_deletion_leaves_nothing(space: Space) -> None:
+    """R-DS-103."""
+    await create(space, [role("prefill", None, external=True), role("decode")])
+    await available(space)
+    await space.delete("split", DISAGGREGATED_SETS)
+
+    def is_gone(state: State) -> None:
+        assert not state.leaderworkersets
+        assert not state.pods
+        assert not [name for name in state.services if name.startswith("split")]
+        assert not space.informers[ROLE_SCALERS].store.list()
+
+    await space.until(is_gone)

@@ -1,0 +1,147 @@
+"""DisaggregatedSets in the simulated cluster: a rollout of three roles, and managers that die in the midst of it."""
+
+import os
+import re
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
+from tests.simulation.faults import Schedule
+from tests.simulation.states import differences
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api.disaggregatedset import REVISION, ROLE
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from localkube.apiserver.storage.store import Change
+
+KEY = ObjectKey(NAMESPACE, "split")
+STRIDE = 1 if os.environ.get("DISAGGREGATED_CRASHES") == "all" else 4
+"""Every fourth write of every day; DISAGGREGATED_CRASHES=all in the environment tries every one."""
+
+OWN = re.compile(r"disaggregatedsets/|(POST|PATCH|DELETE) .*/leaderworkersets[^ ]*(?<!/status)$|-prv$")
+"""Writes to the set, to the LeaderWorkerSets that it owns, and to the services of roles."""
+
+THREE = disaggregatedset_object([role("prefill", 2), role("decode", 1), role("encode", 1)])
+
+
+async def create(world: World, obj: JSONObject) -> None:
+    metadata = {name: obj["metadata"][name] for name in ("name", "namespace")}
+    await world.client.create(DISAGGREGATED_SETS, obj | {"metadata": metadata})
+
+
+async def edit(world: World, spec: JSONObject) -> None:
+    await world.client.patch(DISAGGREGATED_SETS, KEY, {"spec": spec}, kind="merge")
+
+
+async def available(world: World) -> None:
+    await world.at_rest()
+    found = await world.get(DISAGGREGATED_SETS, "split")
+    assert meta.is_condition_true(found, "Available"), meta.status(found)
+
+
+async def rollout(world: World) -> None:
+    await create(world, THREE)
+    await available(world)
+    await edit(world, with_image(THREE, "app:2"))
+    await available(world)
+
+
+def with_manager(schedule: Schedule) -> Settings:
+    return Settings(managers=(schedule,))
+
+
+@pytest.fixture(name="undisturbed", scope="module")
+def _undisturbed() -> Outcome:
+    return simulate(rollout, with_manager(Schedule()))
+
+
+def writes_of_the_rollout(outcome: Outcome) -> list[int]:
+    """Return the numbers, as schedules count them, of what the controller of DisaggregatedSets wrote after the edit."""
+    own = [entry for entry in outcome.trace if entry.actor == "manager-0"]
+    edited = next(entry.at for entry in outcome.trace if entry.verb == "PATCH" and entry.actor == "scenario")
+    return [
+        number
+        for number, entry in enumerate(own, 1)
+        if entry.at >= edited and OWN.search(f"{entry.verb} {entry.object}")
+    ]
+
+
+def test_a_manager_that_dies_at_any_write_of_a_rollout_comes_to_the_same_end(undisturbed: Outcome) -> None:
+    """R-DS-64: of three roles, at each creation, patch, deletion and status of the set and its LeaderWorkerSets."""
+    numbers = writes_of_the_rollout(undisturbed)
+    assert len(numbers) > 25
+    for number in numbers[::STRIDE]:
+        outcome = simulate(rollout, with_manager(Schedule(crash_after=number)))
+        assert any(entry.answer.endswith("manager-0 died") for entry in outcome.trace)
+        found = differences(undisturbed.state, outcome.state)
+        assert found == [], f"after the death at write {number}: {found}\n{outcome.trace}"
+
+
+def test_one_request_in_five_may_fail(undisturbed: Outcome) -> None:
+    outcome = simulate(rollout, Settings(seed=3, managers=(Schedule(rate=0.2, latency=(0.001, 0.05)),)))
+    assert differences(undisturbed.state, outcome.state) == []
+
+
+def test_a_role_is_scaled_while_the_set_rolls() -> None:
+    """R-DS-98, R-DS-41: through the scaler of a role, and the roles stay in their ratio."""
+
+    async def scenario(world: World) -> None:
+        obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
+        await create(world, obj)
+        await world.until(ROLE_SCALERS, bool)
+        await scale(world, 3)
+        await available(world)
+        counts: list[dict[str, int]] = []
+        world.observe(LEADERWORKERSETS, lambda change: note(change, counts))
+        await edit(world, with_image(obj, "app:2"))
+        await world.until(LEADERWORKERSETS, lambda found: len(found) == 4)
+        await scale(world, 5)
+        await available(world)
+        sizes = {meta.labels(one)[ROLE]: meta.spec(one)["replicas"] for one in await world.objects(LEADERWORKERSETS)}
+        assert sizes == {"prefill": 5, "decode": 3}
+        assert all(total >= 3 for total in totals(counts, "decode")), "decode was below its target"
+
+    simulate(scenario, with_manager(Schedule()))
+
+
+async def scale(world: World, replicas: int) -> None:
+    """Write as an autoscaler does."""
+    key = ObjectKey(NAMESPACE, "split-prefill")
+    await world.client.patch(ROLE_SCALERS, key, {"spec": {"replicas": replicas}}, kind="merge", subresource="scale")
+
+
+def note(change: Change, counts: list[dict[str, int]]) -> None:
+    """Take down the sizes of all LeaderWorkerSets after a change of one."""
+    now = dict(counts[-1]) if counts else {}
+    labels = meta.labels(change.object)
+    name = f"{labels[REVISION]}-{labels[ROLE]}"
+    if change.type == "DELETED":
+        now.pop(name, None)
+    else:
+        now[name] = int(meta.spec(change.object)["replicas"])
+    counts.append(now)
+
+
+def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
+    """Return how many groups of a role there were, from the moment that both revisions were known."""
+    return [
+        sum(size for name, size in now.items() if name.endswith(role_name))
+        for now in counts
+        if sum(name.endswith(role_name) for name in now) == 2
+    ]
+
+
+def test_deleting_a_set_removes_everything_that_it_owns() -> None:
+    """R-DS-103."""
+
+    async def scenario(world: World) -> None:
+        await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
+        await available(world)
+        await world.delete(DISAGGREGATED_SETS, "split")
+        await world.at_rest()
+        for resource in (LEADERWORKERSETS, SERVICES, ROLE_SCALERS):
+            assert await world.objects(resource) == []
+
+    simulate(scenario, with_manager(Schedule()))
