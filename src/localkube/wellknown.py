@@ -20,6 +20,9 @@ PROVISIONER: Final = f"{DOMAIN}/directory"
 PROVISIONERS: Final = (PROVISIONER, f"{FORMER_DOMAIN}/directory")
 """The provisioner, and what it was called before."""
 
+DEFAULT_CLASS_NAME: Final = "standard"
+"""The storage class that every cluster begins with, for claims that name none."""
+
 HOLD_COMPLETED: Final = f"{DOMAIN}/hold-completed"
 """Annotation of a pod (value `true`): its containers that end with exit code 0 stay ended, although their policy says
 Always. Pods of StatefulSets cannot say OnFailure, and programs that come to an end have to be seen at theirs."""

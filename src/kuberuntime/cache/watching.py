@@ -8,7 +8,6 @@ have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for l
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import structlog
@@ -27,9 +26,6 @@ TIMEOUT: Final = 290
 
 GRACE: Final = 15
 """Seconds: how much later the stream, or an answer to a list, is given up."""
-
-ABSENT_FAILURES: Final = 5
-"""A kind that is not served is asked for again at least every few seconds: its definition may come at any time."""
 
 STREAMING: Final = (Phase.INITIAL, Phase.WATCHING)
 """The phases in which a stream is read."""
@@ -50,20 +46,16 @@ class Watcher:
         reduce: Reduce,
         *,
         jitter: Callable[[], float] = randomness.jitter,
+        optional: bool = False,
     ) -> None:
         self._client = client
         self._selection = selection
         self._sink = sink
         self._decoder = Decoder(selection.resource, reduce)
         self._jitter = jitter
-        self._state = watch.State()
+        self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None
         self._interrupted = False
-        self._is_optional = False
-
-    def if_served(self) -> None:
-        """Take a kind that the server does not serve for one without objects, until it serves it."""
-        self._is_optional = True
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -74,11 +66,8 @@ class Watcher:
             except TimeoutError:
                 self._feed(watch.Ended(TIMEOUT))
             except KubeError as error:
-                if self._is_optional and isinstance(error, NotFoundError):
-                    self._absent(error)
-                else:
-                    self._warn(error)
-                    self._feed(watch.Refused(error))
+                self._warn(error)
+                self._feed(watch.Refused(error))
             self._scope = None
             self._interrupted = False
 
@@ -113,14 +102,6 @@ class Watcher:
                         return
         self._feed(watch.Ended(asyncio.get_running_loop().time() - opened))
 
-    def _absent(self, error: KubeError) -> None:
-        """Show that there are no objects, and ask again."""
-        if self._interrupted:
-            return
-        self._feed(watch.Relist(), watch.Refused(error))
-        self._state = replace(self._state, failures=min(self._state.failures, ABSENT_FAILURES))
-        self._sink((watch.Started(), watch.Completed(watch.NO_VERSION)))
-
     def _feed(self, *inputs: watch.Input) -> None:
         if self._interrupted:
             return
@@ -137,5 +118,6 @@ class Watcher:
             and self._state.streaming
             and isinstance(error, BadRequestError | InvalidError)
         )
-        report = log.debug if fallback or isinstance(error, ExpiredError) else log.warning
+        is_expected = isinstance(error, ExpiredError) or (self._state.optional and isinstance(error, NotFoundError))
+        report = log.debug if fallback or is_expected else log.warning
         report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))

@@ -7,16 +7,19 @@ kubectl; they are moved to the front before click sees the words.
 import os
 import sys
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Final, NoReturn
 
 import click
 
-from leaderworkerset.cli import errors
+import leaderworkerset
+from leaderworkerset.cli import errors, nearmisses
 
 COMMANDS: Final = {
     "run": "Run manifests on this machine: start a cluster, apply, watch, tear down.",
     "up": "Start the embedded cluster.",
     "down": "Stop the embedded cluster.",
+    "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
     "get": "Show LeaderWorkerSets by group and rank.",
     "logs": "Print the logs of ranks.",
@@ -33,8 +36,8 @@ COMMANDS: Final = {
     "version": "Print the version.",
 }
 
-LOCAL_COMMANDS: Final = ("run", "up", "down")
-"""Commands that start and stop clusters of this machine."""
+LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
+"""Commands that start, stop and list clusters of this machine."""
 
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
@@ -54,6 +57,14 @@ class LazyGroup(click.Group):
         module = import_module(module_of(name))
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for a word that is none, offer those most like it."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
         """List the commands without importing any."""
@@ -79,7 +90,12 @@ def module_of(name: str) -> str:
 @click.option("-n", "--namespace", metavar="NAME", help="The namespace; otherwise the context's, or default.")
 @click.option("--context", "context_name", metavar="NAME", help="The context of the kubeconfig.")
 @click.option("--kubeconfig", metavar="FILE", help="The kubeconfig; otherwise $KUBECONFIG or ~/.kube/config.")
-@click.option(LOCAL, metavar="[NAME]", help="Address the embedded cluster of that name on this machine (default).")
+@click.option(
+    LOCAL,
+    metavar="[=NAME]",
+    help="Address an embedded cluster of this machine: default, or NAME, written --local=NAME.",
+)
+@click.version_option(leaderworkerset.__version__, "--version", prog_name="lws", message="%(prog)s %(version)s")
 @click.pass_context
 def lws(ctx: click.Context, /, **options: Any) -> None:
     """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
@@ -130,8 +146,24 @@ def run(words: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return errors.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the edge of the program: unforeseen errors are raised again
-        return report(error)
+        code = report(error)
+        if note := misplaced_name(words):
+            click.echo(note, err=True)
+        return code
     return result if isinstance(result, int) else 0
+
+
+def misplaced_name(words: list[str]) -> str:
+    """Return what to say where `--local` is followed by the name of a cluster, which it does not take from there."""
+    from leaderworkerset.cli.cluster import places
+
+    following = dict(pairwise(words)).get(LOCAL, "")
+    if not places.NAME.fullmatch(following) or not places.place(following).is_cluster:
+        return ""
+    return (
+        f"note: `{LOCAL} {following}` addresses the cluster {places.DEFAULT}; the cluster {following} is addressed by "
+        f"`{LOCAL}={following}`"
+    )
 
 
 def report(error: Exception) -> int:

@@ -1,14 +1,18 @@
 """Which resource serves a kind: asked of the API server, once per group and version."""
 
 import re
+from collections.abc import Collection
 from typing import Final
+
+import msgspec
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import NotFoundError, from_response
+from kuberuntime.errors import KubeError, NotFoundError, from_response
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.nearmisses import hint
 
 API_VERSION: Final = re.compile(r"([a-zA-Z0-9][-.a-zA-Z0-9]*/)?[a-zA-Z0-9]+")
 
@@ -31,17 +35,33 @@ class Discovery:
             self._served[api_version] = await self._fetch(api_version)
         found = self._served[api_version].get(kind)
         if found is None:
-            del self._served[api_version]  # a CRD applied a moment later may serve it
-            raise UnknownKindError(f"the API server serves no kind {kind} in {api_version}: is its CRD installed?")
+            served = self._served.pop(api_version)  # a CRD applied a moment later may serve it
+            raise UnknownKindError(await self._advice(api_version, kind, served))
         return found
+
+    async def _advice(self, api_version: str, kind: str, served: Collection[str]) -> str:
+        """Return the message about a kind that is not served: with one like it, or where it is served instead."""
+        text = f"the API server serves no kind {kind} in {api_version}"
+        if near := hint(kind, served):
+            return f"{text}{near}"
+        others = [other for other in await self._versions() if other != api_version]
+        places = [f'"{other}"' for other in others if kind in await self._fetch(other)]
+        return f"{text}, but in {' and '.join(places)}" if places else f"{text}: is its CRD installed?"
+
+    async def _versions(self) -> list[str]:
+        """Return the groups of the API server, each in the version it prefers; what cannot be read is left out."""
+        try:
+            response = await self._client.send(Request("GET", "/apis"))
+            groups = msgspec.json.decode(response.body)["groups"]
+            return ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]
+        except (KubeError, msgspec.DecodeError, KeyError, TypeError):
+            return ["v1"]
 
     async def _fetch(self, api_version: str) -> dict[str, Resource]:
         if not API_VERSION.fullmatch(api_version):
             raise UnknownKindError(
                 f"apiVersion: Invalid value: {api_version!r}: must be VERSION or GROUP/VERSION, as in apps/v1"
             )
-        import msgspec
-
         group, _, version = api_version.rpartition("/")
         try:
             response = await self._client.send(Request("GET", f"/apis/{api_version}" if group else f"/api/{version}"))

@@ -1,4 +1,4 @@
-"""Manifests: files, directories and standard input become documents that remember where they came from.
+"""Manifests: files, directories, web addresses and standard input become documents that remember where they came from.
 
 YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), and a key given twice is an error. Every error names the file, the
 document and the line.
@@ -15,6 +15,7 @@ from kuberuntime.manifests import nesting, yamltext
 from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.cli import webtexts
 from leaderworkerset.cli.errors import CommandError
 
 SUFFIXES = {".yaml", ".yml", ".json"}
@@ -45,12 +46,17 @@ class Document:
         return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
 
 
-def load(paths: Iterable[str]) -> list[Document]:
-    """Read all documents of files, directories and `-`; nothing is returned unless all of them can be read."""
-    documents = [document for path in paths for document in _read(path)]
+def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
+    """Read all documents of files, directories, addresses and `-`; nothing is returned unless all can be read."""
+    documents = [document for path in paths for document in _read(path, recursive=recursive)]
     if not documents:
-        raise ManifestError(f"no objects in {', '.join(paths)}: a manifest needs apiVersion, kind and metadata.name")
+        raise nothing_in(paths)
     return documents
+
+
+def nothing_in(paths: Iterable[str]) -> ManifestError:
+    """Return the error of manifests without an object."""
+    return ManifestError(f"no objects in {', '.join(paths)}: a manifest needs apiVersion, kind and metadata.name")
 
 
 def parse(text: str | bytes, source: str) -> list[Document]:
@@ -62,11 +68,14 @@ def parse(text: str | bytes, source: str) -> list[Document]:
     return [document for part in _documents(text, source) for document in _expand(part)]
 
 
-def _read(path: str) -> Iterator[Document]:
+def _read(path: str, *, recursive: bool) -> Iterator[Document]:
     if path == "-":
         yield from parse(sys.stdin.buffer.read(), "standard input")
         return
-    for file in _files(Path(path)):
+    if webtexts.is_address(path):
+        yield from parse(webtexts.fetch(path), path)
+        return
+    for file in _files(Path(path), recursive=recursive):
         try:
             text = file.read_bytes()
         except OSError as error:
@@ -74,17 +83,19 @@ def _read(path: str) -> Iterator[Document]:
         yield from parse(text, str(file))
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path, *, recursive: bool) -> list[Path]:
     try:
         if not path.exists():
             raise ManifestError(f"{path}: no such file or directory")
         if not path.is_dir():
             return [path]
-        files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+        found = path.rglob("*") if recursive else path.iterdir()
+        files = sorted(file for file in found if file.suffix in SUFFIXES and file.is_file())
     except OSError as error:  # a directory that may not be read, a name that is too long
         raise ManifestError(f"{path}: {error.strerror}") from error
     if not files:
-        raise ManifestError(f"{path}: no .yaml, .yml or .json file in this directory")
+        deeper = "" if recursive else " (-R reads the directories in it too)"
+        raise ManifestError(f"{path}: no .yaml, .yml or .json file in this directory{deeper}")
     return files
 
 

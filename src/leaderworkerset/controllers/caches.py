@@ -33,8 +33,7 @@ class Cache:
 
     def open(self, client: Client) -> Informer:
         """Return the informer that fills the cache once it runs."""
-        informer = Informer(client, self.what, indexes=self.indexes, keep=self.keep)
-        return informer.if_served() if self.optional else informer
+        return Informer(client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional)
 
     def united(self, other: "Cache") -> "Cache":
         """Return the cache that serves the readers of this one and of another one of the same selection."""
@@ -44,8 +43,8 @@ class Cache:
                     f"caches of {self.what.resource.group_resource}: index {name!r} is declared with two functions:"
                     " rename one of them"
                 )
-        keep = either(self.keep, other.keep)
-        return Cache(self.what, {**self.indexes, **other.indexes}, keep, self.optional and other.optional)
+        indexes, keep = {**self.indexes, **other.indexes}, either(self.keep, other.keep)
+        return Cache(self.what, indexes, keep, self.optional and other.optional)
 
 
 class Caches:

@@ -86,6 +86,11 @@ class Place:
             raise unusable(error) from error
 
     @property
+    def words(self) -> str:
+        """Return how commands address the cluster, for hints."""
+        return "--local" if self.name == DEFAULT else f"--local={self.name}"
+
+    @property
     def is_cluster(self) -> bool:
         """Return whether the directory is that of a cluster: whoever runs one leaves a lock file."""
         return self.lock.is_file()

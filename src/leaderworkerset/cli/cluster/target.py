@@ -51,6 +51,16 @@ class Target:
         finally:
             await client.close()
 
+    def cluster_name(self, argument: str | None) -> str:
+        """Return the embedded cluster that a command about clusters means: its argument, or that of --local."""
+        if self.kubeconfig or self.context_name or self.namespace:
+            raise UsageError(
+                "this command is about a cluster of this machine: leave out -n, --kubeconfig and --context"
+            )
+        if argument and self.local and argument != self.local:
+            raise UsageError(f"cluster {argument} and --local={self.local} are two: name one")
+        return argument or self.local or places.DEFAULT
+
     def _local_kubeconfig(self) -> str:
         if self.kubeconfig or self.context_name:
             raise UsageError("--local names the cluster already: leave out --kubeconfig and --context")
@@ -58,5 +68,6 @@ class Target:
         if place.pid() is None:
             others = [other.name for other in places.all_places() if other.pid() is not None]
             hint = f"running: {', '.join(others)}" if others else "none is running"
-            raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `lws up`")
+            start = f"lws up {place.name}" if place.name != places.DEFAULT else "lws up"
+            raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `{start}`")
         return str(place.kubeconfig)

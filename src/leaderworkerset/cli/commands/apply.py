@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -9,11 +10,16 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.cli import manifests, serverside
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.cli import manifestoptions, missingnamespaces, serverside, unknownfields
+from leaderworkerset.cli.applyorder import ordered
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.establishing import until_established
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
+from leaderworkerset.cli.manifestoptions import manifest_options
 from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
 
 MANAGER = "lws-cli"
@@ -21,16 +27,21 @@ MANAGER = "lws-cli"
 
 
 @click.command("apply")
-@click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE", help="File, directory or -.")
+@manifest_options
+@click.option("--create-namespace", is_flag=True, help="Make the namespaces that are missing.")
 @click.option("--dry-run", type=click.Choice(["server"]), help="Let the API server check, write nothing.")
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that another manager owns.")
 @click.pass_obj
-def command(target: Target, files: tuple[str, ...], dry_run: str | None, force_conflicts: bool) -> None:  # noqa: FBT001 - click passes it
+def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, **options: Any) -> None:
     """Apply manifests; nothing is written unless the API server accepts all of them."""
-    documents = manifests.load(files)
+    create_namespace = bool(options.pop("create_namespace"))
+    documents = ordered(manifestoptions.collect(options).load())
 
     async def act() -> None:
         async with target.session() as session:
+            if create_namespace and not dry_run:
+                for line in await missingnamespaces.create(session, documents):
+                    say(line)
             applier = Applier(session, force=force_conflicts)
             await applier.check(documents)
             if dry_run:
@@ -70,28 +81,34 @@ class Applier:
                 lines.append(await self._apply(document))
             except (APIError, UnknownKindError) as error:
                 done = f"applied before: {', '.join(lines)}" if lines else "nothing was applied"
-                raise CommandError(f"{describe(document, error)}\n{done}") from error
+                raise CommandError(f"{await self._described(document, error)}\n{done}") from error
         return lines
 
     async def _apply(self, document: Document) -> str:
         resource = await self._discovery.resource_of(document.object)
         obj = self._placed(document.object, namespaced=resource.namespaced)
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
-        return f"{document.title} {applied.word}"
+        if resource == CUSTOM_RESOURCE_DEFINITIONS:
+            await until_established(self._client, meta.key(obj))
+        return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:
             resource = await self._discovery.resource_of(document.object)
             obj = self._placed(document.object, namespaced=resource.namespaced)
-            await self._client.apply(resource, obj, manager=MANAGER, force=self._force, dry_run=True)
+            await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True)
         except UnknownKindError as error:
             return None if brings_kind(documents, document) else describe(document, error)
         except NotFoundError as error:
             namespace = document.object["metadata"].get("namespace") or self._namespace
             return None if brings_namespace(documents, namespace) else describe(document, error)
         except APIError as error:
-            return describe(document, error)
+            return await self._described(document, error)
         return None
+
+    async def _described(self, document: Document, error: Exception) -> str:
+        """Build the message of a refused document; of fields that are unknown with what they may be meant as."""
+        return describe(document, error) + await unknownfields.advice(self._client, document.object, str(error))
 
     def _placed(self, obj: JSONObject, *, namespaced: bool) -> JSONObject:
         """Put an object without a namespace into the session's."""
@@ -101,13 +118,22 @@ class Applier:
         return {**obj, "metadata": {**own, "namespace": self._namespace}}
 
 
+def _taken(applied: Applied) -> str:
+    """Return what was taken over from `lws scale`."""
+    if not applied.taken:
+        return ""
+    fields = ", ".join(f"{path.removeprefix('.')} {change}" for path, change in applied.taken.items())
+    return f" (taken over from lws scale: {fields})"
+
+
 def describe(document: Document, error: Exception) -> str:
     """Build the message of a refused document: its place, and the server's words."""
     advice = ""
     if isinstance(error, ConflictError) and "Apply failed with" in str(error):
         advice = "; take the fields over with --force-conflicts"
-    if "field not declared in schema" in str(error):
-        advice = ": unknown field; check its name and its place"
+    if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
+        name = error.details.get("name")
+        advice = f"; make it with `kubectl create namespace {name}`, or add --create-namespace to this command"
     return f"{document.place}: {document.title}: {error}{advice}"
 
 

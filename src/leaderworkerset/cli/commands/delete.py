@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -11,14 +12,16 @@ from kuberuntime.client.requests import only
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import manifests, targets
+from leaderworkerset.cli import manifestoptions, manifests, targets
+from leaderworkerset.cli.applyorder import ordered
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.kindlookup import Discovery
+from leaderworkerset.cli.manifestoptions import manifest_options
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 
@@ -27,16 +30,17 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 
 @click.command("delete")
 @click.argument("names", nargs=-1, metavar="[LWS]...")
-@click.option("-f", "--filename", "files", multiple=True, metavar="FILE", help="Delete the objects of manifests.")
+@manifest_options
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are gone.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
 @click.pass_obj
-def command(target: Target, /, names: tuple[str, ...], files: tuple[str, ...], **options: object) -> None:
+def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """Delete LeaderWorkerSets or the objects of manifests."""
-    if bool(names) == bool(files):
+    given = manifestoptions.collect(options)
+    if bool(names) == bool(given):
         raise UsageError("name LeaderWorkerSets or give manifests with -f, one of the two")
-    documents = manifests.load(files) if files else []
+    documents = ordered(given.load()) if given else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
     async def act() -> None:
@@ -46,13 +50,20 @@ def command(target: Target, /, names: tuple[str, ...], files: tuple[str, ...], *
                 wanted = [await _of_document(session, discovery, document) for document in reversed(documents)]
             else:
                 wanted = [await _of_name(session, name) for name in names]
-            for resource, key in wanted:
-                gone = not await _delete(session, resource, key, cascade)
-                say(f"{resource.kind.lower()}/{key.name} {'was gone already' if gone else 'deleted'}")
-            if waits:
-                await until_gone(session, wanted, timeout)
+            for part in parts(wanted):
+                for resource, key in part:
+                    gone = not await _delete(session, resource, key, cascade)
+                    say(f"{resource.kind.lower()}/{key.name} {'was gone already' if gone else 'deleted'}")
+                if waits:
+                    await until_gone(session, part, timeout)
 
     asyncio.run(act())
+
+
+def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
+    """Return what is deleted at a time: definitions last, because without them nobody sees the end of their objects."""
+    definitions = [one for one in wanted if one[0] == CUSTOM_RESOURCE_DEFINITIONS]
+    return [[one for one in wanted if one not in definitions], definitions]
 
 
 async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:

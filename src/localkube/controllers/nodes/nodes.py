@@ -29,12 +29,30 @@ ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """What the simulated nodes are like; `capacity` replaces or extends the defaults."""
+    """What the simulated nodes are like; `capacity` replaces or extends the defaults.
+
+    `also` are further nodes of other sorts. Their numbers follow, and nodes of all sorts are counted by `i` of labels.
+    """
 
     count: int = 1
     labels: tuple[LabelTemplate, ...] = ()
     capacity: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[TaintTemplate, ...] = ()
+    also: tuple["NodeSettings", ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Return how many nodes there are of all sorts."""
+        return self.count + sum(one.total for one in self.also)
+
+    def sort(self, index: int) -> "NodeSettings":
+        """Return what node number `index` is like."""
+        first = self.count
+        for one in self.also:
+            if first <= index < first + one.total:
+                return one.sort(index - first)
+            first += one.total
+        return self
 
     def with_gpus(self, number: int) -> "NodeSettings":
         """Give each node this many GPUs."""
@@ -42,10 +60,11 @@ class NodeSettings:
 
     def check(self) -> None:
         """Raise a `ValueError` where a template is invalid for one of the nodes."""
-        for index in range(self.count):
-            for label in self.labels:
+        for index in range(self.total):
+            sort = self.sort(index)
+            for label in sort.labels:
                 label.value(index)
-            for taint in self.taints:
+            for taint in sort.taints:
                 taint.taint(index)
 
 
@@ -55,12 +74,13 @@ def node_names(settings: NodeSettings) -> list[str]:
     >>> node_names(NodeSettings(count=2))
     ['node-0', 'node-1']
     """
-    return [_node_name(index) for index in range(settings.count)]
+    return [_node_name(index) for index in range(settings.total)]
 
 
 def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
     """Build one node with its status."""
     name = _node_name(index)
+    settings = settings.sort(index)
     machine = platform.uname()
     system, architecture = machine.system.lower(), ARCHITECTURES.get(machine.machine, machine.machine)
     labels = {
@@ -87,7 +107,7 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
 
 async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> None:
     """Make the cluster have exactly these simulated nodes; write only what differs."""
-    wanted = [build_node(settings, index, clock.now()) for index in range(settings.count)]
+    wanted = [build_node(settings, index, clock.now()) for index in range(settings.total)]
     for node in wanted:
         await _ensure_node(client, node)
     for node in (await client.list(NODES)).items:

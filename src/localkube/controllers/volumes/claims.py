@@ -23,7 +23,6 @@ from kuberuntime.plan import Actions, Create, Emit, Event, Patch, guarded_patch
 from localkube import wellknown
 from localkube.controllers import eventobjects
 
-DEFAULT_CLASS_NAME: Final = "standard"
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -32,7 +31,7 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 DEFAULT_CLASS: Final[JSONObject] = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "StorageClass",
-    "metadata": {"name": DEFAULT_CLASS_NAME, "annotations": {IS_DEFAULT: "true"}},
+    "metadata": {"name": wellknown.DEFAULT_CLASS_NAME, "annotations": {IS_DEFAULT: "true"}},
     "provisioner": wellknown.PROVISIONER,
     "reclaimPolicy": "Delete",
     "volumeBindingMode": "Immediate",

@@ -15,14 +15,22 @@ A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vll
 
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod.status import STUB_IMAGE
 from localkube.kubelet.spec import podspec, scripts
+
+PATIENCE: Final = 5.0
+"""Seconds for Python to say whether it has a package; it takes a twentieth of one."""
+
+NO_PACKAGE: Final = 7
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
@@ -130,6 +138,31 @@ def check_script(image: str, argv: Sequence[str], path: str, place: ProgramSourc
             check_program(image, started.name, path, place, mounted)
         elif not _is_under(started.name, mounted) and not os.path.lexists(_in(place.root, started.name)):
             raise UnrunnableError("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
+
+
+def check_module(image: str, argv: Sequence[str], path: str) -> None:
+    """Refuse `python3 -m MODULE` where the Python of this machine does not have the package."""
+    package = scripts.python_module(argv)
+    if package and not _has_package(path, package):
+        raise UnrunnableError(
+            "ProgramNotFound", f'Python package "{package}" of image {image} is not installed on this machine'
+        )
+
+
+@lru_cache(maxsize=1024)
+def _has_package(path: str, package: str) -> bool:
+    """Ask Python, once for each package; where it gives no answer, the package is taken on trust."""
+    program = shutil.which("python3", path=path)
+    if program is None:
+        return True
+    find = f"import importlib.util, sys; sys.exit({NO_PACKAGE} if importlib.util.find_spec(sys.argv[1]) is None else 0)"
+    try:
+        done = subprocess.run(
+            [program, "-c", find, package], capture_output=True, timeout=PATIENCE, check=False, cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return done.returncode != NO_PACKAGE
 
 
 def _in(root: Path | None, path: str) -> Path:

@@ -95,6 +95,8 @@ def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) 
         images.check_script(
             container.get("image") or "", command.argv, command.env.get("PATH", ""), command.place, _mounted(container)
         )
+        if not (command.place.directory or container.get("workingDir") or command.env.get("PYTHONPATH")):
+            images.check_module(container.get("image") or "", command.argv, command.env.get("PATH", ""))
     except UnrunnableError as why:
         return str(why)
     return ""

@@ -1,4 +1,4 @@
-"""What the script of `sh -c SCRIPT` starts, as far as its words tell. Pure.
+"""What a command starts, as far as its words tell: the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
 
 Used to see that a container cannot run here although its shell can: `sh -c "bash /opt/serve.sh; vllm serve"`. What is
 built at run time (variables, `eval`) is not seen; a script that cannot be read names nothing.
@@ -33,26 +33,64 @@ class Started(NamedTuple):
     is_file: bool = False
 
 
+MODULE: Final = re.compile(r"[A-Za-z_][\w.]*")
+PYTHON: Final = re.compile(r"python(3(\.\d+)?)?")
+
+
+def python_module(argv: Sequence[str]) -> str:
+    """Return the outermost package that `python3 -m MODULE` runs, alone or in the script of a shell; empty for none.
+
+    >>> python_module(["python3", "-u", "-m", "engine.server", "--port=80"])
+    'engine'
+    >>> python_module(["sh", "-c", "sleep 1; exec python3 -m engine.server"])
+    'engine'
+    """
+    for words in _started(argv) if _is_script(argv) else [list(argv)]:
+        if words and PYTHON.fullmatch(posixpath.basename(words[0])):
+            options = list(dropwhile(lambda word: word in {"-u", "-O", "-B"}, words[1:]))
+            if len(options) > 1 and options[0] == "-m" and MODULE.fullmatch(options[1]):
+                return options[1].partition(".")[0]
+    return ""
+
+
 def starts(argv: Sequence[str]) -> Iterator[Started]:
-    """Yield what a shell with a script starts, in the order of the script; nothing for any other program.
+    """Yield what a shell with a script starts, in the order of the script, and the file that an interpreter reads.
 
     >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
     [Started(name='bash', is_file=False), Started(name='/opt/serve.sh', is_file=True), Started(name='vllm', is_file=False)]
     """
-    if len(argv) < 3 or posixpath.basename(argv[0]) not in SHELLS or not re.fullmatch(r"-\w*c", argv[1]):
-        return
-    try:
-        commands = list(_commands(argv[2]))
-    except ValueError:  # an open quote
+    if not _is_script(argv):
+        if argv and posixpath.basename(argv[0]) in INTERPRETERS:
+            yield from _read_file(argv)
         return
     own = OF_THE_SHELL | set(FUNCTION.findall(argv[2]))
-    for command in commands:
-        words = list(dropwhile(lambda word: word in BEFORE_A_COMMAND or ASSIGNMENT.match(word), command))
+    for words in _started(argv):
         if not words or words[0] in own or not PLAIN.fullmatch(words[0]):
             continue
         yield Started(words[0])
-        if len(words) > 1 and posixpath.basename(words[0]) in INTERPRETERS and re.fullmatch(r"/[\w./+-]+", words[1]):
-            yield Started(words[1], is_file=True)
+        if posixpath.basename(words[0]) in INTERPRETERS:
+            yield from _read_file(words)
+
+
+def _is_script(argv: Sequence[str]) -> bool:
+    return len(argv) > 2 and posixpath.basename(argv[0]) in SHELLS and bool(re.fullmatch(r"-\w*c", argv[1]))
+
+
+def _read_file(words: Sequence[str]) -> Iterator[Started]:
+    """Yield the file that an interpreter reads, where its absolute path comes first."""
+    if len(words) > 1 and re.fullmatch(r"/[\w./+-]+", words[1]):
+        yield Started(words[1], is_file=True)
+
+
+def _started(argv: Sequence[str]) -> list[list[str]]:
+    """Return the commands of a shell's script, without the words before the program."""
+    try:
+        commands = list(_commands(argv[2]))
+    except ValueError:  # an open quote
+        return []
+    return [
+        list(dropwhile(lambda word: word in BEFORE_A_COMMAND or ASSIGNMENT.match(word), words)) for words in commands
+    ]
 
 
 def _commands(script: str) -> Iterator[list[str]]:

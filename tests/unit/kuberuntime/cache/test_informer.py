@@ -348,7 +348,7 @@ def test_a_kind_that_may_be_missing_is_empty_until_it_is_served() -> None:
         server.put("a")
         missing = failure(404, "NotFound", "the server could not find the requested resource")
         server.refuse = lambda _: missing
-        informer = Informer(Client(server), PODS).if_served()
+        informer = Informer(Client(server), PODS, optional=True)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(informer.run())
             await informer.wait_synced()

@@ -12,6 +12,7 @@ import pytest
 
 from kuberuntime.errors import ConnectionFailedError
 from leaderworkerset.cli import app, errors, targets
+from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 from leaderworkerset.views.selection import Selection
 
@@ -22,7 +23,16 @@ from leaderworkerset.views.selection import Selection
         (["--help"], 0, ""),
         (["get", "--help"], 0, ""),
         (["no-such-command"], 2, "No such command"),
+        (["gett"], 2, "No such command 'gett', did you mean \"get\"?"),
         (["scale", "web"], 2, "--replicas"),
+        (
+            ["get", "--local=prod"],
+            1,
+            "the embedded cluster prod does not run (none is running); start it with `lws up prod`",
+        ),
+        (["up", "one", "--local=two"], 2, "cluster one and --local=two are two: name one"),
+        (["down", "one", "--all"], 2, "--all means every cluster: leave out the name"),
+        (["clusters", "--context", "x"], 2, "leave out -n, --kubeconfig and --context"),
         (["get", "web/x"], 2, "names no rank"),
         (["apply", "-f", "/no/such/file.yaml"], 1, "/no/such/file.yaml: no such file or directory"),
         (["get", "--kubeconfig", "/no/such/config"], 1, "/no/such/config"),
@@ -135,6 +145,7 @@ def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> N
         max_pods=70,
         port=1234,
         log_level="debug",
+        log_format="json",
     )
 
     @click.command()
@@ -149,3 +160,22 @@ def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> N
 def test_images_are_checked(words: str) -> None:
     with pytest.raises(errors.UsageError, match="--image"):
         parse_image(words)
+
+
+def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["--version"]) == 0
+    assert app.run(["version"]) == 0
+    by_option, by_command = capsys.readouterr().out.splitlines()
+    assert by_option == by_command
+
+
+def test_a_cluster_named_after_local_without_an_equals_sign_is_noted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
+    with places.place("two").held():
+        assert app.run(["get", "--local", "two"]) == errors.FAILED
+        assert app.run(["get", "--local", "web"]) == errors.FAILED
+    told = capsys.readouterr().err
+    assert told.count("note: ") == 1
+    assert "the cluster two is addressed by `--local=two`" in told

@@ -12,6 +12,20 @@ from leaderworkerset.cli.errors import UsageError
 MAX_PODS: Final = 5000
 """Pods of a cluster unless --max-pods says otherwise: more than one machine runs well, fewer than fill its memory."""
 
+AUTO: Final = -1
+"""As many nodes or GPUs as the manifest needs; `lws run` finds out."""
+
+
+class CountOrAuto(click.IntRange):
+    """A number, or the word `auto`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the word."""
+        if value == "auto":
+            return AUTO
+        return AUTO if value == AUTO else int(super().convert(value, param, ctx))
+
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -30,6 +44,7 @@ class ClusterOptions:
     max_pods: int = MAX_PODS
     port: int = 0
     log_level: str = "warning"
+    log_format: str = "text"
 
     def words(self) -> list[str]:
         """Return the command line words that say the same, for a process of its own."""
@@ -39,11 +54,19 @@ class ClusterOptions:
         words += [f"--node-capacity={capacity}" for capacity in self.node_capacity]
         words += [f"--image={name}={directory}" for name, directory in self.images]
         words += [f"--max-pods={self.max_pods}"]
-        return [*words, f"--port={self.port}", f"--log-level={self.log_level}", *(["--stub"] if self.stub else [])]
+        words += [f"--port={self.port}", f"--log-level={self.log_level}", f"--log-format={self.log_format}"]
+        return [*words, *(["--stub"] if self.stub else [])]
 
 
 OPTIONS = (
-    click.option("--nodes", type=click.IntRange(1, 1000), default=1, show_default=True, help="Simulated nodes."),
+    click.option(
+        "--nodes",
+        type=CountOrAuto(1, 1000),
+        default=1,
+        show_default=True,
+        metavar="N|auto",
+        help="Simulated nodes; auto (for lws run): with the labels, taints and claims that the manifest needs.",
+    ),
     click.option(
         "--node-label",
         "node_labels",
@@ -64,7 +87,16 @@ OPTIONS = (
         metavar="RESOURCE=AMOUNT,…",
         help="What every node has instead of practically unlimited CPU, memory and pods: cpu=8,memory=32Gi.",
     ),
-    click.option("--gpus-per-node", type=click.IntRange(0, 1024), default=0, show_default=True, help="nvidia.com/gpu."),
+    click.option(
+        "--gpus-per-node",
+        "--gpus",
+        "gpus_per_node",
+        type=CountOrAuto(0, 1024),
+        default=0,
+        show_default=True,
+        metavar="N|auto",
+        help="nvidia.com/gpu of every node; auto (for lws run): this and other devices, as many as a pod asks for.",
+    ),
     click.option(
         "--network",
         type=click.Choice(["isolated", "shared"]),
@@ -101,6 +133,13 @@ OPTIONS = (
         default="warning",
         show_default=True,
         help="What controllers and kubelet log on standard error.",
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="A line of text, or of JSON, for each event of the log.",
     ),
 )
 

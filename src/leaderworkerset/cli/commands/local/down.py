@@ -8,23 +8,48 @@ import click
 
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
-from leaderworkerset.cli.errors import TimedOutError
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import TimedOutError, UsageError
+from leaderworkerset.cli.nearmisses import hint
 from leaderworkerset.cli.views.progress import Progress
 
 
 @click.command("down")
-@click.argument("name", default=places.DEFAULT)
+@click.argument("name", required=False)
+@click.option("--all", "every", is_flag=True, help="Stop all clusters that `lws up` started.")
 @click.option("--delete", "deletes", is_flag=True, help="Delete its objects, logs and volumes too.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, metavar="SECONDS")
-def command(name: str, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
+@click.pass_obj
+def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
     """Stop the embedded cluster NAME (default: default). Its objects stay, unless --delete is given."""
-    place = places.place(name)
+    if every and (name or target.local):
+        raise UsageError("--all means every cluster: leave out the name")
+    own = target.cluster_name(name)
+    chosen = clusters(deletes=deletes) if every else [places.place(own)]
+    if not chosen:
+        click.echo("No cluster is there to be deleted." if deletes else "No cluster runs.")
+    for place in chosen:
+        end(place, timeout, deletes=deletes)
+
+
+def clusters(*, deletes: bool) -> list[Place]:
+    """Return the clusters that --all means: those that run, and with --delete all; those of `lws run` end by themselves."""
+    own = [place for place in places.all_places() if place.is_cluster and not place.mark.is_file()]
+    return [place for place in own if deletes or place.pid() is not None]
+
+
+def end(place: Place, timeout: float, *, deletes: bool) -> None:
+    """Stop one cluster, delete it where that is asked for, and say what was done."""
+    name = place.name
     was_running = stop(place, timeout)
     if deletes and place.directory.exists():
         place.remove()
         click.echo(f"Cluster {name} {'stopped and ' if was_running else ''}deleted.")
-    else:
+    elif was_running or place.is_cluster:
         click.echo(f"Cluster {name} {'stopped' if was_running else 'does not run'}.")
+    else:
+        there = [one.name for one in places.all_places() if one.is_cluster]
+        click.echo(f"Cluster {name} does not exist (there: {', '.join(there) or 'none'}){hint(name, there)}")
 
 
 def stop(place: Place, timeout: float) -> bool:

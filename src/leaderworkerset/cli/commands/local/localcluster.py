@@ -3,9 +3,9 @@
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ from leaderworkerset.cli.cluster.target import OpenChannels
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.definition import full_definitions
+from leaderworkerset.cli.rehearsal.nodepools import Pool
 from leaderworkerset.manager import lwsmanager
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
@@ -52,15 +53,17 @@ async def local_cluster(
     options: ClusterOptions,
     progress: Callable[[str], None],
     *,
+    nodes: Nodes | None = None,
     keep: bool = True,
     hold_completed: bool = False,
 ) -> AsyncIterator[LocalCluster]:
     """Start everything, and end everything when the context is left.
 
-    The controllers and webhooks of LeaderWorkerSets speak HTTP to the API server, as they do on Kubernetes.
+    `nodes` stand instead of those of the options. The controllers and webhooks of LeaderWorkerSets speak HTTP to the
+    API server, as they do on Kubernetes.
     """
-    logging.configure(options.log_level)
-    settings = settings_of(place, options, keep=keep, hold_completed=hold_completed)
+    logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
+    settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
     clock = SystemClock()
     with _refusals(place):
         progress("starting the API server")
@@ -77,10 +80,21 @@ async def local_cluster(
                     lwsmanager.controllers(client, clock),
                 ):
                     gc.freeze()  # what the start made stays; looking through it again and again would delay events
-                    yield LocalCluster(Client(transport, field_validation="Strict"), transport.channels, server.notes)
+                    yield LocalCluster(
+                        Client(transport, field_validation="Strict"), transport.channels, noted(server.notes)
+                    )
             finally:
                 gc.unfreeze()
                 await client.close()
+
+
+def noted(lost: Sequence[str]) -> tuple[str, ...]:
+    """Return what the sandboxes of this machine lack as one note, none where they lack nothing.
+
+    >>> noted(["limits: they are not enforced", "a way out: pods reach each other only"])
+    ('Note: without limits: they are not enforced; without a way out: pods reach each other only',)
+    """
+    return (f"Note: without {'; without '.join(lost)}",) if lost else ()
 
 
 @contextmanager
@@ -111,14 +125,14 @@ def restore(place: Place) -> str:
     return f"Restored {source}" + (f"; the file of before is {aside}" if aside else "")
 
 
-def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_completed: bool) -> Settings:
+def settings_of(place: Place, options: ClusterOptions, nodes: Nodes, *, keep: bool, hold_completed: bool) -> Settings:
     """Turn the words of the command line into settings."""
     return Settings(
         name=place.name,
         directory=place.directory,
         keep=keep,
         port=options.port,
-        nodes=nodes_of(options),
+        nodes=nodes,
         network="shared" if options.network == "shared" else "isolated",
         images=dict(options.images),
         stub=options.stub,
@@ -131,13 +145,26 @@ def settings_of(place: Place, options: ClusterOptions, *, keep: bool, hold_compl
 
 def nodes_of(options: ClusterOptions) -> Nodes:
     """Turn the words on nodes into settings; an error names the option of the invalid word."""
-    nodes = Nodes(
-        count=options.nodes,
-        labels=options.node_labels,
-        taints=options.node_taints,
-        capacity=options.node_capacity,
-        gpus=options.gpus_per_node,
+    return _checked(
+        Nodes(
+            count=options.nodes,
+            labels=options.node_labels,
+            taints=options.node_taints,
+            capacity=options.node_capacity,
+            gpus=options.gpus_per_node,
+        )
     )
+
+
+def nodes_in(pools: Sequence[Pool]) -> Nodes:
+    """Turn pools of nodes into settings."""
+    first, *others = [
+        Nodes(count=pool.count, labels=pool.labels, taints=pool.taints, capacity=pool.capacity) for pool in pools
+    ]
+    return _checked(replace(first, also=tuple(others)))
+
+
+def _checked(nodes: Nodes) -> Nodes:
     try:
         nodes.check()
     except SettingsError as error:

@@ -2,33 +2,39 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.cli import manifests
+from leaderworkerset.cli import manifestoptions, missingnamespaces
+from leaderworkerset.cli.applyorder import ordered
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands import logs
 from leaderworkerset.cli.commands.apply import Applier
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
+from leaderworkerset.cli.manifestoptions import manifest_options
 from leaderworkerset.cli.manifests import Document
-from leaderworkerset.cli.views.live import Display, display
+from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
-from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
+
+if TYPE_CHECKING:
+    from leaderworkerset.cli.commands.local.assuming import Assumed  # it needs localkube, which may not be installed
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is torn down."""
@@ -44,7 +50,7 @@ class RunOptions:
 
 
 @click.command("run")
-@click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE", help="File, directory or -.")
+@manifest_options
 @click.option(
     "--until",
     type=click.Choice(["ready", "done"]),
@@ -55,25 +61,42 @@ class RunOptions:
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @cluster_options
 @click.pass_obj
-def command(target: Target, /, files: tuple[str, ...], **options: Any) -> int:
+def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
     if target.local or target.kubeconfig or target.context_name:
         raise UsageError("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
     require_localkube("run")
-    cluster = collect(options)
+    given = manifestoptions.collect(options)
+    cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
     chosen = RunOptions(**options)
     if chosen.timeout is not None and chosen.until is None:
         raise UsageError("--timeout needs --until ready or --until done")
-    documents = manifests.load(files)
+    documents = ordered(given.load())
     if not any(document.object["kind"] == "LeaderWorkerSet" for document in documents):
-        raise CommandError(f"no LeaderWorkerSet in {', '.join(files)}: there is nothing to run")
+        raise CommandError(f"no LeaderWorkerSet in {given}: there is nothing to run")
     for document in documents:
         if document.object["kind"] == "LeaderWorkerSet" and not document.object["metadata"].get("name"):
             raise CommandError(f"{document.place}: metadata.name: Required value: a run is followed by its name")
+    return start(Run(cluster, chosen, target.namespace or "default"), documents)
+
+
+def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
+    """Let `--nodes auto` find the GPUs too, unless a number of them was typed."""
+    typed = source is ParameterSource.COMMANDLINE
+    return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
+
+
+def start(plan: "Run", documents: Sequence[Document]) -> int:
+    """Run in a place made for it, on the nodes and with the objects that are assumed."""
+    from leaderworkerset.cli.commands.local.assuming import assume
+
+    assumed = assume(documents, plan.cluster)
+    for line in assumed.lines:
+        say(line, err=True)
     place = places.ephemeral()
     try:
         with place.held():
-            return asyncio.run(run(Run(place, cluster, chosen, target.namespace or "default"), documents))
+            return asyncio.run(run(plan, place, assumed))
     finally:
         place.remove()
 
@@ -82,27 +105,30 @@ def command(target: Target, /, files: tuple[str, ...], **options: Any) -> int:
 class Run:
     """What one run is made of."""
 
-    place: Place
     cluster: ClusterOptions
     options: RunOptions
     namespace: str
 
 
-async def run(plan: Run, documents: Sequence[Document]) -> int:
+async def run(plan: Run, place: Place, assumed: "Assumed") -> int:
     """Start the cluster, apply, and follow the groups to the end."""
     from kuberuntime.serving.signals import until_stopped
     from leaderworkerset.cli.commands.local.localcluster import local_cluster
 
     progress = Progress()
-    hold = plan.options.until == "done"
+    hold, documents = plan.options.until == "done", ordered(assumed.documents)
     async with (
         until_stopped() as stopped,
-        local_cluster(plan.place, plan.cluster, progress.show, keep=False, hold_completed=hold) as cluster,
+        local_cluster(
+            place, plan.cluster, progress.show, nodes=assumed.nodes, keep=False, hold_completed=hold
+        ) as cluster,
     ):
         progress.clear()
         for note in cluster.notes:
             say(note, err=True)
         session = Session(cluster.client, plan.namespace, cluster.channels)
+        for line in await missingnamespaces.create(session, documents):
+            say(line, err=True)
         applier = Applier(session)
         await applier.check(documents)
         for line in await applier.apply(documents):
@@ -127,9 +153,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
-    missing = "; ".join(
-        f"{view.name}: {view.ready} of {view.desired} groups ready{reasons(view)}" for view in views_of(sets)
-    )
+    missing = "; ".join(f"{view.name}: {ready_groups(view)}" for view in views_of(sets))
     raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}")
 
 
@@ -187,7 +211,7 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
             return failures.verdict(views) or (Ending.FINISHED if all_done(views) else None)
         return None
 
-    return await objects.until(look)
+    return await objects.until(look, every=REFRESH)
 
 
 def gone(views: Sequence[View]) -> Ending | None:
@@ -200,7 +224,10 @@ def conclusion(views: Sequence[View], options: RunOptions) -> str:
     groups = [group for view in views for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
     what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
-    return f"{ranks} ranks in {len(groups)} groups {what}" if groups else f"all LeaderWorkerSets {what}"
+    if not groups:
+        return f"all LeaderWorkerSets {what}"
+    counted = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
+    return f"{counted} {what if ranks != 1 else what.replace('are', 'is')}"
 
 
 def keys_of(documents: Sequence[Document], namespace: str) -> list[ObjectKey]:

@@ -2,18 +2,22 @@
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.commands.local import keptoptions
+from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
-from leaderworkerset.cli.errors import CommandError, describe, leaves
+from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
 from leaderworkerset.cli.views.progress import Progress
 
 READY_DESCRIPTOR = "LWS_READY_FD"
@@ -25,37 +29,76 @@ ERROR = "!"
 """What lines begin with that are not progress: facts about the cluster, and why it did not start."""
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of a cluster: with which options, and what to say about them."""
+
+    place: Place
+    options: ClusterOptions
+    typed: ClusterOptions
+    notes: tuple[str, ...] = ()
+    restore: bool = False
+
+
 @click.command("up")
-@click.argument("name", default=places.DEFAULT)
+@click.argument("name", required=False)
 @click.option("-d", "--detach", is_flag=True, help="Return once the cluster is up; `lws down` stops it.")
 @click.option("--restore", is_flag=True, help="Restore the newest copy of its objects first; the file is kept aside.")
+@click.option("--defaults", is_flag=True, help="Begin with the defaults, not with the options of the last `lws up`.")
 @cluster_options
-def command(name: str, detach: bool, restore: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it
-    """Start the embedded cluster NAME (default: default); its objects are still there after a restart."""
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    name: str | None,
+    detach: bool,  # noqa: FBT001 - click passes it
+    restore: bool,  # noqa: FBT001 - likewise
+    **options: Any,
+) -> None:
+    """Start the embedded cluster NAME (default: default).
+
+    After a restart its objects are still there, and options that are not given are those of the last `lws up`.
+    """
     require_localkube("up")
-    place = places.place(name)
-    chosen = collect(options)
+    place = places.place(ctx.obj.cluster_name(name))
+    fresh = bool(options.pop("defaults"))
+    typed = collect(options)
+    if AUTO in (typed.nodes, typed.gpus_per_node):
+        raise UsageError("--nodes auto and --gpus auto need a manifest: lws run -f … --nodes auto --gpus auto")
+    kept = None if fresh else keptoptions.load(place)
+    chosen = keptoptions.combined(typed, given(ctx), kept)
+    again = keptoptions.difference(chosen, typed)
+    begins_anew = f"Options of the last `lws up` (--defaults leaves them out): {shlex.join(again)}"
+    start = Start(place, chosen, typed, (begins_anew,) if again else (), restore)
     if detach:
-        start_detached(place, chosen, restore=restore)
+        start_detached(start, given(ctx))
     else:
-        asyncio.run(serve(place, chosen, restore=restore))
+        asyncio.run(serve(start))
 
 
-async def serve(place: Place, options: ClusterOptions, *, restore: bool = False) -> None:
+def given(ctx: click.Context) -> set[str]:
+    """Return the options of the cluster that were typed."""
+    own = {one.name for one in fields(ClusterOptions)}
+    return {name for name in own if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+
+async def serve(start: Start) -> None:
     """Run the cluster until it is asked to stop."""
     from kuberuntime.serving.signals import until_stopped
     from leaderworkerset.cli.commands.local import clusterlog, localcluster
 
+    place = start.place
     report = Reporter()
     try:
         with place.held():
             clusterlog.bound(place)
-            done = [localcluster.restore(place)] if restore else []
+            done = [localcluster.restore(place)] if start.restore else []
             async with (
                 until_stopped() as stopped,
-                localcluster.local_cluster(place, options, report.progress) as cluster,
+                localcluster.local_cluster(place, start.options, report.progress) as cluster,
             ):
-                report.ready([*done, *cluster.notes, *invitation(place)])
+                keptoptions.save(place, start.options)
+                report.ready([*start.notes, *done, *cluster.notes, *invitation(place)])
                 await stopped.wait()
                 report.progress("stopping")
     except Exception as error:
@@ -97,19 +140,21 @@ class Reporter:
 
 def invitation(place: Place) -> list[str]:
     """Return how to reach the cluster."""
-    local = "--local" if place.name == places.DEFAULT else f"--local={place.name}"
     return [
-        f"Cluster {place.name} is up. Speak to it with `lws … {local}`, or point any Kubernetes client to it:",
+        f"Cluster {place.name} is up. Speak to it with `lws … {place.words}`, or point any Kubernetes client to it:",
         f"export KUBECONFIG={place.kubeconfig}",
     ]
 
 
-def start_detached(place: Place, options: ClusterOptions, *, restore: bool = False) -> None:
+def start_detached(start: Start, typed: Collection[str]) -> None:
     """Start a process of its own, show its progress, and return when it is up; if it ends before, say why."""
+    place = start.place
     if (pid := place.pid()) is not None:
-        if restore:
+        if start.restore:
             raise CommandError(f"cluster {place.name} runs (process {pid}): stop it with `lws down {place.name}` first")
         click.echo(f"Cluster {place.name} runs already (process {pid}).")
+        for line in ignored(start, typed):
+            click.echo(line, err=True)
         click.echo("\n".join(invitation(place)[1:]))
         return
     from localkube.cluster import open_private
@@ -128,8 +173,9 @@ def start_detached(place: Place, options: ClusterOptions, *, restore: bool = Fal
                 "leaderworkerset.cli",
                 "up",
                 place.name,
-                *options.words(),
-                *(["--restore"] if restore else []),
+                "--defaults",
+                *start.options.words(),
+                *(["--restore"] if start.restore else []),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -144,7 +190,20 @@ def start_detached(place: Place, options: ClusterOptions, *, restore: bool = Fal
         code = process.wait()
         why = "\n".join(reported) or tail(place)
         raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(its log: {place.log})")
-    click.echo("\n".join(reported))
+    click.echo("\n".join([*start.notes, *reported]))
+
+
+def ignored(start: Start, typed: Collection[str]) -> list[str]:
+    """Return what to say of options that a cluster, which runs already, does not get."""
+    running = keptoptions.load(start.place) or ClusterOptions()
+    without = keptoptions.combined(start.typed, typed, running)
+    words = keptoptions.difference(without, running)
+    if not words:
+        return []
+    has = keptoptions.difference(running, without)
+    instead = f" (it has {shlex.join(has)})" if has else ""
+    advice = f"To use them: `lws down {start.place.name}`, then this command again"
+    return [f"Ignored, because it runs{instead}: {shlex.join(words)}. {advice}"]
 
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:

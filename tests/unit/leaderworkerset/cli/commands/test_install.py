@@ -118,3 +118,27 @@ def test_leaderworkersets_are_named_with_the_ways_out() -> None:
         " leaderworkerset default/web-2 and 2 more; delete them first, or have it done by --delete-workloads, or keep"
         " them and the definitions by --keep-crd"
     )
+
+
+@pytest.mark.parametrize(
+    ("provider", "groups"),
+    [
+        ("", []),
+        ("volcano", ["scheduling.volcano.sh"]),
+        ("native", ["scheduling.k8s.io"]),
+        ("auto", ["scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"]),
+    ],
+)
+def test_the_role_follows_the_gang_schedulers_of_the_configuration(
+    provider: str, groups: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-GANG-7."""
+    path = tmp_path / "config.yaml"
+    section = f"gangSchedulingManagement: {{schedulerProvider: {provider}}}\n" if provider else ""
+    path.write_text(HEAD + section)
+
+    assert app.run(["install", "--dry-run=client", "-o", "json", "--config", str(path)]) == 0
+
+    objects = json.loads(capsys.readouterr().out)["items"]
+    (role,) = [one for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "lws-manager-role"]
+    assert sorted({rule["apiGroups"][0] for rule in role["rules"] if "scheduling" in rule["apiGroups"][0]}) == groups

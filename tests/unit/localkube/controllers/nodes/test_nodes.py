@@ -5,7 +5,7 @@ from tests.unit.localkube.controllers.objects import NOW
 
 from kuberuntime.objects import meta
 from localkube.controllers.nodes.labeltemplate import parse_label
-from localkube.controllers.nodes.nodes import NodeSettings, build_node
+from localkube.controllers.nodes.nodes import NodeSettings, build_node, node_names
 from localkube.controllers.nodes.nodewords import parse_taint
 
 
@@ -36,5 +36,21 @@ def test_settings_shape_the_nodes() -> None:
     ids=["label", "taint"],
 )
 def test_a_template_that_goes_wrong_for_a_later_node_is_told_before_any_is_made(settings: NodeSettings) -> None:
+    with pytest.raises(ValueError, match="division by zero for node 2"):
+        settings.check()
+
+
+def test_nodes_of_several_sorts_are_numbered_through() -> None:
+    gpu = NodeSettings(count=2, labels=(parse_label("rack=r{i-1}"),), capacity={"nvidia.com/gpu": "8"})
+    settings = NodeSettings(labels=(parse_label("pool=cpu"),), also=(gpu, NodeSettings()))
+    assert node_names(settings) == ["node-0", "node-1", "node-2", "node-3"]
+    nodes = [build_node(settings, index, NOW) for index in range(settings.total)]
+    assert [meta.labels(node).get("pool") for node in nodes] == ["cpu", None, None, None]
+    assert [meta.labels(node).get("rack") for node in nodes] == [None, "r0", "r1", None]
+    assert [node["status"]["capacity"].get("nvidia.com/gpu") for node in nodes] == [None, "8", "8", None]
+
+
+def test_a_template_of_a_later_sort_is_checked_too() -> None:
+    settings = NodeSettings(also=(NodeSettings(count=2, labels=(parse_label("rack=r{4//(2-i)}"),)),))
     with pytest.raises(ValueError, match="division by zero for node 2"):
         settings.check()

@@ -75,6 +75,19 @@ def test_a_script_that_starts_what_is_not_there_is_refused(script: str, missing:
         images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, [])
 
 
+def test_a_file_that_an_interpreter_reads_has_to_be_there_or_mounted() -> None:
+    with pytest.raises(UnrunnableError, match=r'file "/opt/server\.py" of image a:1 is not on this machine'):
+        images.check_script("a:1", ["python3", "/opt/server.py", "--port=1"], "/usr/bin:/bin", HOST, [])
+    images.check_script("a:1", ["python3", "/opt/server.py"], "/usr/bin:/bin", HOST, ["/opt"])
+
+
+def test_a_python_package_has_to_be_installed() -> None:
+    images.check_module("a:1", ["python3", "-m", "http.server"], "/usr/bin:/bin")
+    images.check_module("a:1", ["python3", "-m", "no_such_engine"], "/no/such/path")
+    with pytest.raises(UnrunnableError, match='Python package "no_such_engine" of image a:1 is not installed'):
+        images.check_module("a:1", ["sh", "-c", "cd /; python3 -m no_such_engine.server"], "/usr/bin:/bin")
+
+
 def test_a_script_whose_programs_are_there_or_mounted_passes() -> None:
     script = "bash /scripts/run.sh; cat /etc/hosts | grep x"
     images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, ["/scripts"])

@@ -1,13 +1,15 @@
-"""Scalars with a syntax of their own: quantities, times and base64, read and written as Go does.
+"""The scalars of Go types. Those with a syntax of their own (quantities, times, base64) are read and written as Go does.
 
-Each is a marker class that msgspec hands to `decode`; the value is the canonical text.
+Each of these is a marker class that msgspec hands to `decode`; the value is the canonical text.
 """
 
 import base64
 import binascii
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from kuberuntime.objects import quantity
 
@@ -37,7 +39,7 @@ class Scalar:
         self.text = text
 
 
-class Quantity(Scalar):
+class QuantityText(Scalar):
     """A resource quantity; `0.5` is kept as `500m` (R-REV-6.6)."""
 
 
@@ -53,10 +55,28 @@ class Base64(Scalar):
     """Bytes in base64."""
 
 
+KINDS: Final = (QuantityText, Time, MicroTime, Base64)
+
+_INT32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+
+ANNOTATIONS: Final[dict[str, Any]] = {
+    "string": str,
+    "bool": bool,
+    "int32": _INT32,
+    "int64": Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
+    "int-or-string": _INT32 | str,
+    "quantity": QuantityText,
+    "time": Time,
+    "microtime": MicroTime,
+    "bytes": Base64,
+    "raw": Any,
+}
+
+
 def decode(kind: type[Any], value: Any) -> Scalar:
     """Read a scalar; the text of a `ValueError` is the one a user sees."""
-    if kind is Quantity:
-        return Quantity(_quantity(value))
+    if kind is QuantityText:
+        return QuantityText(_quantity(value))
     if not isinstance(value, str):
         raise ValueError(f"expected a string, got {value!r}")  # noqa: TRY004  msgspec adds the path to a ValueError
     if kind is Time:
@@ -69,7 +89,7 @@ def decode(kind: type[Any], value: Any) -> Scalar:
 def encode(value: Any) -> str:
     """Return the canonical text."""
     if not isinstance(value, Scalar):
-        raise TypeError(f"{type(value).__name__} is no scalar of JSON")
+        raise TypeError(f"{type(value).__name__} is not a scalar of JSON")
     return value.text
 
 

@@ -1,0 +1,27 @@
+"""The order in which documents are applied: first what others need to be there. Deleted is the other way round. Pure.
+
+Objects refer to each other by name, and most references may come late; those that may not are refused when the object
+is written: a namespace, the definition of a kind, and the policies that admission applies (a priority class, quotas).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from leaderworkerset.cli.manifests import Document
+
+FIRST: Final = (
+    ("Namespace",),
+    ("CustomResourceDefinition",),
+    ("PriorityClass", "StorageClass", "RuntimeClass", "ResourceQuota", "LimitRange"),
+    ("ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"),
+    ("PersistentVolume", "PersistentVolumeClaim", "Service"),
+)
+LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+"""They may refuse what comes after them as long as what they call does not run."""
+
+RANKS: Final = {kind: rank for rank, kinds in enumerate(FIRST) for kind in kinds} | dict.fromkeys(LAST, len(FIRST) + 1)
+
+
+def ordered(documents: Sequence[Document]) -> list[Document]:
+    """Return the documents in the order of applying; those of one rank stay as they are in their files."""
+    return sorted(documents, key=lambda document: RANKS.get(document.object["kind"], len(FIRST)))

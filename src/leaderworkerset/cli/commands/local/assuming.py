@@ -1,0 +1,99 @@
+"""What `lws run` assumes of the cluster that a manifest was written for: `--nodes auto --gpus auto`.
+
+Without them nothing is assumed; where the nodes lack what the manifest asks for, a note offers them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions
+from leaderworkerset.cli.commands.local.localcluster import nodes_in, nodes_of
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.rehearsal import nodepools, surroundings
+from leaderworkerset.cli.rehearsal.demands import Demand, demands_of
+from leaderworkerset.cli.rehearsal.nodepools import Pool
+from localkube.cluster import DEFAULT_CLASS_NAME, PROVISIONER, Nodes
+
+GPU: Final = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What to apply, on which nodes, and what to say about it before."""
+
+    documents: Sequence[Document]
+    nodes: Nodes
+    lines: tuple[str, ...] = ()
+
+
+def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
+    """Return the nodes and objects that the documents count on, as far as they are to be found automatically."""
+    demands = [demand for document in documents for demand in demands_of(document.object)]
+    if AUTO not in (options.nodes, options.gpus_per_node):
+        return Assumed(documents, nodes_of(options), _offer(demands, options))
+    found = [_combined(pool, options) for pool in _pools(demands, options)]
+    total = sum(pool.count for pool in found)
+    if total > nodepools.MOST:
+        raise CommandError(
+            f"--nodes auto: the manifest needs {total} nodes, and at most {nodepools.MOST} are simulated: "
+            "give fewer replicas, or --nodes with a number"
+        )
+    lines = tuple(f"assumed: {pool}" for pool in found)
+    if options.nodes != AUTO:
+        return Assumed(documents, nodes_in(found), lines)
+    around = surroundings.rehearsed(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))
+    return Assumed(around.documents, nodes_in(found), (*lines, *(f"assumed: {line}" for line in around.assumptions)))
+
+
+def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
+    """Return the pools before what was typed is added to them."""
+    if options.nodes == AUTO:
+        found = nodepools.pools(demands) or [Pool(count=1)]
+        return found if options.gpus_per_node == AUTO else list(map(nodepools.without_resources, found))
+    capacity = tuple(f"{name}={amount}" for name, amount in sorted(nodepools.largest(demands).items()))
+    return [Pool(count=options.nodes, capacity=capacity, sources=tuple(demand.source for demand in demands))]
+
+
+def _combined(pool: Pool, options: ClusterOptions) -> Pool:
+    """Add what was typed: it is said of every node, and stands instead of what is assumed."""
+    typed = _typed(options)
+    labels, capacity = _names(typed.labels), _names(typed.capacity)
+    return replace(
+        pool,
+        labels=(*(word for word in pool.labels if not _names([word]) & labels), *typed.labels),
+        taints=tuple(dict.fromkeys([*pool.taints, *typed.taints])),
+        capacity=(*(word for word in pool.capacity if not _names([word]) & capacity), *typed.capacity),
+    )
+
+
+def _typed(options: ClusterOptions) -> Pool:
+    """Return what was typed about nodes."""
+    gpus = (f"{GPU}={options.gpus_per_node}",) if options.gpus_per_node > 0 else ()
+    return Pool(
+        count=options.nodes,
+        labels=options.node_labels,
+        taints=options.node_taints,
+        capacity=(*options.node_capacity, *gpus),
+    )
+
+
+def _names(words: Sequence[str]) -> set[str]:
+    """Return the names in words like NAME=VALUE,NAME=VALUE."""
+    return {part.partition("=")[0] for word in words for part in word.split(",")}
+
+
+def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
+    """Return the note about what the nodes lack; none where they have all."""
+    typed = _typed(options)
+    capacity, labels = _names(typed.capacity), _names(typed.labels)
+    own = {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"}
+    lacking = dict.fromkeys(name for demand in demands for name in demand.resources if name not in capacity)
+    lacking |= dict.fromkeys(
+        f"label {key}" for demand in demands for key, _ in demand.labels if key not in labels | own
+    )
+    if not lacking:
+        return ()
+    what = f"note: no node here has what the manifest asks for ({', '.join(lacking)}), so pods will wait"
+    return (f"{what}: --nodes auto --gpus auto simulates the nodes that it needs",)

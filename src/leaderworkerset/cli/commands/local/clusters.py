@@ -1,0 +1,120 @@
+"""`lws clusters`: the embedded clusters of this user on this machine, running or not."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kuberuntime import timeouts
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.commands.local import keptoptions
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views import wording
+
+ANSWER: Final = 5.0
+"""Seconds that a cluster may take to say how many nodes and pods it has."""
+
+HEADER: Final = ("NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY")
+
+RUNNING: Final = "running"
+STOPPED: Final = "stopped"
+SILENT: Final = "not answering"
+LEFT: Final = "left over"
+"""Of a `lws run` that was killed: the next `lws run` removes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One cluster as it is listed; what is not known is None."""
+
+    name: str
+    state: str
+    directory: Path
+    pid: int | None = None
+    since: datetime | None = None
+    nodes: int | None = None
+    pods: int | None = None
+
+    def row(self, now: datetime) -> tuple[str, ...]:
+        """Return the line of the table."""
+        since = wording.duration(now - self.since) if self.since else "-"
+        counts = ("-" if count is None else str(count) for count in (self.nodes, self.pods))
+        return (self.name, self.state, since, *counts, str(self.directory))
+
+    def document(self) -> JSONObject:
+        """Return what programs read."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "since": timestamps.render(self.since) if self.since else None,
+            "pid": self.pid,
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "directory": str(self.directory),
+        }
+
+
+@click.command("clusters")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Print them for programs.")
+@click.pass_obj
+def command(target: Target, form: str | None) -> None:
+    """List the embedded clusters of this machine: name, state, since when, nodes, pods, directory."""
+    target.cluster_name(None)
+    found = asyncio.run(read([place for place in places.all_places() if place.is_cluster]))
+    if form:
+        document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": [one.document() for one in found]}
+        click.echo(output.as_json(document) if form == "json" else output.as_yaml(document))
+    elif found:
+        for line in output.table(HEADER, [one.row(datetime.now(UTC)) for one in found]):
+            say(line)
+    else:
+        click.echo("There is no cluster on this machine: `lws up` starts one.", err=True)
+
+
+async def read(found: Sequence[Place]) -> list[Cluster]:
+    """Ask all clusters at the same time."""
+    return list(await asyncio.gather(*map(_read, found)))
+
+
+async def _read(place: Place) -> Cluster:
+    pid = place.pid()
+    if pid is None:
+        try:
+            kept = keptoptions.load(place)
+        except CommandError:  # to be listed a cluster need not be able to start; `lws up` says what is wrong
+            kept = None
+        state = LEFT if place.mark.is_file() else STOPPED
+        return Cluster(name=place.name, state=state, directory=place.directory, nodes=kept.nodes if kept else None)
+    since = datetime.fromtimestamp(place.lock.stat().st_mtime, UTC)
+    counts = await _counts(place)
+    return Cluster(
+        name=place.name,
+        state=RUNNING if counts else SILENT,
+        directory=place.directory,
+        pid=pid,
+        since=since,
+        nodes=counts[0] if counts else None,
+        pods=counts[1] if counts else None,
+    )
+
+
+async def _counts(place: Place) -> tuple[int, int] | None:
+    """Return how many nodes and pods a cluster has; None where it does not answer in time."""
+    try:
+        async with timeouts.within(ANSWER), Target(local=place.name).session() as session:
+            nodes, pods = await session.client.list(NODES), await session.client.list(PODS)
+    except (CommandError, KubeError, TimeoutError):  # it starts, ends, or hangs
+        return None
+    return len(nodes.items), len(pods.items)

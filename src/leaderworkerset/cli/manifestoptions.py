@@ -1,0 +1,62 @@
+"""The options by which commands are given manifests (`-f`, `-k`, `-R`), the same for apply, run and delete."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import click
+
+from leaderworkerset.cli import kustomization, manifests
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.manifests import Document
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+OPTIONS: Final = (
+    click.option("-f", "--filename", "files", multiple=True, metavar="FILE",
+                 help="Manifests: a file, a directory, an http(s) address, or - for standard input."),
+    click.option("-k", "--kustomize", "kustomizations", multiple=True, metavar="DIR",
+                 help="Manifests: a kustomization; needs kustomize or kubectl."),
+    click.option("-R", "--recursive", is_flag=True, help="Read the directories within directories too."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was given, as it was typed."""
+
+    files: tuple[str, ...]
+    kustomizations: tuple[str, ...]
+    recursive: bool
+
+    def __str__(self) -> str:
+        """Return all of it, for messages."""
+        return ", ".join([*self.files, *self.kustomizations])
+
+    def __bool__(self) -> bool:
+        """Return whether anything was given."""
+        return bool(self.files or self.kustomizations)
+
+    def load(self) -> list[Document]:
+        """Read all documents; nothing is returned unless all of them can be read."""
+        if not self:
+            raise UsageError("give manifests: -f FILE, -f - for standard input, or -k DIR")
+        documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
+        for directory in self.kustomizations:
+            found = manifests.parse(kustomization.build(directory), directory)
+            if not found:
+                raise manifests.nothing_in([directory])
+            documents += found
+        return documents
+
+
+def manifest_options(command: Command) -> Command:
+    """Give a command the options; they arrive as keyword arguments."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def collect(options: dict[str, Any]) -> Given:
+    """Take the options of manifests out of a command's keyword arguments."""
+    return Given(options.pop("files"), options.pop("kustomizations"), options.pop("recursive"))

@@ -1,0 +1,182 @@
+"""What the pods of manifests demand of nodes: labels, taints that they tolerate, resources, and how they spread.
+
+In: objects as they were written, with whatever is wrong in them; what cannot be read demands nothing, because the API
+server reports it. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind
+of pods.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import quantity
+from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.quantity import Quantity, QuantityError
+from leaderworkerset.api import labels as names
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+OWN_TAINTS: Final = "node.kubernetes.io/"
+"""Taints of nodes that have a problem: tolerated by many, and none that a healthy node has."""
+
+NATIVE: Final = ("kubernetes.io/", "requests.kubernetes.io/")
+HUGE_PAGES: Final = "hugepages-"
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Groups that share no domain of the topology `key`: `number` domains, each with so many of the demand's `pods`."""
+
+    key: str
+    number: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a number of equal pods demands."""
+
+    source: str
+    pods: int
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[str, ...] = ()
+    resources: Mapping[str, Quantity]
+    spread: bool = False
+    domains: tuple[Domain, ...] = ()
+
+
+def demands_of(obj: JSONObject) -> list[Demand]:
+    """Return what the pods of one object demand."""
+    kind, metadata = str(obj.get("kind")), _map(obj.get("metadata"))
+    source = f"{kind.lower()}/{metadata.get('name', '')}"
+    spec = _map(obj.get("spec"))
+    if kind == "Pod":
+        return [_demand(source, spec, 1)]
+    if kind == "StatefulSet":
+        return [_demand(source, _pod(spec.get("template")), _number(spec.get("replicas"), 1))]
+    return [demand for one in _sets(obj) for demand in _of_set(source, one)]
+
+
+def _sets(node: JSON) -> Iterator[JSONObject]:
+    """Yield the LeaderWorkerSets in an object: itself, or the templates of a kind that makes them."""
+    if isinstance(node, dict):
+        if "leaderWorkerTemplate" in _map(node.get("spec")):
+            yield node
+        else:
+            for child in node.values():
+                yield from _sets(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _sets(child)
+
+
+def _of_set(source: str, lws: JSONObject) -> Iterator[Demand]:
+    spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
+    group = _map(spec.get("leaderWorkerTemplate"))
+    replicas, size = _number(spec.get("replicas"), 1), max(_number(group.get("size"), 1), 1)
+    subgroup = _number(_map(group.get("subGroupPolicy")).get("subGroupSize"), size) or size
+    worker = _pod(group.get("workerTemplate"))
+    leader = _pod(group.get("leaderTemplate")) if group.get("leaderTemplate") else worker
+    for role, pod, pods in (("leader", leader, 1), ("workers", worker, size - 1)):
+        if pods and replicas:
+            domains = []
+            if isinstance(key := annotations.get(names.EXCLUSIVE_TOPOLOGY), str):
+                domains.append(Domain(key, replicas, pods))
+            if isinstance(key := annotations.get(names.SUBGROUP_EXCLUSIVE_TOPOLOGY), str):
+                domains.append(Domain(key, replicas * -(-size // subgroup), min(pods, subgroup)))
+            yield _demand(f"{source} {role}", pod, replicas * pods, tuple(domains))
+
+
+def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...] = ()) -> Demand:
+    labels, spread = _topologies(pod)
+    resources = _extended(pod)
+    wanted = labels | _affinity(pod) | {key: str(value) for key, value in _map(pod.get("nodeSelector")).items()}
+    return Demand(
+        source=source,
+        pods=pods,
+        labels=tuple(sorted((key, value) for key, value in wanted.items() if key not in {one.key for one in domains})),
+        taints=tuple(sorted(set(_taints(pod)))),
+        resources=resources,
+        spread=spread or bool(resources),
+        domains=domains,
+    )
+
+
+def _affinity(pod: JSONObject) -> dict[str, str]:
+    """Return labels that fit the first term of the required node affinity."""
+    node = _map(_map(pod.get("affinity")).get("nodeAffinity"))
+    terms = _list(_map(node.get("requiredDuringSchedulingIgnoredDuringExecution")).get("nodeSelectorTerms"))
+    found: dict[str, str] = {}
+    for expression in _list(_map(next(iter(terms), None)).get("matchExpressions")):
+        one = _map(expression)
+        key, values = str(one.get("key")), [str(value) for value in _list(one.get("values"))]
+        match one.get("operator"):
+            case "In" if values:
+                found[key] = values[0]
+            case "Exists":
+                found.setdefault(key, "true")
+            case "Gt" | "Lt" as operator if values and values[0].lstrip("-").isdecimal():
+                found[key] = str(int(values[0]) + (1 if operator == "Gt" else -1))
+    return found
+
+
+def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
+    """Return the labels of topologies that pods share or spread over, and whether each pod wants a node of its own."""
+    affinity = _map(pod.get("affinity"))
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    together = _keys(_list(_map(affinity.get("podAffinity")).get(required)))
+    apart = _keys(_list(_map(affinity.get("podAntiAffinity")).get(required)))
+    apart |= _keys(_list(pod.get("topologySpreadConstraints")))
+    labels = dict.fromkeys(together, "domain-0") | dict.fromkeys(apart, "domain-{i}")
+    return {key: value for key, value in labels.items() if key != HOSTNAME}, bool(apart)
+
+
+def _keys(terms: Iterable[JSON]) -> set[str]:
+    return {key for term in terms if isinstance(key := _map(term).get("topologyKey"), str)}
+
+
+def _taints(pod: JSONObject) -> Iterator[str]:
+    """Yield the taints that pods tolerate for as long as they run, in the words of --node-taint."""
+    for entry in map(_map, _list(pod.get("tolerations"))):
+        key = str(entry.get("key") or "")
+        if not key or key.startswith(OWN_TAINTS) or entry.get("tolerationSeconds") is not None:
+            continue
+        value = str(entry.get("value") or "") if entry.get("operator") != "Exists" else ""
+        yield f"{key}{'=' if value else ''}{value}:{entry.get('effect') or 'NoSchedule'}"
+
+
+def _extended(pod: JSONObject) -> dict[str, Quantity]:
+    """Return the resources that only some nodes have, as much as one pod asks for."""
+    found: dict[str, Quantity] = {}
+    for container in map(_map, _list(pod.get("containers"))):
+        for name, amount in _asked(container):
+            found[name] = found.get(name, quantity.ZERO) + amount
+    for container in map(_map, _list(pod.get("initContainers"))):
+        for name, amount in _asked(container):
+            found[name] = max(found.get(name, quantity.ZERO), amount)
+    return found
+
+
+def _asked(container: JSONObject) -> Iterator[tuple[str, Quantity]]:
+    resources = _map(container.get("resources"))
+    for name, value in (_map(resources.get("limits")) | _map(resources.get("requests"))).items():
+        if ("/" in name and not name.startswith(NATIVE)) or name.startswith(HUGE_PAGES):
+            try:
+                yield name, quantity.parse(value)
+            except QuantityError:  # the API server says what is wrong with it
+                continue
+
+
+def _pod(template: JSON) -> JSONObject:
+    return _map(_map(template).get("spec"))
+
+
+def _map(value: JSON) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: JSON) -> list[JSON]:
+    return value if isinstance(value, list) else []
+
+
+def _number(value: JSON, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default

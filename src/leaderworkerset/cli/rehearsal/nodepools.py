@@ -1,0 +1,101 @@
+"""Pools of simulated nodes on which all pods of manifests find a place: `--nodes auto --gpus auto`.
+
+Pods that demand the same labels and tolerate the same taints share a pool. A pod that asks for GPUs, or wants to be
+apart from others, gets a node of its own; the others share one. Groups that are alone in a domain of a topology get as
+many domains as there are groups, all of one size, so that any group fits into any of them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final
+
+from kuberuntime.objects import quantity
+from kuberuntime.objects.quantity import Quantity
+from leaderworkerset.cli.rehearsal.demands import Demand
+
+MOST: Final = 1000
+"""Nodes that are simulated at most, as for `--nodes`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Nodes of one sort, in the words of --node-label, --node-taint and --node-capacity, and whom they are for."""
+
+    count: int
+    labels: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
+    capacity: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return what is assumed, for people.
+
+        >>> str(Pool(count=2, labels=("pool=gpu",), capacity=("nvidia.com/gpu=8",), sources=("pod/a",)))
+        '2 nodes with label pool=gpu, nvidia.com/gpu=8 (for pod/a)'
+        """
+        parts = [
+            *(f"label {word}" for word in self.labels),
+            *(f"taint {word}" for word in self.taints),
+            *self.capacity,
+        ]
+        what = f" with {', '.join(parts)}" if parts else ""
+        return f"{self.count} node{'s' if self.count > 1 else ''}{what} (for {', '.join(self.sources)})"
+
+
+def pools(demands: Iterable[Demand]) -> list[Pool]:
+    """Return the pools that the demands need; none where nothing is demanded."""
+
+    def sort(demand: Demand) -> tuple[object, ...]:
+        return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
+
+    found: list[Pool] = []
+    for _, members in groupby(sorted(demands, key=sort), key=sort):
+        found.append(_pool(list(members), first=sum(pool.count for pool in found)))
+    return found
+
+
+def _pool(members: Sequence[Demand], first: int) -> Pool:
+    pods = sum(demand.pods for demand in members if demand.spread) or 1
+    labels = [f"{key}={value}" for key, value in members[0].labels]
+    count, unit = pods, 1
+    keys = {domain.key for demand in members for domain in demand.domains}
+    for size, number, key in sorted((*_domains(members, key), key) for key in keys):
+        unit *= -(-size // unit)  # a domain of several smaller ones has all nodes of each
+        offset = f"(i-{first})" if first else "i"
+        labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
+        count = max(count, number * unit)
+    return Pool(
+        count=count,
+        labels=tuple(labels),
+        taints=members[0].taints,
+        capacity=tuple(f"{name}={amount}" for name, amount in sorted(largest(members).items())),
+        sources=tuple(demand.source for demand in members),
+    )
+
+
+def _domains(members: Sequence[Demand], key: str) -> tuple[int, int]:
+    """Return how many nodes of this pool each domain of a topology has, and how many domains there are."""
+    of_key: dict[str, list[tuple[int, int]]] = {}
+    for demand in members:
+        for domain in demand.domains:
+            if domain.key == key:
+                owner = demand.source.partition(" ")[0]
+                of_key.setdefault(owner, []).append((domain.number, domain.pods if demand.spread else 0))
+    number = sum(max(one for one, _ in parts) for parts in of_key.values())
+    size = max(sum(pods for _, pods in parts) for parts in of_key.values())
+    return max(size, 1), number
+
+
+def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
+    """Return the most that one pod asks for, by resource."""
+    found: dict[str, Quantity] = {}
+    for demand in members:
+        for name, amount in demand.resources.items():
+            found[name] = max(found.get(name, quantity.ZERO), amount)
+    return found
+
+
+def without_resources(pool: Pool) -> Pool:
+    """Return the pool without the resources that only some nodes have."""
+    return replace(pool, capacity=())

@@ -1,0 +1,108 @@
+"""What to do about a field that the API server does not know: the field it may be meant as, or where it belongs.
+
+In: the server's message, and the schema of the kind as its OpenAPI document has it. Out: a hint for each field.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.cli import nearmisses
+
+UNDECLARED: Final = re.compile(r"\.(\S+): field not declared in schema")
+STRICT: Final = re.compile(r'unknown field "([^"]+)"')
+ELEMENT: Final = re.compile(r"\[[^\]]*\]")
+"""Which element of a list: its index, or its keys."""
+
+ADVICE: Final = "unknown field; check its name and its place"
+
+DEEPEST: Final = 4
+"""Fields within fields that are searched for one in the wrong place."""
+
+
+async def advice(client: Client, obj: JSONObject, message: str) -> str:
+    """Return what to add to the message of a refused object; empty where no field is unknown."""
+    unknown = unknown_fields(message)
+    if not unknown:
+        return ""
+    schema = Schema(await _document(client, obj["apiVersion"]), obj)
+    hints = [schema.hint(path) for path in unknown]
+    if not any(hints):
+        return f": {ADVICE}"
+    if len(unknown) == 1:
+        return f": unknown field{hints[0]}"
+    told = [f'unknown field "{path}"{hint}' for path, hint in zip(unknown, hints, strict=True)]
+    return "".join(f"\n  {line}" for line in told)
+
+
+def unknown_fields(message: str) -> list[str]:
+    """Return the paths of the fields that a message names as unknown.
+
+    >>> unknown_fields('.spec.template.spec.containers[name="a"].imag: field not declared in schema')
+    ['spec.template.spec.containers.imag']
+    """
+    found = [*UNDECLARED.findall(message), *STRICT.findall(message)]
+    return list(dict.fromkeys(ELEMENT.sub("", path) for path in found))
+
+
+class Schema:
+    """The schema of one kind in an OpenAPI v3 document; an empty document knows no fields."""
+
+    def __init__(self, document: JSONObject, obj: JSONObject) -> None:
+        self._types: JSONObject = (document.get("components") or {}).get("schemas") or {}
+        group, _, version = obj["apiVersion"].rpartition("/")
+        identity = {"group": group, "version": version, "kind": obj["kind"]}
+        found = (one for one in self._types.values() if identity in one.get("x-kubernetes-group-version-kind", ()))
+        self._root: JSON = next(found, {})
+
+    def hint(self, path: str) -> str:
+        """Return what an unknown field may be meant as; empty where nothing is like it."""
+        *parents, name = path.split(".")
+        node = self._root
+        for parent in parents:
+            node = self._fields(node).get(parent, {})
+        near = nearmisses.hint(name, self._fields(node))
+        if near:
+            return near
+        elsewhere = next(iter(sorted(self._places(name, self._root, ""), key=lambda place: place.count("."))), "")
+        return f": {name} belongs at {elsewhere}" if elsewhere else ""
+
+    def _fields(self, node: JSON) -> JSONObject:
+        """Return the fields of a schema, through references and lists; of a map all names have one schema."""
+        node = self._resolved(node)
+        if "items" in node:
+            node = self._resolved(node["items"])
+        found: JSONObject = node.get("properties") or {}
+        return found
+
+    def _resolved(self, node: JSON) -> JSONObject:
+        for _ in range(DEEPEST):
+            if isinstance(node, dict) and "$ref" in node:
+                node = self._types.get(str(node["$ref"]).rpartition("/")[2], {})
+            elif isinstance(node, dict) and len(node.get("allOf") or ()) == 1:
+                node = node["allOf"][0]
+        return node if isinstance(node, dict) else {}
+
+    def _places(self, name: str, node: JSON, path: str, depth: int = DEEPEST) -> Iterator[str]:
+        for field, child in self._fields(node).items():
+            place = f"{path}.{field}" if path else field
+            if path and field == name:
+                yield place
+            if depth > 1 and field not in {"metadata", "status"}:
+                yield from self._places(name, child, place, depth - 1)
+
+
+async def _document(client: Client, api_version: str) -> JSONObject:
+    """Return the schemas of a group and version; nothing where the server does not show them."""
+    path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
+    try:
+        response = await client.send(Request("GET", f"/openapi/v3/{path}"))
+        return msgspec.json.decode(response.body, type=dict)
+    except (KubeError, msgspec.MsgspecError):  # the message stands without a hint
+        return {}

@@ -1,0 +1,90 @@
+"""Manifests as they come: several objects in any order, fields misspelt, namespaces missing."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import SLEEP, Cluster, Shell, lws
+
+from kuberuntime.objects.meta import JSONObject
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+
+def of(api_version: str, kind: str, name: str, **fields: object) -> JSONObject:
+    """Build an object."""
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+
+
+def text(*objects: JSONObject) -> str:
+    """Return objects as one manifest."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+
+
+WIDGETS: JSONObject = of(
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    "widgets.example.org",
+    spec={
+        "group": "example.org",
+        "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
+        "scope": "Namespaced",
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+)
+
+
+def test_objects_are_applied_and_deleted_in_the_order_that_they_need(cluster: Cluster) -> None:
+    given = text(of("example.org/v1", "Widget", "first"), lws("web", SLEEP), WIDGETS, of("v1", "Namespace", "shop"))
+    applied = cluster.lws("apply", "-n", "shop", "-f", "-", text=given)
+    assert applied.splitlines() == [
+        "namespace/shop created",
+        "customresourcedefinition/widgets.example.org created",
+        "widget/first created",
+        "leaderworkerset/web created",
+    ]
+    deleted = cluster.lws("delete", "-n", "shop", "-f", "-", text=given)
+    assert [line.split()[0] for line in deleted.splitlines()] == [
+        "leaderworkerset/web",
+        "widget/first",
+        "namespace/shop",
+        "customresourcedefinition/widgets.example.org",
+    ]
+
+
+def test_a_missing_namespace_is_named_with_the_option_that_makes_it(cluster: Cluster) -> None:
+    given = text(lws("web", SLEEP, replicas=0))
+    told = cluster.refused("apply", "-n", "absent", "-f", "-", text=given)
+    assert 'namespaces "absent" not found; make it with `kubectl create namespace absent`' in told
+    assert "add --create-namespace to this command" in told
+    made = cluster.lws("apply", "-n", "absent", "--create-namespace", "-f", "-", text=given)
+    assert made.startswith("namespace/absent created")
+
+
+def test_unknown_fields_kinds_and_versions_are_answered_with_near_misses(cluster: Cluster) -> None:
+    misspelt = lws("web", SLEEP)
+    misspelt["spec"]["replica"] = misspelt["spec"].pop("replicas")
+    misplaced = lws("web", SLEEP)
+    misplaced["spec"]["size"] = 2
+    told = cluster.refused(
+        "apply",
+        "-f",
+        "-",
+        text=text(misspelt, misplaced, misspelt | {"kind": "LeaderWorkerset"}, of("v1", "StatefulSet", "a")),
+    )
+    assert 'unknown field, did you mean "replicas"?' in told
+    assert "unknown field: size belongs at spec.leaderWorkerTemplate.size" in told
+    assert 'no kind LeaderWorkerset in leaderworkerset.x-k8s.io/v1, did you mean "LeaderWorkerSet"?' in told
+    assert 'no kind StatefulSet in v1, but in "apps/v1"' in told
+
+
+def test_a_run_makes_the_namespace_that_its_manifest_is_for(shell: Shell, tmp_path: Path) -> None:
+    manifest = lws("web", {"command": ["true"]})
+    manifest["metadata"]["namespace"] = "training"
+    path = tmp_path / "lws.json"
+    path.write_text(json.dumps(manifest))
+    told = shell.lws("run", "-f", str(path), "--until=done", "--timeout=60").stderr
+    assert "namespace/training created (the manifest is for it, and does not bring it)" in told
+    assert told.splitlines()[-1] == "1 rank in 1 group ended with 0"

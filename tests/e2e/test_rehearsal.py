@@ -1,0 +1,74 @@
+"""Manifests in the form in which multi-node inference and training are published, each rehearsed by one command."""
+
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import Shell
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+MANIFESTS = Path(__file__).parent / "manifests"
+
+REHEARSED = {
+    "serving-two-nodes.yaml": (
+        "4 ranks in 2 groups are ready",
+        ["4 nodes with nvidia.com/gpu=8 (for leaderworkerset/llm leader, leaderworkerset/llm workers)"],
+    ),
+    "serving-rdma.yaml": (
+        "4 ranks in 1 group are ready",
+        [
+            "4 nodes with label network.example.com/rdma=true, label nvidia.com/gpu.product=NVIDIA-H200",
+            "taint dedicated=inference:NoExecute, taint nvidia.com/gpu:NoSchedule",
+            "hugepages-2Mi=4Gi, nvidia.com/gpu=8, rdma/hca_shared_devices_a=1",
+            "volume claim model-weights: an empty directory",
+        ],
+    ),
+    "serving-engine-build.yaml": (
+        "6 ranks in 2 groups are ready",
+        [
+            "6 nodes with label node.kubernetes.io/instance-type=p5.48xlarge",
+            "label topology.example.com/block=domain-{i//3}, taint nvidia.com/gpu:NoSchedule",
+            "nvidia.com/gpu=8, vpc.amazonaws.com/efa=32",
+            "storage class shared-files: makes directories",
+        ],
+    ),
+    "serving-tpu.yaml": ("5 ranks in 1 group are ready", ["google.com/tpu=4"]),
+    "training-queued.yaml": (
+        "4 ranks in 1 group are ready",
+        [
+            "4 nodes with label topology.kubernetes.io/zone=domain-{i}, nvidia.com/gpu=8, rdma/ib=8",
+            "storage class parallel-fs: makes directories",
+            "priority class research-high: value 1000",
+            "volume claim tokens: an empty directory",
+        ],
+    ),
+    "serving-disaggregated.yaml": (
+        "6 ranks in 3 groups are ready",
+        [
+            "4 nodes with label pool=decode, taint pool=decode:NoSchedule, nvidia.com/gpu=4, rdma/ib=1",
+            "2 nodes with label pool=prefill, taint pool=prefill:NoSchedule, nvidia.com/gpu=8, rdma/ib=1",
+        ],
+    ),
+}
+"""What ends the rehearsal of each, and some of what is assumed for it."""
+
+
+def test_every_manifest_is_rehearsed() -> None:
+    assert {path.name for path in MANIFESTS.iterdir()} == set(REHEARSED)
+
+
+@pytest.mark.parametrize("name", REHEARSED)
+def test_a_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: str) -> None:
+    wanted = ["--nodes", "auto", "--gpus", "auto", "--stub", "--until", "ready", "--timeout", "80"]
+    told = shell.lws("run", "-f", str(MANIFESTS / name), *wanted).stderr
+    end, assumed = REHEARSED[name]
+    assert told.splitlines()[-1] == end
+    for words in assumed:
+        assert words in "".join(line for line in told.splitlines(keepends=True) if line.startswith("assumed: "))
+
+
+def test_without_the_nodes_that_it_needs_a_manifest_is_offered_them(shell: Shell) -> None:
+    words = ["run", "-f", str(MANIFESTS / "serving-tpu.yaml"), "--stub", "--until", "ready", "--timeout", "0"]
+    told = shell.lws(*words, code=124).stderr
+    assert "note: no node here has what the manifest asks for (google.com/tpu, label cloud.google.com/" in told
+    assert "--nodes auto --gpus auto simulates the nodes that it needs" in told

@@ -1,0 +1,69 @@
+"""The clusters of a user: which there are, and which `lws down --all` means."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from leaderworkerset.cli import app
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.commands.local import down, keptoptions
+from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def stopped(name: str, nodes: int = 1) -> None:
+    place = places.place(name)
+    with place.held():
+        keptoptions.save(place, ClusterOptions(nodes=nodes))
+
+
+def test_clusters_that_do_not_run_are_listed_with_what_is_known(
+    state_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped("one", nodes=3)
+    (state_home / "documents").mkdir()
+    with places.ephemeral().held():
+        pass
+    assert app.run(["clusters"]) == 0
+    header, first, second = capsys.readouterr().out.splitlines()
+    assert header.split() == ["NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY"]
+    assert first.split() == ["one", "stopped", "-", "3", "-", str(state_home / "one")]
+    assert "left over" in second
+
+
+def test_a_cluster_that_cannot_be_asked_is_listed_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    with places.place("one").held():
+        assert app.run(["clusters", "-o", "json"]) == 0
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not answering", None, None)
+
+
+def test_no_cluster_at_all_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["clusters"]) == 0
+    assert "`lws up` starts one" in capsys.readouterr().err
+
+
+def test_all_means_running_clusters_and_with_delete_those_that_do_not_run_too() -> None:
+    stopped("one")
+    run = places.ephemeral()
+    with run.held(), places.place("two").held():
+        assert [place.name for place in down.clusters(deletes=False)] == ["two"]
+        assert [place.name for place in down.clusters(deletes=True)] == ["one", "two"]
+
+
+def test_a_name_that_no_cluster_has_is_answered_with_those_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    stopped("training")
+    assert app.run(["down", "trainin"]) == 0
+    assert app.run(["down", "--local=training", "--delete"]) == 0
+    assert app.run(["down", "--all"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        'Cluster trainin does not exist (there: training), did you mean "training"?',
+        "Cluster training deleted.",
+        "No cluster runs.",
+    ]

@@ -1,0 +1,143 @@
+"""From manifests to nodes: every pod that a manifest asks for finds one that has all it demands."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.rehearsal.demands import demands_of
+from leaderworkerset.cli.rehearsal.nodepools import Pool, pools
+
+GPUS = {"limits": {"nvidia.com/gpu": 8, "cpu": "4"}}
+
+
+def pod(resources: JSONObject | None = None, **spec: Any) -> JSONObject:
+    return {"spec": {"containers": [{"name": "a", "resources": resources or {}}], **spec}}
+
+
+def lws(worker: JSONObject, *, leader: JSONObject | None = None, name: str = "web", **fields: Any) -> JSONObject:
+    group = {"size": fields.pop("size", 1), "workerTemplate": worker, **fields.pop("group", {})}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name, "annotations": fields.pop("annotations", {})},
+        "spec": {**fields, "leaderWorkerTemplate": group | ({"leaderTemplate": leader} if leader else {})},
+    }
+
+
+def found(*objects: JSONObject) -> list[tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
+    """Return count, labels, taints and capacity of the pools for objects."""
+    demands = [demand for obj in objects for demand in demands_of(obj)]
+    return [(pool.count, pool.labels, pool.taints, pool.capacity) for pool in pools(demands)]
+
+
+def test_pods_that_ask_for_nothing_share_a_node() -> None:
+    assert found(lws(pod(), replicas=4, size=8)) == [(1, (), (), ())]
+
+
+def test_each_pod_with_gpus_has_a_node_and_init_containers_count_once() -> None:
+    both = pod(GPUS, initContainers=[{"resources": {"requests": {"nvidia.com/gpu": 2, "rdma/ib": 1}}}])
+    assert found(lws(both, replicas=2, size=3)) == [(6, (), (), ("nvidia.com/gpu=8", "rdma/ib=1"))]
+
+
+def test_leaders_and_workers_that_demand_different_labels_have_pools_of_their_own() -> None:
+    leader = pod(nodeSelector={"pool": "cpu"})
+    worker = pod({"limits": {"google.com/tpu": "4", "hugepages-2Mi": "1Gi"}}, nodeSelector={"pool": "tpu"})
+    assert found(lws(worker, leader=leader, replicas=2, size=3)) == [
+        (1, ("pool=cpu",), (), ()),
+        (4, ("pool=tpu",), (), ("google.com/tpu=4", "hugepages-2Mi=1Gi")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "label"),
+    [
+        ({"key": "gpu", "operator": "In", "values": ["h100", "a100"]}, "gpu=h100"),
+        ({"key": "gpu", "operator": "Exists"}, "gpu=true"),
+        ({"key": "gpus", "operator": "Gt", "values": ["7"]}, "gpus=8"),
+        ({"key": "gpus", "operator": "Lt", "values": ["7"]}, "gpus=6"),
+    ],
+)
+def test_required_affinity_to_nodes_becomes_labels(expression: JSONObject, label: str) -> None:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert found(lws(pod(affinity=affinity))) == [(1, (label,), (), ())]
+
+
+def test_affinity_that_only_avoids_demands_nothing() -> None:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "spot", "operator": "DoesNotExist"}]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert found(lws(pod(affinity=affinity))) == [(1, (), (), ())]
+
+
+def test_tolerated_taints_are_there_but_for_those_of_unhealthy_nodes() -> None:
+    tolerations = [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "pool", "value": "a"},
+        {"key": "spot", "effect": "NoExecute", "tolerationSeconds": 30},
+        {"key": "node.kubernetes.io/not-ready", "operator": "Exists"},
+        {"operator": "Exists"},
+    ]
+    assert found(lws(pod(tolerations=tolerations))) == [
+        (1, (), ("nvidia.com/gpu:NoSchedule", "pool=a:NoSchedule"), ()),
+    ]
+
+
+def test_exclusive_groups_have_domains_of_one_size_across_pools() -> None:
+    exclusive = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
+    leader = pod(GPUS, nodeSelector={"pool": "a"})
+    worker = pod(GPUS, nodeSelector={"pool": "b"})
+    assert found(lws(worker, leader=leader, replicas=2, size=4, annotations=exclusive)) == [
+        (2, ("pool=a", "rack=domain-{i}"), (), ("nvidia.com/gpu=8",)),
+        (6, ("pool=b", "rack=domain-{(i-2)//3}"), (), ("nvidia.com/gpu=8",)),
+    ]
+
+
+def test_two_sets_that_exclude_each_other_have_domains_enough_for_both() -> None:
+    exclusive = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
+    sets = [
+        lws(pod(GPUS), name=name, replicas=2, size=size, annotations=exclusive) for name, size in (("a", 2), ("b", 3))
+    ]
+    assert found(*sets) == [(12, ("rack=domain-{i//3}",), (), ("nvidia.com/gpu=8",))]
+
+
+def test_domains_of_groups_consist_of_whole_domains_of_subgroups() -> None:
+    annotations = {
+        "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack",
+        "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "block",
+    }
+    group = {"subGroupPolicy": {"subGroupSize": 2}}
+    ((count, labels, _, _),) = found(lws(pod(GPUS), size=4, annotations=annotations, group=group))
+    assert labels == ("block=domain-{i//3}", "rack=domain-{i//6}")
+    assert count == 6
+
+
+def test_pods_that_want_to_be_apart_have_nodes_and_domains_apart() -> None:
+    spread = [{"topologyKey": "zone"}, {"topologyKey": "kubernetes.io/hostname"}]
+    assert found(lws(pod(topologySpreadConstraints=spread), size=3)) == [(3, ("zone=domain-{i}",), (), ())]
+
+
+def test_pods_and_statefulsets_count_and_other_kinds_do_not() -> None:
+    single = {"kind": "Pod", "metadata": {"name": "a"}, **pod(GPUS)}
+    several = {"kind": "StatefulSet", "metadata": {"name": "b"}, "spec": {"replicas": 3, "template": pod(GPUS)}}
+    assert found(single, several, {"kind": "Service", "spec": {}}) == [(4, (), (), ("nvidia.com/gpu=8",))]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"kind": "LeaderWorkerSet", "spec": {"replicas": "two", "leaderWorkerTemplate": {"size": None}}},
+        {"kind": "LeaderWorkerSet", "spec": {"leaderWorkerTemplate": []}},
+        {"kind": "Pod", "spec": {"containers": "none", "tolerations": [1], "nodeSelector": ["x"]}},
+        {"kind": "Pod", "spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "many"}}}]}},
+        {"kind": "Pod"},
+    ],
+)
+def test_what_is_wrong_in_a_manifest_is_left_to_the_api_server(broken: JSONObject) -> None:
+    assert found(broken) == [(1, (), (), ())]
+
+
+def test_a_pool_says_what_is_assumed() -> None:
+    pool = Pool(count=2, labels=("a=b",), taints=("t:NoSchedule",), capacity=("rdma/ib=1",), sources=("pod/a", "pod/b"))
+    assert str(pool) == "2 nodes with label a=b, taint t:NoSchedule, rdma/ib=1 (for pod/a, pod/b)"
+    assert str(Pool(count=1, sources=("pod/a",))) == "1 node (for pod/a)"

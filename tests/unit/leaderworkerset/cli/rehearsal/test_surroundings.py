@@ -1,0 +1,57 @@
+"""Objects that a manifest counts on are added where they are missing, and only there."""
+
+from typing import Any
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.rehearsal.surroundings import Rehearsed, rehearsed
+
+POD: JSONObject = {
+    "priorityClassName": "high",
+    "volumes": [{"persistentVolumeClaim": {"claimName": "data"}}, {"persistentVolumeClaim": {"claimName": "own"}}],
+}
+OWN_CLAIM: JSONObject = {"storageClassName": "fast"}
+
+
+def of(kind: str, name: str, spec: JSONObject | None = None, **fields: Any) -> JSONObject:
+    return {"kind": kind, "metadata": {"name": name}, "spec": spec or {}, **fields}
+
+
+def result(*objects: JSONObject) -> Rehearsed:
+    documents = [Document("a.yaml", number, 1, obj) for number, obj in enumerate(objects, 1)]
+    return rehearsed(documents, provisioner="local", there=("standard",))
+
+
+def test_missing_classes_and_claims_are_made_and_said() -> None:
+    found = result(of("Pod", "a", POD), of("PersistentVolumeClaim", "own", OWN_CLAIM))
+    assert [document.title for document in found.documents] == [
+        "storageclass/fast",
+        "priorityclass/high",
+        "persistentvolumeclaim/data",
+        "pod/a",
+        "persistentvolumeclaim/own",
+    ]
+    assert found.assumptions == (
+        "storage class fast: makes directories",
+        "priority class high: value 1000",
+        "volume claim data: an empty directory",
+    )
+
+
+def test_what_the_manifest_brings_is_taken_from_it() -> None:
+    objects = [
+        of("Pod", "a", POD),
+        of("PersistentVolumeClaim", "own", OWN_CLAIM),
+        of("PersistentVolumeClaim", "data", {"storageClassName": "standard"}),
+        of("PriorityClass", "high"),
+        of("StorageClass", "fast", provisioner="local"),
+    ]
+    assert result(*objects) == Rehearsed(tuple(Document("a.yaml", n, 1, obj) for n, obj in enumerate(objects, 1)), ())
+
+
+def test_a_storage_class_of_a_vendor_makes_directories_here() -> None:
+    vendors = of("StorageClass", "fast", provisioner="csi.example.com", parameters={"tier": "gold"})
+    found = result(vendors)
+    assert found.documents[0].object == of("StorageClass", "fast", provisioner="local", volumeBindingMode="Immediate")
+    assert found.assumptions == ("storage class fast: makes directories",)
+    assert vendors["provisioner"] == "csi.example.com"

@@ -1,0 +1,133 @@
+"""Manifests come from files, directories within directories, web addresses and kustomizations, for every command alike."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from leaderworkerset.cli import app, webtexts
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.manifestoptions import Given
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n"
+YAML = {"Content-Type": "application/yaml"}
+
+
+@contextmanager
+def served(answers: Mapping[str, tuple[int, Mapping[str, str], str]]) -> Iterator[str]:
+    """Serve answers (status, headers, text) by path on loopback; yield the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, text = answers[self.path]
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def program(directory: Path, name: str, script: str) -> None:
+    path = directory / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def titles(given: Given) -> list[str]:
+    return [document.title for document in given.load()]
+
+
+@pytest.fixture(autouse=True)
+def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+
+
+def test_directories_within_directories_are_read_when_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "inner" / "most").mkdir(parents=True)
+    (tmp_path / "a.yaml").write_text(POD.format(name="a"))
+    (tmp_path / "inner" / "most" / "b.yml").write_text(POD.format(name="b"))
+    assert titles(Given((str(tmp_path),), (), recursive=False)) == ["pod/a"]
+    assert titles(Given((str(tmp_path),), (), recursive=True)) == ["pod/a", "pod/b"]
+    with pytest.raises(CommandError, match=r"no \.yaml.* in this directory \(-R reads the directories in it too\)"):
+        Given((str(tmp_path / "inner"),), (), recursive=False).load()
+
+
+def test_a_web_address_is_read_and_errors_name_it() -> None:
+    answers = {
+        "/a.yaml": (302, {"Location": "/moved.yaml"}, ""),
+        "/moved.yaml": (200, YAML, POD.format(name="a")),
+        "/bad.yaml": (200, YAML, "kind: ["),
+        "/page": (200, {"Content-Type": "text/html; charset=utf-8"}, "<html>"),
+        "/none": (404, YAML, ""),
+    }
+    with served(answers) as address:
+        assert titles(Given((f"{address}/a.yaml",), (), recursive=False)) == ["pod/a"]
+        for path, message in [
+            ("/bad.yaml", "/bad.yaml, line 2: not valid YAML"),
+            ("/page", "/page: is a web page: give the address of the file itself"),
+            ("/none", "/none: the server answered 404"),
+        ]:
+            with pytest.raises(CommandError) as caught:
+                Given((address + path,), (), recursive=False).load()
+            assert str(caught.value).startswith(address)
+            assert message in str(caught.value)
+
+
+def test_a_server_that_is_not_there_is_an_error_in_words() -> None:
+    with served({}) as address:
+        pass
+    with pytest.raises(CommandError, match=f"{address}/a.yaml: Connection refused"):
+        webtexts.fetch(f"{address}/a.yaml")
+
+
+def test_an_encrypted_address_does_not_lead_to_one_that_is_not() -> None:
+    from email.message import Message
+    from io import BytesIO
+    from urllib.error import URLError
+    from urllib.request import Request
+
+    asked = Request("https://example.org/a.yaml")
+    with pytest.raises(URLError, match=r"leads to http://example\.org/b\.yaml, which is not encrypted"):
+        webtexts._Redirects().redirect_request(asked, BytesIO(), 302, "Found", Message(), "http://example.org/b.yaml")  # type: ignore[arg-type]
+
+
+def test_a_kustomization_is_built_by_the_program_that_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    program(tmp_path, "kubectl", '[ "$1" = kustomize ] && printf "' + POD.format(name="by-$2") + '"')
+    assert titles(Given((), ("base",), recursive=False)) == ["pod/by-base"]
+    program(tmp_path, "kustomize", "echo 'no such base' >&2; exit 1")
+    with pytest.raises(CommandError, match="-k base: kustomize build: no such base"):
+        Given((), ("base",), recursive=False).load()
+
+
+def test_without_a_program_for_kustomizations_the_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CommandError, match="-k base: neither kustomize nor kubectl is on PATH"):
+        Given((), ("base",), recursive=False).load()
+
+
+@pytest.mark.parametrize("command", [["apply"], ["run"]])
+def test_without_manifests_the_usage_is_said(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(command) == 2
+    assert "give manifests: -f FILE, -f - for standard input, or -k DIR" in capsys.readouterr().err
+    with pytest.raises(UsageError):
+        Given((), (), recursive=True).load()
