@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels lock coverage contract parity mutate clean
+.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels lock coverage contract parity mutate helm clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ e2e: setup ## the tests of the command line, with real processes
 
 controlplane: setup ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
+
+helm: setup ## build the Helm that the tests of the chart use, where it is not yet (minutes); without it they are skipped
+	@$(BIN)/python -m tests.packages.build
 
 wheels: setup ## build the three wheels into dist/
 	rm -rf dist

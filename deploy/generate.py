@@ -29,7 +29,7 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.install import rendering
+from leaderworkerset.install import alerts, rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED
@@ -81,7 +81,7 @@ def manifests() -> dict[Path, str]:
 
 def everything() -> dict[str, str]:
     """Return every generated text by its place below `deploy/`."""
-    parts = (definitions(), base(), spread(), overlays(), release(), operator(), olm(), chart(), images())
+    parts = (definitions(), base(), spread(), overlays(), release(), operator(), olm(), chart(), alerting(), images())
     return {name: text for part in parts for name, text in part.items()}
 
 
@@ -183,6 +183,11 @@ def chart() -> dict[str, str]:
         for resource, obj in zip(MANAGED.defined, MANAGED.definitions(), strict=True)
     }
     return {f"helm/lws/{name}": text for name, text in helmchart.files(MANAGED, texts).items()}
+
+
+def alerting() -> dict[str, str]:
+    """Return the alerts."""
+    return {"monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(Settings().namespace)])}
 
 
 def images() -> dict[str, str]:

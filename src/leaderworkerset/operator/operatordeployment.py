@@ -115,7 +115,6 @@ def deployment(chosen: OperatorSettings) -> JSONObject:
     pod = {
         "serviceAccountName": OPERATOR,
         "securityContext": POD_SECURITY,
-        "priorityClassName": "system-cluster-critical",
         "terminationGracePeriodSeconds": 15,
         "containers": [_container(chosen)],
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],

@@ -6,6 +6,7 @@ from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, S
 from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
+from leaderworkerset.install.foreign import SERVICE_MONITORS
 from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL
 
@@ -122,6 +123,41 @@ def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None
     assert available.manager()["spec"]["replicas"] == 3
     available.patch(managementState="Managed")
     until(lambda: available.manager()["spec"]["replicas"] == 2, "two replicas")
+
+
+def test_a_service_monitor_comes_with_its_kind(available: Site) -> None:
+    """R-OP-23c: without an error before, and without a restart after."""
+    words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
+    kind = certmanager.definition(SERVICE_MONITORS)
+    available.administrator.kubectl("apply", "--server-side", "-f", "-", objects=[kind])
+    available.administrator.await_kind(SERVICE_MONITORS.plural)
+    until(lambda: available.administrator.get(*words) is not None, "the ServiceMonitor")
+    (endpoint,) = available.administrator.there(*words)["spec"]["endpoints"]
+    assert endpoint["tlsConfig"]["serverName"] == f"lws-controller-manager-metrics-service.{OPERATOR}.svc"
+
+
+def test_certificates_can_be_the_managers_own(available: Site) -> None:
+    """R-OP-22, D4: the annotation chooses, and what cert-manager had to do is removed; back again it comes back."""
+    issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
+    configuration = ("configmap/lws-manager-config", *IN)
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates=internal")
+    until(lambda: available.administrator.get(*issuer) is None, "no issuer")
+    (text,) = available.administrator.there(*configuration)["data"].values()
+    assert "enable: true" in text
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates-")
+    until(lambda: available.administrator.get(*issuer) is not None, "the issuer")
+
+
+def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
+    """R-OP-24, D5: and comes back when it is managed again."""
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand=true")
+    available.patch(managementState="Removed")
+    until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
+    until(lambda: owned(available) == {}, "nothing owned")
+    assert available.administrator.get(DEFINITION) is not None
+    available.patch(managementState="Managed")
+    until(lambda: available.administrator.get(*MANAGER) is not None, "the Deployment")
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-LIMIT = 60.0
+LIMIT = 120.0
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

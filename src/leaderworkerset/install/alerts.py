@@ -1,0 +1,99 @@
+"""Alerts on the metrics of the manager, as a PrometheusRule; each names its runbook (`docs/how-to/alerts.md`)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.install.foreign import PROMETHEUS_RULES
+from leaderworkerset.install.metadata import LEASE, METRICS_SERVICE, build
+
+NAME: Final = "lws-controller-manager"
+RUNBOOKS: Final = "docs/how-to/alerts.md"
+JOB: Final = f'job="{METRICS_SERVICE}"'
+"""What a ServiceMonitor calls the scraped service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert: its expression, how long that holds first, and what it means."""
+
+    name: str
+    expression: str
+    minutes: int
+    severity: str
+    summary: str
+
+
+ALERTS: Final = (
+    Alert(
+        "LWSManagerDown",
+        f"absent(up{{{JOB}}} == 1)",
+        5,
+        "critical",
+        "No manager answers: pods of groups cannot be created, and nothing heals.",
+    ),
+    Alert(
+        "LWSWithoutLeader",
+        f'max(leader_election_master_status{{{JOB},name="{LEASE}"}}) < 1',
+        5,
+        "critical",
+        "No manager leads: nothing is reconciled.",
+    ),
+    Alert(
+        "LWSWebhookErrors",
+        f'sum by (webhook) (rate(controller_runtime_webhook_requests_total{{{JOB},code=~"5.."}}[5m]))'
+        f" / sum by (webhook) (rate(controller_runtime_webhook_requests_total{{{JOB}}}[5m])) > 0.05",
+        10,
+        "critical",
+        "More than 5 % of the requests to webhook {{ $labels.webhook }} fail.",
+    ),
+    Alert(
+        "LWSReconcileErrors",
+        f"sum by (controller) (rate(controller_runtime_reconcile_errors_total{{{JOB}}}[10m]))"
+        f" / sum by (controller) (rate(controller_runtime_reconcile_total{{{JOB}}}[10m])) > 0.2",
+        15,
+        "warning",
+        "More than 20 % of the reconciliations of controller {{ $labels.controller }} fail.",
+    ),
+    Alert(
+        "LWSCertificateUnusable",
+        f"increase(certwatcher_read_certificate_errors_total{{{JOB}}}[10m]) > 0",
+        10,
+        "warning",
+        "A mounted certificate cannot be used; the one before it serves until it ends.",
+    ),
+    Alert(
+        "LWSGroupRestartStorm",
+        f"sum(increase(lws_group_recreations_total{{{JOB}}}[15m])) > 10",
+        5,
+        "warning",
+        "More than ten groups were recreated within a quarter of an hour.",
+    ),
+    Alert(
+        "LWSGroupsNotReady",
+        f'lws_groups{{{JOB},state="desired"}} > ignoring (state) lws_groups{{{JOB},state="ready"}}',
+        30,
+        "warning",
+        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} have not been ready for half an hour.",
+    ),
+)
+
+
+def prometheus_rule(namespace: str) -> JSONObject:
+    """Build the rule with all alerts."""
+    return build(PROMETHEUS_RULES, NAME, namespace, spec={"groups": [{"name": "lws", "rules": [*map(_rule, ALERTS)]}]})
+
+
+def runbook(alert: Alert) -> str:
+    """Return where the runbook of an alert stands."""
+    return f"{RUNBOOKS}#{alert.name.lower()}"
+
+
+def _rule(alert: Alert) -> JSONObject:
+    return {
+        "alert": alert.name,
+        "expr": alert.expression,
+        "for": f"{alert.minutes}m",
+        "labels": {"severity": alert.severity},
+        "annotations": {"summary": alert.summary, "runbook": runbook(alert)},
+    }

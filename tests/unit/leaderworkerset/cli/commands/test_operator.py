@@ -1,0 +1,35 @@
+"""`lws operator`: its flags."""
+
+import pytest
+
+from leaderworkerset.cli import app
+from leaderworkerset.cli.commands.operator import flags
+from leaderworkerset.manager import goflags
+
+
+def test_files_that_end_it_may_be_given_several_times() -> None:
+    """R-OP-9."""
+    given = goflags.parse(["--terminate-on-files=/a", "--terminate-on-files", "/b", "-v=4"], flags())
+    assert given == {"terminate-on-files": ("/a", "/b"), "v": 4}
+
+
+def test_each_parse_begins_anew() -> None:
+    assert goflags.parse(["--terminate-on-files=/a"], flags()) == goflags.parse(["--terminate-on-files=/a"], flags())
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--config=x"], "flag provided but not defined: -config"),
+        (["-v=loud"], 'invalid value "loud" for flag -v'),
+        (["now"], "unexpected argument 'now'"),
+    ],
+)
+def test_wrong_flags_are_refused(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["operator", *words]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["operator", "--help"]) == 0
+    assert "--terminate-on-files" in capsys.readouterr().out

@@ -1,0 +1,60 @@
+"""The alerts: their metrics exist, and whoever is woken up finds a runbook."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.install import alerts
+from leaderworkerset.install.alerts import ALERTS, Alert
+from leaderworkerset.kinds.managed import MANAGED
+
+ROOT = Path(__file__).parents[4]
+DOCUMENTED = (ROOT / "docs/reference/manager.md").read_text()
+OF_PROMETHEUS = {"up"}
+METRIC = re.compile(r"([a-z][a-z_]*)\{")
+each = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+
+
+def shown() -> str:
+    """Return what a manager shows that has done nothing yet."""
+    metrics = Metrics()
+    MANAGED.instruments(metrics)
+    return metrics.render().decode()
+
+
+@each
+def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
+    """A metric of a controller's own caches shows only once they are filled; those are in the reference."""
+    names = set(METRIC.findall(alert.expression)) - OF_PROMETHEUS
+    known = set(re.findall(r"^# TYPE (\S+) ", shown(), re.MULTILINE)) | set(re.findall(r"`([a-z_]+)`", DOCUMENTED))
+    assert names or "up{" in alert.expression
+    assert names <= known
+
+
+@each
+def test_it_has_a_runbook(alert: Alert) -> None:
+    file, _, anchor = alerts.runbook(alert).partition("#")
+    headings = re.findall(r"^## (.+)$", (ROOT / file).read_text(), re.MULTILINE)
+    assert anchor in {heading.lower() for heading in headings}
+
+
+@each
+def test_it_selects_the_managers_own_metrics(alert: Alert) -> None:
+    """Metrics of controller-runtime come from many operators of a cluster."""
+    assert alert.expression.count('job="lws-controller-manager-metrics-service"') == len(
+        METRIC.findall(alert.expression)
+    )
+
+
+def test_every_runbook_belongs_to_an_alert() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / alerts.RUNBOOKS).read_text(), re.MULTILINE)
+    assert headings == [alert.name for alert in ALERTS]
+
+
+def test_the_rule_is_complete() -> None:
+    rule = alerts.prometheus_rule("lws-system")
+    (group,) = rule["spec"]["groups"]
+    assert [one["alert"] for one in group["rules"]] == [alert.name for alert in ALERTS]
+    assert {one["labels"]["severity"] for one in group["rules"]} == {"critical", "warning"}
