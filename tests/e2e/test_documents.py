@@ -37,7 +37,11 @@ def test_the_commands_of_a_page_do_what_it_says(shell: Shell, page: str) -> None
 
 def test_the_demo_installs_what_running_needs_only_and_says_what_it_waits_for() -> None:
     planned = subprocess.run(
-        ["make", "--dry-run", "--always-make", "demo", "VENV=.none"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "--dry-run", "--always-make", "demo", "VENV=.none"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert "requirements/runtime.lock" in planned
     assert "requirements/dev.lock" not in planned
