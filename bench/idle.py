@@ -45,7 +45,7 @@ def processes(pid: int) -> list[int]:
     """Return the cluster's process, and those of its launcher; containers are not among them."""
     parents = read_parents()
     commands = {found: Path(f"/proc/{found}/comm").read_text().strip() for found in descendants([pid], parents)}
-    launchers = [found for found, command in commands.items() if command == "lws-launcher"]
+    launchers = [found for found, command in commands.items() if command == "kube-launcher"]
     return [pid, *launchers, *(parents[launcher] for launcher in launchers if parents[launcher] != pid)]
 
 

@@ -2,8 +2,9 @@
 
 python deploy/generate.py [--check]
 
-Definitions come in two flavours, slim and with descriptions; the kustomize base and its component are the objects
-that `lws install` applies.
+Definitions come in two flavours, slim and with descriptions; the kustomize base, its component and overlays, the chart and
+`manifests.yaml` are the objects that `lws install` applies. `operator/` and `olm/` install the operator, which applies
+them.
 """
 
 import argparse
@@ -30,8 +31,15 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.install import rendering
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
+from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
+from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.operatornames import OPERATOR
+from leaderworkerset.operator.verbosity import Verbosity
+from leaderworkerset.packaging import bundle, catalog, helmchart
+from leaderworkerset.packaging.bundle import Package
 
 DEPLOY = Path(__file__).parent
 RECORDED = DEPLOY / "openapi" / "core-v1.json"
@@ -44,6 +52,14 @@ FILES: dict[str, tuple[Resource, ...]] = {
     "webhooks.yaml": (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS),
 }
 """Which kinds stand in which file of the base; all other kinds stand in `manager.yaml`, definitions in `crds/`."""
+
+OVERLAYS = {
+    "cert-manager": Settings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES),
+    "prometheus": Settings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"),
+}
+"""What is installed beside the base: with certificates of cert-manager, and with monitoring, too."""
+
+OPERATED = registry(MANAGED, Place(namespace=OPERATOR, image="", version=""), Verbosity())
 
 
 def render(objects: Iterable[JSONObject]) -> str:
@@ -60,7 +76,13 @@ def kustomization(kind: str = "Kustomization", **fields: object) -> str:
 
 def manifests() -> dict[Path, str]:
     """Return every generated file with its text."""
-    return {DEPLOY / name: text for name, text in (definitions() | base() | spread()).items()}
+    return {DEPLOY / name: text for name, text in everything().items()}
+
+
+def everything() -> dict[str, str]:
+    """Return every generated text by its place below `deploy/`."""
+    parts = (definitions(), base(), spread(), overlays(), release(), operator(), olm(), chart(), images())
+    return {name: text for part in parts for name, text in part.items()}
 
 
 def definitions() -> dict[str, str]:
@@ -105,6 +127,69 @@ def spread() -> dict[str, str]:
             "Component", resources=["disruption-budget.yaml"], patches=[{"path": "deployment.yaml"}]
         ),
     }
+
+
+def overlays() -> dict[str, str]:
+    """Return what replaces the base where others issue certificates, or scrape metrics."""
+    found: dict[str, str] = {}
+    for name, settings in OVERLAYS.items():
+        objects = [obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS]
+        found[f"kustomize/overlays/{name}/objects.yaml"] = render(objects)
+        found[f"kustomize/overlays/{name}/kustomization.yaml"] = kustomization(
+            resources=["../../../crds", "objects.yaml"]
+        )
+    return found
+
+
+def release() -> dict[str, str]:
+    """Return the one file of a release (R-OP-46)."""
+    return {"manifests.yaml": render(obj for _, obj in build_all(MANAGED, Settings()))}
+
+
+def operator() -> dict[str, str]:
+    """Return the manifests of the operator, numbered in the order of applying (R-OP-34)."""
+    numbered = {
+        f"{number:02}_{resource.kind.lower()}_{meta.name(obj)}.yaml": obj
+        for number, (resource, obj) in enumerate(build_operator(OPERATED, MANAGED, OperatorSettings()))
+    }
+    *files, cluster = numbered
+    texts = {f"operator/{name}": render([obj]) for name, obj in numbered.items()}
+    only = kustomization(resources=files)
+    return texts | {"operator/kustomization.yaml": f"{only}# {cluster} comes after the definition is established.\n"}
+
+
+def olm() -> dict[str, str]:
+    """Return the bundle and the catalog of both packages."""
+    return {name: text for package in bundle.PACKAGES for name, text in olm_package(package).items()}
+
+
+def olm_package(package: Package) -> dict[str, str]:
+    """Return the bundle and the catalog of one package."""
+    chosen, folder = OperatorSettings(), f"olm/{package.name}"
+    version, definition = bundle.manifests(package, OPERATED, MANAGED, chosen)
+    return {
+        f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": render([version]),
+        f"{folder}/manifests/{meta.name(definition)}.yaml": render([definition]),
+        f"{folder}/metadata/annotations.yaml": render([bundle.metadata(package)]),
+        f"{folder}/bundle.Containerfile": HEADER + bundle.containerfile(package),
+        f"olm/catalog/{package.name}/catalog.yaml": render(catalog.blobs(package, version, chosen)),
+    }
+
+
+def chart() -> dict[str, str]:
+    """Return the Helm chart."""
+    texts = {
+        f"{resource.plural}.yaml": render([obj])
+        for resource, obj in zip(MANAGED.defined, MANAGED.definitions(), strict=True)
+    }
+    return {f"helm/lws/{name}": text for name, text in helmchart.files(MANAGED, texts).items()}
+
+
+def images() -> dict[str, str]:
+    """Return the list of all images, for mirrors (R-OP-68)."""
+    chosen = OperatorSettings()
+    bundles = [catalog.bundle_image(package) for package in bundle.PACKAGES]
+    return {"images.txt": "".join(f"{name}\n" for name in sorted({chosen.image, chosen.operand_image, *bundles}))}
 
 
 def main() -> int:

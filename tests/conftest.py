@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Final
 
 import pytest
+from tests import examples
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -17,12 +18,17 @@ OUTCOMES: Final = ("passed", "failed", "error", "skipped")
 SHARED: Final = (
     "conformance/controllers",
     "conformance",
+    "integration/gang",
     "integration/install",
     "integration/lws",
     "integration/manager",
+    "integration/lwsoperator",
     "kubectl",
 )
 """Folders whose tests share a cluster, which is started once."""
+
+COLLECT_AFTER: Final = 10_000
+"""Objects made after which the garbage collector runs."""
 
 PAGES: Final = ("e2e/test_documents.py", "e2e/test_examples.py")
 """Tests that may not meet: some of what they run uses port 8080."""
@@ -33,6 +39,7 @@ def pytest_configure() -> None:
     would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    examples.load_profile()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,8 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the thousands of tests that were found out of the garbage collector's sight: they live to the end."""
+    """Keep the thousands of tests that were found out of the garbage collector's sight: they live to the end.
+
+    Tests make many objects and keep few: with Python's 700 objects a tenth of the time goes into looking for garbage.
+    """
     gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
 
 
 class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types

@@ -20,8 +20,10 @@ R = TypeVar("R")
 KEEP: Final[dict[str, Keep]] = {
     "ControllerRevision": kept.revision,
     "Pod": kept.pod,
+    "PodGroup": kept.gang_object,
     "Service": kept.service,
     "StatefulSet": kept.statefulset,
+    "Workload": kept.gang_object,
 }
 
 DECIDING: Final = ContextVar("deciding", default=False)

@@ -12,7 +12,11 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.permissions import Permission
 
-PLURALS = {"LeaderWorkerSet": ("leaderworkerset.x-k8s.io", "leaderworkersets"), "Pod": ("", "pods")}
+PLURALS = {
+    "LeaderWorkerSet": ("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    "DisaggregatedSet": ("disaggregatedset.x-k8s.io", "disaggregatedsets"),
+    "Pod": ("", "pods"),
+}
 """The kinds that own what the controllers make."""
 
 

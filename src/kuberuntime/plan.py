@@ -26,7 +26,10 @@ Propagation: TypeAlias = Literal["Foreground", "Background", "Orphan"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure."""
+    """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure.
+
+    `reporter` is the controller that reports it, empty where that is the one of the whole process.
+    """
 
     type: EventType
     reason: str
@@ -34,6 +37,7 @@ class Event:
     note: str
     regarding: JSONObject
     related: JSONObject | None = None
+    reporter: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +146,14 @@ class Together:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finally:
-    """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported."""
+    """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported.
+
+    `on_failure` comes before `after`, and only where one failed; `{error}` in the texts of its patches is replaced.
+    """
 
     actions: "Actions"
     after: "Actions"
+    on_failure: "tuple[Patch, ...]" = ()
 
 
 WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection

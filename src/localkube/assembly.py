@@ -1,109 +1,42 @@
-"""The parts of a cluster put together: API server, controllers and kubelet, started and ended in one process.
+"""The API server of a cluster put together: a store, certificates, a port, a kubeconfig.
 
-`serving` answers API requests, `working` runs controllers and pods; `cluster.py` is the public face of both.
+`workloads.py` runs controllers and pods on it; `cluster.py` is the public face of both.
 """
 
 import asyncio
 import errno
-import os
-from asyncio import TaskGroup
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
-from datetime import timedelta
-from pathlib import Path
-from typing import Final
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.eventrecorder import EventRecorder
 from localkube import clusteridentity
 from localkube.apiserver import builtin
 from localkube.apiserver.front import certificate
 from localkube.apiserver.front.http import LOOPBACK, HttpServer, ListenError
 from localkube.apiserver.front.kubeconfig import Access, write_kubeconfig
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.copies import Copies
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.clusteridentity import Identity
-from localkube.controllers.composition import ControllerSettings, run_controllers
-from localkube.controllers.nodes.nodes import NodeSettings, node_names
-from localkube.kubelet.kubelet import Kubelet
-from localkube.kubelet.node import podevents
-from localkube.kubelet.processes.runner import Capabilities, Network, ProcessRunner
-from localkube.kubelet.processes.settings import KubeletSettings
-from localkube.kubelet.sandbox import create_runner
-from localkube.limits import MAX_PODS
-from localkube.statedirectory import DATABASE, KUBECONFIG, make_private
+from localkube.clustersettings import Settings
+from localkube.statedirectory import DATABASE, make_private
 
-CONTROLLERS: Final = "system:controllers"
-KUBELET: Final = "system:kubelet"
-
-GRACE_AT_END: Final = timedelta(seconds=5)
-"""What pods get between SIGTERM and SIGKILL when the cluster ends; less where their grace period is shorter."""
-
-NO_PODS: Final = Capabilities(namespaces=False, network="shared", way_out="none")
-"""What is granted where no pods run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSettings:
-    """What a cluster is like. Everything it keeps lies in `directory`; without `keep` its objects live in memory.
-
-    `port` 0 means: where it listened last time, else any free port.
-    """
-
-    name: str
-    directory: Path
-    keep: bool = True
-    port: int = 0
-    nodes: NodeSettings = field(default_factory=NodeSettings)
-    network: Network = "isolated"
-    images: Mapping[str, Path] = field(default_factory=dict)
-    stub: bool = False
-    hold_completed: bool = False
-    quote_failures: bool = False
-    max_pods: int = MAX_PODS
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def database(self) -> str:
-        """Return where the objects are kept."""
-        return str(self.directory / DATABASE) if self.keep else MEMORY
-
-    @property
-    def kubeconfig(self) -> Path:
-        """Return the file that lets clients in."""
-        return self.directory / KUBECONFIG
-
-    def kubelet(self, capabilities: Capabilities) -> KubeletSettings:
-        """Return the settings of the kubelet."""
-        return KubeletSettings(
-            node_names=frozenset(node_names(self.nodes)),
-            capabilities=capabilities,
-            state_directory=self.directory,
-            images=self.images,
-            stub=self.stub,
-            hold_completed=self.hold_completed,
-            quote_failures=self.quote_failures,
-            host_user=os.getuid(),
-            host_environment=self.environment,
-            farewell=GRACE_AT_END,
-        )
-
-    def controllers(self) -> ControllerSettings:
-        """Return the settings of the controllers."""
-        return ControllerSettings(volumes=self.directory / "claims", nodes=self.nodes)
+if TYPE_CHECKING:
+    from localkube.controllers.nodes.nodes import NodeSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster whose API server answers."""
+    """A cluster whose API server answers; `nodes` are those of its settings, as values."""
 
-    settings: ClusterSettings
+    settings: Settings
+    nodes: "NodeSettings"
     api: ApiServer
     clock: Clock
 
@@ -113,14 +46,21 @@ class Cluster:
 
 
 @asynccontextmanager
-async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Cluster]:
+async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
     """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`.
 
-    The directory and what lies in it are made private first: `StateDirectoryError` where that cannot be.
+    The directory and what lies in it are made private first: `StateDirectoryError` where that cannot be. Invalid nodes
+    raise a `SettingsError` before.
     """
+    nodes = settings.nodes.parsed()
     make_private(settings.directory)
     own = clusteridentity.load_or_create(settings.directory / "identity.json", clock.now())
-    api = ApiServer(Store(settings.database), builtin.kinds(), clock, max_pods=settings.max_pods)
+    api = ApiServer(
+        Store(str(settings.directory / DATABASE) if settings.keep else MEMORY),
+        builtin.kinds(),
+        clock,
+        ServerOptions(max_pods=settings.max_pods),
+    )
     try:
         await api.start()
         context = certificate.server_context(own.certificate.encode(), own.key.encode())
@@ -130,7 +70,7 @@ async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Clus
             server = f"https://{LOOPBACK}:{port}"
             write_kubeconfig(settings.kubeconfig, Access(settings.name, server, own.token, own.certificate.encode()))
             async with _copying(settings, api, clock):
-                yield Cluster(settings, api, clock)
+                yield Cluster(settings, nodes, api, clock)
         finally:
             await http.stop()
     finally:
@@ -138,7 +78,7 @@ async def serving(settings: ClusterSettings, clock: Clock) -> AsyncIterator[Clus
 
 
 @asynccontextmanager
-async def _copying(settings: ClusterSettings, api: ApiServer, clock: Clock) -> AsyncIterator[None]:
+async def _copying(settings: Settings, api: ApiServer, clock: Clock) -> AsyncIterator[None]:
     """Make copies of the objects from time to time, and at the end."""
     if not settings.keep:
         yield
@@ -155,7 +95,7 @@ async def _copying(settings: ClusterSettings, api: ApiServer, clock: Clock) -> A
         copies.keep(clock.now())
 
 
-async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) -> int:
+async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:
     """Listen where asked, else where clients know the cluster; if that port is taken now, on any other."""
     try:
         port = await http.start(settings.port or own.port)
@@ -167,57 +107,3 @@ async def _listen(http: HttpServer, settings: ClusterSettings, own: Identity) ->
     if port != own.port:
         clusteridentity.save(settings.directory / "identity.json", msgspec.structs.replace(own, port=port))
     return port
-
-
-@asynccontextmanager
-async def working(
-    cluster: Cluster, processes: ProcessRunner | None = None, *, kubelet: bool = True
-) -> AsyncIterator[Capabilities]:
-    """Run controllers and pods; yield what this machine granted to pods.
-
-    Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
-    few seconds, and then every process is gone. Without `kubelet` pods are scheduled, and do not start.
-
-    When it yields, no pod of before shows a status of before: who waits for readiness waits for that of now.
-    """
-    async with _runner(cluster.settings, processes) if kubelet else nullcontext() as granted, TaskGroup() as tasks:
-        running = [tasks.create_task(_run_controllers(cluster, ready := asyncio.Event()))]
-        if granted:
-            running.append(tasks.create_task(_run_kubelet(cluster, *granted, caught_up := asyncio.Event())))
-            await caught_up.wait()
-        await ready.wait()
-        try:
-            yield granted[1] if granted else NO_PODS
-        finally:
-            for task in running:
-                task.cancel()
-
-
-@asynccontextmanager
-async def _runner(
-    settings: ClusterSettings, processes: ProcessRunner | None
-) -> AsyncIterator[tuple[ProcessRunner, Capabilities]]:
-    runner = processes or create_runner(network=settings.network, state_directory=settings.directory)
-    capabilities = await runner.start()
-    try:
-        yield runner, capabilities
-    finally:
-        await runner.stop()
-
-
-async def _run_controllers(cluster: Cluster, ready: asyncio.Event) -> None:
-    client = cluster.client(CONTROLLERS)
-    await run_controllers(client, cluster.settings.controllers(), clock=cluster.clock, ready=ready)
-
-
-async def _run_kubelet(
-    cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
-) -> None:
-    client = cluster.client(KUBELET)
-    events = EventRecorder(client, podevents.REPORTER, cluster.settings.name, cluster.clock)
-    settings = cluster.settings.kubelet(capabilities)
-    kubelet = Kubelet(client, runner, settings, cluster.clock, events)
-    cluster.api.attach_node(kubelet)
-    async with TaskGroup() as tasks:
-        tasks.create_task(events.run())
-        tasks.create_task(kubelet.run(caught_up))

@@ -5,13 +5,13 @@ that whoever adds webhooks can do so before the first pod is made. Importing thi
 the kubelet are imported when a cluster is started.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from localkube.clustersettings import Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
 from localkube.limits import MAX_PODS
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
@@ -19,8 +19,7 @@ from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
 
 if TYPE_CHECKING:
     from kuberuntime.client.client import Client
-    from localkube.assembly import Cluster, ClusterSettings
-    from localkube.controllers.nodes.nodes import NodeSettings
+    from localkube.assembly import Cluster
     from localkube.kubelet.processes.runner import ProcessRunner
 
 __all__ = [
@@ -48,107 +47,6 @@ class DamagedDataError(LocalkubeError):
     """The file with the objects is damaged, and was left as it is: `restore` puts a copy in its place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nodes:
-    """The simulated nodes, in the words of a user: all of them are this machine.
-
-    `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
-    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `also` are
-    further nodes of other sorts, whose numbers follow.
-    """
-
-    count: int = 1
-    labels: tuple[str, ...] = ()
-    taints: tuple[str, ...] = ()
-    capacity: tuple[str, ...] = ()
-    gpus: int = 0
-    also: tuple["Nodes", ...] = ()
-
-    def check(self) -> None:
-        """Raise a `SettingsError` that names the first setting that is invalid for one of the nodes."""
-        self.parsed()
-
-    def parsed(self) -> "NodeSettings":
-        """Return the same as values."""
-        from dataclasses import replace
-
-        from localkube.controllers.nodes.labeltemplate import parse_label
-        from localkube.controllers.nodes.nodes import GPU, NodeSettings
-        from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
-
-        nodes = NodeSettings(count=self.count, also=tuple(one.parsed() for one in self.also))
-        with _blaming("labels"):
-            nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
-            nodes.check()
-        with _blaming("taints"):
-            nodes = replace(nodes, taints=tuple(map(parse_taint, self.taints)))
-            nodes.check()
-        with _blaming("capacity"):
-            nodes = replace(nodes, capacity=parse_capacity(self.capacity))
-        if not self.gpus:
-            return nodes
-        if GPU in nodes.capacity:
-            raise SettingsError("gpus", f"{GPU} is in the capacity too; leave one out")
-        return nodes.with_gpus(self.gpus)
-
-
-@contextmanager
-def _blaming(setting: str) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise SettingsError(setting, str(error)) from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a cluster is like. Everything it keeps lies in `directory`; without `keep` its objects live in memory.
-
-    `port` 0 means: where it listened last time, else any free port. `images` maps the name of an image to a directory
-    that stands for it. With `stub`, containers that cannot run here are replaced by a server that answers on their
-    ports. With `hold_completed`, containers that ended with 0 are not restarted. With
-    `quote_failures`, one that failed without a termination message gets its last log lines as message. `environment` is
-    what containers inherit of this process.
-    """
-
-    directory: Path
-    name: str = "localkube"
-    keep: bool = True
-    port: int = 0
-    nodes: Nodes = field(default_factory=Nodes)
-    network: Literal["isolated", "shared"] = "isolated"
-    images: Mapping[str, Path] = field(default_factory=dict)
-    stub: bool = False
-    hold_completed: bool = False
-    quote_failures: bool = False
-    max_pods: int = MAX_PODS
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def kubeconfig(self) -> Path:
-        """Return the file that lets clients in; it is written when the API server answers."""
-        return self.directory / KUBECONFIG
-
-    def parsed(self) -> "ClusterSettings":
-        """Return the same as values for the parts of the cluster; an invalid one raises a `SettingsError`."""
-        from localkube.assembly import ClusterSettings
-
-        return ClusterSettings(
-            name=self.name,
-            directory=self.directory,
-            keep=self.keep,
-            port=self.port,
-            nodes=self.nodes.parsed(),
-            network=self.network,
-            images=self.images,
-            stub=self.stub,
-            hold_completed=self.hold_completed,
-            quote_failures=self.quote_failures,
-            max_pods=self.max_pods,
-            environment=self.environment,
-        )
-
-
 class RunningCluster:
     """An API server that answers: by HTTPS for whoever has the kubeconfig, and without a connection in this process."""
 
@@ -173,9 +71,9 @@ class RunningCluster:
 
         At the end pods get SIGTERM and a few seconds, and then every process is gone.
         """
-        from localkube import assembly
+        from localkube import workloads
 
-        async with assembly.working(self._cluster, processes, kubelet=kubelet) as granted:
+        async with workloads.working(self._cluster, processes, kubelet=kubelet) as granted:
             self.notes = granted.lost
             yield
 
@@ -187,7 +85,7 @@ async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
     from localkube import assembly
 
     with _damage_named():
-        async with assembly.serving(settings.parsed(), SystemClock()) as cluster:
+        async with assembly.serving(settings, SystemClock()) as cluster:
             yield RunningCluster(settings, cluster)
 
 

@@ -17,6 +17,11 @@ class Difference:
     embedded: JSON
     real: JSON
 
+    @property
+    def may_come_from_time(self) -> bool:
+        """Return whether the answers part in what depends on the second: the order of owners, and the version."""
+        return self.path.endswith(".resourceVersion") or ".managedFields" in self.path
+
     def __str__(self) -> str:
         return f"{self.request}\n    at {self.path}\n    embedded: {self.embedded!r}\n    real:     {self.real!r}"
 

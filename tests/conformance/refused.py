@@ -110,7 +110,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "rows of ended pods in a table carry no condition `Completed`",
-        "kubectl has not looked at it since 1.11",
+        "kubectl ignores it since 1.11",
         path=r"\.rows\[\d+\]\.conditions",
         embedded="<absent>",
     ),
@@ -332,7 +332,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "a pod may name a service account or a runtime class that is not there",
-        "pods get no token here, and run as processes; neither is looked at",
+        "pods get no token here, and run as processes; neither is read",
         request="POST .*/pods",
         path="answer",
         real=r".*(error looking up service account|pod rejected: RuntimeClass).*",

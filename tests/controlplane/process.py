@@ -69,17 +69,20 @@ def control_plane(
     prepare: Callable[[Plane], None] | None = None,
     flags: Sequence[str] = (),
     members: int = 1,
+    gates: str = "",
 ) -> Iterator[Plane]:
     """Run a control plane until the context is left, with further flags of the API server and so many members of etcd.
 
+    `gates` are feature gates of all its parts, as `--feature-gates` has them.
     `prepare` is called when the API server answers and nothing else runs: kinds that are defined then are known to the
     garbage collector from its start; of later ones it hears only every 30 seconds.
     """
-    with api_server(assets, directory, flags, members) as plane:
+    common = [f"--feature-gates={gates}"] if gates else []
+    with api_server(assets, directory, [*flags, *common], members) as plane:
         if prepare is not None:
             prepare(plane)
-        start(plane, "kube-controller-manager", controller_manager_flags(plane))
-        start(plane, "kube-scheduler", client_flags(plane, "kube-scheduler"))
+        start(plane, "kube-controller-manager", [*controller_manager_flags(plane), *common])
+        start(plane, "kube-scheduler", [*client_flags(plane, "kube-scheduler"), *common])
         start(plane, "kwok", kwok_flags(plane))
         yield plane
 

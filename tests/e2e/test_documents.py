@@ -19,6 +19,8 @@ PAGES = {
 
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/unit/deploy",
+    "docs/how-to/operator.md": "needs a cluster: each step is tested in tests/integration/lwsoperator",
+    "docs/how-to/helm.md": "needs Helm and a cluster: what it renders is tested in tests/packages",
     "docs/how-to/extend.md": "has no commands",
     "docs/how-to/operate.md": "needs a manager on a cluster",
 }

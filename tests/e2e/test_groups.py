@@ -125,7 +125,7 @@ def test_workers_appear_after_the_leaders_probe_passes_where_they_wait_for_it(cl
     assert facts(held, "state") == {"0/0": "Running", "0/1": "Missing", "0/2": "Missing"}
     assert "waits for the leader to be ready" in ranks(held)["0/1"]["why"]
     missing = cluster.refused("wait", "patient", "--timeout=1", code=124)
-    assert "0 of 1 groups ready; patient-0 is Running" in missing
+    assert "0 of 1 group ready; patient-0 is Running" in missing
     cluster.lws("exec", "patient/0", "--", "touch", "/tmp/go")
     whole = cluster.until("patient", is_whole)
     assert facts(whole, "created")["0/0"] <= facts(whole, "created")["0/1"]

@@ -23,4 +23,4 @@ def test_three_hundred_pods_become_ready_and_none_that_ran_is_started_again(shel
     assert is_whole(view)
     assert len(ranks(view)) == 4 * GROUPS
     assert {rank["restarts"] for rank in ranks(view).values()} == {0}
-    assert Path(f"/proc/{launcher}/comm").read_text().strip() == "lws-launcher"
+    assert Path(f"/proc/{launcher}/comm").read_text().strip() == "kube-launcher"

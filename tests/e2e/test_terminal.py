@@ -1,85 +1,15 @@
 """What a person sees on a terminal, and what a program reads where there is none."""
 
-import fcntl
 import json
-import os
-import pty
 import re
-import select
 import signal
-import struct
-import subprocess
-import termios
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 import pytest
 import yaml
-from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, line_with, lines_with, lws, ranks, shell_script
+from tests.e2e.harness import SLEEP, Cluster, Shell, line_with, lines_with, lws, ranks, shell_script
+from tests.e2e.terminals import ANSI, terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
-
-ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-class Terminal:
-    """A program on a terminal of its own, 24 lines of 100 columns."""
-
-    def __init__(self, words: Sequence[str], shell: Shell, environment: Mapping[str, str]) -> None:
-        self._near, far = pty.openpty()
-        self.resize(24, 100)
-        self.seen = ""
-        self.process = subprocess.Popen(
-            words, stdin=far, stdout=far, stderr=far, env=environment, cwd=shell.directory, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no thread runs here
-        )  # fmt: skip
-        os.close(far)
-
-    def resize(self, lines: int, columns: int) -> None:
-        """Give the terminal another size."""
-        fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-
-    def type(self, text: str) -> None:
-        """Type."""
-        os.write(self._near, text.encode())
-
-    def until(self, pattern: str, seconds: float = 30) -> str:
-        """Read until something new on the screen matches; return what was new."""
-        begin, deadline = len(self.seen), time.monotonic() + seconds
-        while not re.search(pattern, self.seen[begin:]):
-            left = max(deadline - time.monotonic(), 0)
-            assert select.select([self._near], [], [], left)[0], f"no {pattern!r} in {seconds} s: {self.seen[begin:]!r}"
-            assert self._read(), f"ended without {pattern!r}: {self.seen[begin:]!r}"
-        return self.seen[begin:]
-
-    def end(self, seconds: float = 30) -> int:
-        """Read to the end; return the exit code."""
-        while select.select([self._near], [], [], seconds)[0] and self._read():
-            pass
-        os.close(self._near)
-        return self.process.wait(seconds)
-
-    def _read(self) -> bool:
-        try:
-            piece = os.read(self._near, 1 << 16)
-        except OSError:  # the other side is closed
-            return False
-        self.seen += piece.decode(errors="replace")
-        return bool(piece)
-
-
-@contextmanager
-def terminal(shell: Shell, *words: str, **environment: str) -> Iterator[Terminal]:
-    """Run `lws` on a terminal."""
-    made = Terminal([*LWS, *words], shell, {**shell.environment, **environment})
-    try:
-        yield made
-    finally:
-        if made.process.poll() is None:
-            made.process.kill()
-            made.process.wait()
-
 
 RUN = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
 
@@ -89,7 +19,7 @@ def test_a_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> N
         assert screen.end() == 0
     shown = ANSI.sub("", screen.seen)
     assert re.search(r"NAME +READY +DESIRED +UP-TO-DATE +AGE", shown)
-    assert re.search(r"1 +3 +allreduce-1-3 +Completed", shown)
+    assert re.search(r"1 +3 +allreduce-1-3 +completed", shown)
     assert "8 ranks in 2 groups ended with 0" in shown
     assert re.search(r"\x1b\[\d+m1/3\x1b\[0m .*all-reduce verified", screen.seen)
     assert screen.seen.rindex("\x1b[?25h") > screen.seen.rindex("\x1b[?25l")  # the cursor is shown again
@@ -98,7 +28,7 @@ def test_a_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> N
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
 def test_a_person_may_ask_for_no_colors(shell: Shell, environment: dict[str, str]) -> None:
-    with terminal(shell, *RUN, **environment) as screen:
+    with terminal(shell, *RUN, environment=environment) as screen:
         assert screen.end() == 0
     assert not re.search(r"\x1b\[\d*m", screen.seen)
     assert "1/3 all-reduce verified" in screen.seen
@@ -110,7 +40,7 @@ def test_without_a_terminal_there_are_lines_and_nothing_else(shell: Shell) -> No
     assert all(re.match(r"[01]/[0-3] ", line) for line in result.stdout.splitlines())
     assert "starting the API server" in result.stderr
     assert "leaderworkerset/allreduce created" in result.stderr
-    assert "allreduce group 1: 4 of 4 ranks ready" in result.stderr
+    assert "allreduce group 1: 4 ranks completed" in result.stderr
 
 
 def test_a_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> None:
@@ -235,7 +165,7 @@ def test_progress_is_shown_while_something_is_awaited(cluster: Cluster) -> None:
     stuck = lws("stuck", {"command": ["no-such-program"]})
     cluster.apply(stuck)
     told = cluster.refused("wait", "stuck", "--timeout=1", code=124).splitlines()
-    assert told[0].startswith("stuck: 0 of 1 groups ready")
+    assert told[0].startswith("stuck: 0 of 1 group ready")
     assert 'program "no-such-program" is not installed' in told[-1]
     cluster.lws("delete", "stuck")
 

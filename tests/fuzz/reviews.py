@@ -9,6 +9,7 @@ from tests.fuzz import junk, specimens
 
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.kinds.managed import MANAGED
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import schemas
@@ -60,4 +61,4 @@ def _subject(random: Random, path: str) -> tuple[JSONObject, Schema | None]:
     }, schemas.of_struct("Pod")
 
 
-LEADERWORKERSET: Final = schemas.of_struct("LeaderWorkerSet")
+LEADERWORKERSET: Final = schemas.of_struct("LeaderWorkerSet", TYPES)

@@ -16,7 +16,7 @@ from tests.fuzz import junk, specimens
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
 from localkube.apiserver import builtin
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import MEMORY, Store
 
 LONGEST: Final = 3.0
@@ -74,7 +74,7 @@ def tracebacks() -> Iterator[list[str]]:
 
 async def start(seed: int) -> ApiServer:
     """Start a server whose names repeat, with a custom kind."""
-    server = ApiServer(Store(MEMORY), builtin.kinds(), SystemClock(), random=Random(seed))
+    server = ApiServer(Store(MEMORY), builtin.kinds(), SystemClock(), ServerOptions(random=Random(seed)))
     await server.start()
     body = msgspec.json.encode(
         {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", **specimens.CRD}

@@ -14,12 +14,16 @@ from kuberuntime.client.transport import Request
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS, Resource
+from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.manager import lwsmanager
 from localkube import assembly as embedded
+from localkube import workloads
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.types import schemas
-from localkube.assembly import Cluster, ClusterSettings
+from localkube.apiserver.types.typed import SERVED
+from localkube.assembly import Cluster
+from localkube.cluster import Settings
 from localkube.kubelet.processes.model import ModelRunner
 
 LENGTH = 25
@@ -35,7 +39,9 @@ def written(random: Random, resource: Resource) -> JSONObject:
     specimen = random.choice(specimens.of(resource))
     obj: JSONObject = {"apiVersion": resource.api_version, "kind": resource.kind, **specimen}
     if random.random() < 0.7:
-        bent = junk.bent(random, obj, schemas.of_struct(resource.kind))
+        bent = junk.bent(
+            random, obj, schemas.of_struct(resource.kind, TYPES if resource is LEADERWORKERSETS else SERVED)
+        )
         obj = bent if isinstance(bent, dict) else obj
     metadata = obj.get("metadata")
     name = f"{resource.kind.lower()}-{random.randrange(3)}"
@@ -71,12 +77,12 @@ def test_what_is_written_never_breaks_a_controller(tmp_path: Path) -> None:
 
 async def _try(seed: int, directory: Path) -> None:
     random = Random(seed)
-    settings = ClusterSettings(name="fuzz", directory=directory, keep=False)
+    settings = Settings(name="fuzz", directory=directory, keep=False)
     with wire.errors() as logged:
         async with (
             embedded.serving(settings, SystemClock()) as cluster,
             lwsmanager.webhooks(cluster.client("admin"), SystemClock()),
-            embedded.working(cluster, ModelRunner(program_of)),
+            workloads.working(cluster, ModelRunner(program_of)),
             lwsmanager.controllers(cluster.client("lws"), SystemClock()),
         ):
             codes: Counter[int] = Counter()

@@ -197,4 +197,4 @@ def test_clients_without_websockets_are_told_what_to_use(running: Place) -> None
         check=False,
         env=environment,
     )
-    assert "speaks WebSockets, not SPDY: use kubectl 1.31 or newer, or lws" in result.stderr
+    assert "speaks WebSockets, not SPDY: use kubectl 1.31 or newer" in result.stderr

@@ -36,5 +36,5 @@ RULES: Final = (
     ),
     Broken("R-POD-5", "pod/reconcile.py", 'propagation="Foreground"', 'propagation="Background"'),
     Broken("R-POD-8", "pod/restart.py", 'and meta.uid(statefulset) == owner["uid"]\n', "\n"),
-    Broken("R-ROLL-1", "leaderworkerset/replacement.py", "][:spare]", "]"),
+    Broken("R-ROLL-1", "leaderworkerset/replacement.py", ", spare)]", ", None)]"),
 )

@@ -13,10 +13,11 @@ from tests.parity.replay import NAMESPACE, Case, Watched
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import intstr, meta
-from kuberuntime.objects.gotypes import canonical_json, round_trip
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NODES, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 MOMENT: Final = "2026-01-01T00:00:00Z"

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.gotypes import round_trip
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
+from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 KINDS: Final = (CONTROLLER_REVISIONS, LEADERWORKERSETS, PODS, SERVICES, STATEFULSETS)

@@ -15,6 +15,7 @@ import msgspec
 from tests.parity.normal import KINDS, differences, is_recorded, normalize
 
 from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.projection import Projection
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConflictError
 from kuberuntime.objects import meta
@@ -59,12 +60,17 @@ def load() -> list[Case]:
     return msgspec.json.decode(VECTORS.read_bytes(), type=list[Case])
 
 
+def whole(obj: JSONObject) -> Projection:
+    """Return what keeps an object as the server sent it, its `managedFields` too."""
+    return Projection(*obj)
+
+
 class Watched:
     """All objects of the recorded kinds, as informers see them."""
 
     def __init__(self, client: Client) -> None:
         self.changed = asyncio.Event()
-        self.informers = [Informer(client, resource).with_managed_fields() for resource in KINDS]
+        self.informers = [Informer(client, resource, keep=whole) for resource in KINDS]
         for informer in self.informers:
             informer.subscribe(self._note)
 

@@ -12,7 +12,7 @@ from tests.parity.replay import Case, Watched, batches, clear, load, watching
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
-from kuberuntime.objects.gotypes import canonical_json
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 

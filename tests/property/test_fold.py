@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import builders
+from tests.examples import examples
 
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import rollout, status
@@ -27,6 +28,8 @@ def groups(draw: st.DrawFn) -> Group:
         is_leader_ready=draw(st.booleans()),
         revision=draw(REVISIONS),
         workers=draw(st.none() | workers),
+        is_deleting=draw(st.booleans()),
+        statefulset_revision=draw(REVISIONS),
     )
 
 
@@ -48,7 +51,7 @@ def after(changes: list[tuple[bool, Group]]) -> tuple[Folded, dict[str, Group]]:
 
 
 @given(CHANGES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100))
 def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, Group]]) -> None:
     folded, living = after(changes)
 
@@ -66,7 +69,7 @@ def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool
 
 
 @given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100))
 def test_a_fold_counts_what_a_loop_over_the_groups_counts(
     changes: list[tuple[bool, Group]], size: int, replicas: int, partition: int
 ) -> None:
@@ -89,7 +92,7 @@ def test_a_fold_counts_what_a_loop_over_the_groups_counts(
 
 
 @given(CHANGES, st.integers(1, 2))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100))
 def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
     changes: list[tuple[bool, Group]], size: int
 ) -> None:

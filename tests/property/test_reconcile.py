@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.property.world import Crashed, World
 
 from kuberuntime.objects import meta
@@ -79,7 +80,7 @@ def revisions_of(world: World) -> list[JSONObject]:
 
 @pytest.mark.slow
 @given(specs)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30))
 def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
     """R-ARC-2, R-STAT-8: the right pods, a status that says so, and no further writes."""
     world = created(spec)
@@ -95,7 +96,7 @@ def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @given(st.lists(specs, min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30))
 def test_edits_at_any_moment_come_to_rest(history: list[dict[str, Any]], pauses: list[int]) -> None:
     """R-ROLL-10, W-19, Q-5: also edits in mid-rollout, back and forth."""
     world = created(history[0])
@@ -114,7 +115,7 @@ def test_edits_at_any_moment_come_to_rest(history: list[dict[str, Any]], pauses:
 
 @pytest.mark.slow
 @given(specs, specs, st.integers(0, 12))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(40))
 def test_a_manager_that_dies_at_any_write_is_followed_up(
     before: dict[str, Any], after: dict[str, Any], writes: int
 ) -> None:
@@ -175,7 +176,7 @@ def test_a_group_that_crashes_all_the_time_is_recreated_ever_later() -> None:
 
 @pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30))
 def test_a_rollout_keeps_enough_groups_available_and_replaces_each_once(
     replicas: int, size: int, unavailable: int, surge: int
 ) -> None:

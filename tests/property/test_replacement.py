@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import replacement
+from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.rollout import Budget
 
@@ -64,7 +65,9 @@ def test_the_bound_holds_whatever_is_there(
     groups: list[Group], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
     """R-ROLL-1: after the deletions at least `replicas - maxUnavailable` groups are available, or none was touched."""
-    chosen = replacement.choose(statefulset(replicas, partition), groups, limits=limits, size=size, key="new")
+    folded = fold(groups, "web")
+    indexes = replacement.choose(statefulset(replicas, partition), folded, limits=limits, size=size, key="new")
+    chosen = [next(one for one in groups if one.index == index) for index in indexes]
 
     before = [one for one in groups if is_available(one, replicas, size)]
     after = [one for one in before if one not in chosen]
@@ -86,8 +89,9 @@ def test_a_fleet_whose_groups_come_back_is_new_after_the_fewest_waves(is_new: li
     limits = Budget(replicas=len(is_new), partition=0, unavailable=unavailable, surge=0)
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
     waves = 0
-    while chosen := replacement.choose(statefulset(len(fleet), 0), fleet, limits=limits, size=2, key="new"):
-        fleet = [ready(index, "new") if one in chosen else one for index, one in enumerate(fleet)]
+    live = statefulset(len(fleet), 0)
+    while chosen := replacement.choose(live, fold(fleet, "web"), limits=limits, size=2, key="new"):
+        fleet = [ready(index, "new") if index in chosen else one for index, one in enumerate(fleet)]
         waves += 1
     assert all(one.revision == "new" for one in fleet)
     assert waves == math.ceil(is_new.count(False) / unavailable)

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from leaderworkerset.core.leaderworkerset import rollout
 from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, State, States
@@ -89,7 +90,7 @@ def started(limits: Budget, *, honors_max_unavailable: bool = True) -> Cluster:
 
 @pytest.mark.slow
 @given(budgets(), st.booleans(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50))
 def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
     """R-ROLL-3, R-ROLL-6, R-ROLL-7: availability, burst, monotone partition, convergence."""
     cluster = started(limits, honors_max_unavailable=honors)
@@ -128,7 +129,7 @@ def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_acco
 
 
 @given(budgets(partition=True), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50))
 def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
     """R-ROLL-2, R-STAT-17."""
     cluster = started(limits, honors_max_unavailable=honors)
@@ -143,7 +144,7 @@ def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> No
 
 
 @given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50))
 def test_old_groups_that_stay_unready_stop_a_rollout_only_when_they_use_up_the_budget(
     limits: Budget, ready: list[bool]
 ) -> None:
@@ -163,7 +164,7 @@ def test_old_groups_that_stay_unready_stop_a_rollout_only_when_they_use_up_the_b
 
 @pytest.mark.slow
 @given(budgets(), st.integers(0, 8), st.integers(0, 8), st.lists(st.sampled_from("NOno."), max_size=9), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100))
 def test_a_step_is_always_within_the_burst_and_repeats_itself(
     limits: Budget, replicas: int, partition: int, letters: list[str], is_new: bool
 ) -> None:

@@ -29,11 +29,13 @@ from kuberuntime.client.client import Client
 from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import Change, Store
 from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.composition import run_controllers as run_localkube
@@ -67,6 +69,10 @@ class Settings:
     nodes: NodeSettings = field(default_factory=NodeSettings)
     remembered: int = 10_000
     """Revisions that the API server remembers."""
+    kinds: Registry = MANAGED
+    """What the managers serve."""
+    definitions: Sequence[JSONObject] = ()
+    """Kinds of others that the API server serves from the beginning."""
 
 
 class World:
@@ -76,11 +82,10 @@ class World:
         self.settings = settings
         self.trace = trace
         self.clock = VirtualClock()
-        self.webhooks = product.webhooks()
+        self.webhooks = product.webhooks(settings.kinds)
         store = Store(remembered=settings.remembered)
-        self.server = ApiServer(
-            store, builtin.kinds(), self.clock, random=self.random("server"), webhooks=self.webhooks
-        )
+        options = ServerOptions(random=self.random("server"), webhooks=self.webhooks)
+        self.server = ApiServer(store, builtin.kinds(), self.clock, options)
         self.client = Client(self._transport("scenario", Schedule()))
         self.runner = ModelRunner(settings.script)
         self.managers: dict[str, FaultyTransport] = {}
@@ -97,7 +102,9 @@ class World:
     async def start(self) -> None:
         """Start everything, and return when the cluster has its nodes; managers may still fill their caches."""
         await self.server.start()
-        await product.install(self.client)
+        for definition in self.settings.definitions:
+            await self.define(definition)
+        await product.install(self.client, self.settings.kinds)
         ready, caught_up = asyncio.Event(), asyncio.Event()
         self._spawn("controllers", self._run_controllers(ready))
         self._spawn("kubelet", self._run_kubelet(caught_up))
@@ -128,6 +135,10 @@ class World:
         """End a replica as SIGKILL does: nothing that it still wants to write is sent."""
         self.managers[name].crashed.set()
         await self.stop_manager(name)
+
+    async def define(self, definition: JSONObject) -> None:
+        """Have the API server serve another kind."""
+        await self.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
 
     async def create(self, lws: JSONObject) -> JSONObject:
         """Create an object without what a server fills in."""
@@ -232,7 +243,9 @@ class World:
         while True:
             transport = self.managers[name] = self._transport(name, schedule)
             async with asyncio.TaskGroup() as group:
-                running = group.create_task(product.run_manager(transport, self.clock, name, elected=elected))
+                running = group.create_task(
+                    product.run_manager(transport, self.clock, name, elected=elected, kinds=self.settings.kinds)
+                )
                 crash = group.create_task(transport.crashed.wait())
                 await asyncio.wait((running, crash), return_when=asyncio.FIRST_COMPLETED)
                 running.cancel()

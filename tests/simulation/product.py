@@ -15,6 +15,7 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.lwsmanager import INSTALLER
 from leaderworkerset.webhooks import configurations, review
@@ -23,19 +24,18 @@ WEBHOOK_HOST: Final = "webhooks.simulated"
 LEASE: Final = ObjectKey("default", "lws")
 
 
-def webhooks() -> InProcessWebhooks:
+def webhooks(kinds: Registry = MANAGED) -> InProcessWebhooks:
     """Return the webhooks of the product."""
-    return InProcessWebhooks(
-        WEBHOOK_HOST, MANAGED.decisions, lambda path, body: review.answer(body, MANAGED.decisions[path])
-    )
+    decisions = kinds.decisions
+    return InProcessWebhooks(WEBHOOK_HOST, decisions, lambda path, body: review.answer(body, decisions[path]))
 
 
-async def install(client: Client) -> None:
+async def install(client: Client, kinds: Registry = MANAGED) -> None:
     """Define the kinds of the product and name its webhooks to the API server."""
     at = configurations.at_url(f"https://{WEBHOOK_HOST}", b"")
     for resource, obj in (
-        *((CUSTOM_RESOURCE_DEFINITIONS, one) for one in MANAGED.definitions()),
-        *configurations.build_configurations(MANAGED.webhooks, at),
+        *((CUSTOM_RESOURCE_DEFINITIONS, one) for one in kinds.definitions()),
+        *configurations.build_configurations(kinds.webhooks, at),
     ):
         await client.apply(resource, obj, manager=INSTALLER)
 
@@ -46,14 +46,16 @@ class _Silence:
     def leading(self, *, is_leader: bool) -> None: ...
 
 
-async def run_manager(transport: Transport, clock: Clock, name: str, *, elected: bool) -> None:
+async def run_manager(
+    transport: Transport, clock: Clock, name: str, *, elected: bool, kinds: Registry = MANAGED
+) -> None:
     """Run one replica of the manager until cancelled; under the lease and behind the fence where one is elected."""
     if not elected:
-        await Controllers(MANAGED.controllers, Client(transport), clock=clock, instance=name).run()
+        await Controllers(kinds.controllers, Client(transport), clock=clock, instance=name).run()
         return
     election = LeaderElection(Client(transport), ElectionSettings(LEASE, name), clock, _Silence())
     fenced = Client(FencedTransport(transport, election))
-    await election.run(lambda: Controllers(MANAGED.controllers, fenced, clock=clock, instance=name).run())
+    await election.run(lambda: Controllers(kinds.controllers, fenced, clock=clock, instance=name).run())
 
 
 @asynccontextmanager

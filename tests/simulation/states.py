@@ -5,9 +5,11 @@ from typing import Any, Final
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
-OBSERVED: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
+OBSERVED: Final = (
+    DISAGGREGATED_SETS, ROLE_SCALERS, LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS,
+)  # fmt: skip
 
 VARYING: Final = frozenset(
     {

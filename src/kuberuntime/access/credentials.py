@@ -32,6 +32,9 @@ EXEC_TIMEOUT: Final = 300.0
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
+LARGEST_OUTPUT: Final = 1 * 2**20
+"""Bytes that an exec plugin may print; the largest certificates take some KiB."""
+
 LARGEST_FILE: Final = 16 * 2**20
 """Bytes of a kubeconfig, or of a file that it names."""
 
@@ -231,7 +234,8 @@ class ExecCredentials:
     async def _output(self, process: asyncio.subprocess.Process) -> bytes:
         try:
             async with timeouts.within(EXEC_TIMEOUT):
-                output, _ = await process.communicate()
+                output = await self._read(process)
+                await process.wait()
         except TimeoutError as error:
             raise ConfigError(
                 f"{self._entry}: {self._config.command} printed nothing in {EXEC_TIMEOUT:.0f} s"
@@ -243,6 +247,18 @@ class ExecCredentials:
         if process.returncode:
             raise ConfigError(f"{self._entry}: {self._config.command} failed with exit code {process.returncode}")
         return output
+
+    async def _read(self, process: asyncio.subprocess.Process) -> bytes:
+        """Read to the end what the plugin prints; it is ended where that is too much."""
+        output = bytearray()
+        while process.stdout is not None and (piece := await process.stdout.read(LARGEST_OUTPUT)):
+            output += piece
+            if len(output) > LARGEST_OUTPUT:
+                raise ConfigError(
+                    f"{self._entry}: {self._config.command} printed more than {LARGEST_OUTPUT >> 20} MiB: "
+                    "it must print one ExecCredential; try the command by itself"
+                )
+        return bytes(output)
 
     def _parse(self, output: bytes) -> Credentials:
         try:

@@ -7,7 +7,7 @@ subscribers, then to those who wait for a version (`barrier.py`).
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
 from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
@@ -32,7 +32,8 @@ class Informer:
     """Keeps the objects of one kind, all of them or a selection, in `store`.
 
     With `keep`, which returns the projection for an object, only the declared fields are kept. Without it objects stay
-    whole but for `metadata.managedFields`, which takes as much memory as the rest of a pod.
+    whole but for `metadata.managedFields`, which takes as much memory as the rest of a pod. An `optional` kind may not be
+    served: the store is empty then, and is filled once the kind is served.
     """
 
     def __init__(
@@ -42,24 +43,19 @@ class Informer:
         *,
         indexes: Mapping[str, Indexer] = NO_INDEXES,
         keep: Keep | None = None,
+        optional: bool = False,
     ) -> None:
         selection = what if isinstance(what, Selection) else Selection(what)
         self.resource = selection.resource
         self.version = ResourceVersion("")
         self._keep = keep
-        self._keeps_managed_fields = False
         self._strings = Strings()
         self._writer = Writer(indexes)
-        self._watcher = Watcher(client, selection, self._take, self._reduce)
+        self._watcher = Watcher(client, selection, self._take, self._reduce, optional=optional)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
         self._on_listed: list[Callable[[], None]] = []
-
-    def with_managed_fields(self) -> Self:
-        """Keep `metadata.managedFields` of whole objects, for a reader who decides by it; return this informer."""
-        self._keeps_managed_fields = True
-        return self
 
     @property
     def store(self) -> Store:
@@ -103,8 +99,7 @@ class Informer:
         """Return what is kept of an object that nobody else has seen yet."""
         if self._keep is not None:
             return self._keep(obj)(obj, self._strings.share)
-        if not self._keeps_managed_fields:
-            obj["metadata"].pop("managedFields", None)
+        obj["metadata"].pop("managedFields", None)
         return obj
 
     def _take(self, outputs: Sequence[watch.Output]) -> None:

@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import PAGE, Page
-from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError, from_status
+from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError, NotFoundError, from_status
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
@@ -57,12 +57,17 @@ class Phase(StrEnum):
     """Read changes."""
 
 
+ABSENT_FAILURES: Final = 5
+"""A kind that is not served is asked for again at least every few seconds: its definition may come at any time."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """All that is remembered between two inputs.
 
     `failures` in a row determine the wait before the next request; `streaming` tells whether streaming lists are
-    worth asking for; `limit` is the page size, 0 once pages expired faster than they could be read.
+    worth asking for; `limit` is the page size, 0 once pages expired faster than they could be read. An `optional` kind
+    may not be served: then there are no objects of it, until it is.
     """
 
     phase: Phase = Phase.EMPTY
@@ -71,6 +76,7 @@ class State:
     streaming: bool = True
     limit: int = PAGE
     failures: int = 0
+    optional: bool = False
 
     def wait(self, jitter: float) -> float:
         """Return the seconds to wait before the request of this phase; `jitter` is in 0..1."""
@@ -177,7 +183,7 @@ def step(state: State, happened: Input) -> Transition:
         case Ended():
             return _ended(state, happened), ()
         case Refused():
-            return _refused(state, happened.error), ()
+            return _refused(state, happened.error)
 
 
 def _restart(state: State, *, failures: int) -> State:
@@ -202,7 +208,7 @@ def _opened(state: State) -> Transition:
 
 def _event(state: State, event: StreamEvent) -> Transition:
     if event.type == "ERROR":
-        return _refused(state, from_status(event.object)), ()
+        return _refused(state, from_status(event.object))
     if state.phase is Phase.INITIAL:
         return _initial_event(state, event)
     return _change(state, event)
@@ -242,7 +248,14 @@ def _ended(state: State, end: Ended) -> State:
     return _restart(state, failures=failures)
 
 
-def _refused(state: State, error: KubeError) -> State:
+def _refused(state: State, error: KubeError) -> Transition:
+    if state.optional and isinstance(error, NotFoundError):
+        failures = min(state.failures + 1, ABSENT_FAILURES)
+        return _restart(state, failures=failures), (Started(), Completed(NO_VERSION))
+    return _after_refusal(state, error), ()
+
+
+def _after_refusal(state: State, error: KubeError) -> State:
     failures = state.failures + 1
     match error, state.phase:
         case ((BadRequestError() | InvalidError()), Phase.EMPTY) if state.streaming:

@@ -19,7 +19,7 @@ from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError
+from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError, NotFoundError
 
 TIMEOUT: Final = 290
 """Seconds after which the server is asked to end a stream."""
@@ -46,13 +46,14 @@ class Watcher:
         reduce: Reduce,
         *,
         jitter: Callable[[], float] = randomness.jitter,
+        optional: bool = False,
     ) -> None:
         self._client = client
         self._selection = selection
         self._sink = sink
         self._decoder = Decoder(selection.resource, reduce)
         self._jitter = jitter
-        self._state = watch.State()
+        self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None
         self._interrupted = False
 
@@ -117,5 +118,6 @@ class Watcher:
             and self._state.streaming
             and isinstance(error, BadRequestError | InvalidError)
         )
-        report = log.debug if fallback or isinstance(error, ExpiredError) else log.warning
+        is_expected = isinstance(error, ExpiredError) or (self._state.optional and isinstance(error, NotFoundError))
+        report = log.debug if fallback or is_expected else log.warning
         report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))

@@ -121,10 +121,19 @@ class Client:
         return await self._write(requests.apply(resource, obj, manager=manager, force=force), dry_run=dry_run)
 
     async def patch(
-        self, resource: Resource, key: ObjectKey, patch: JSON, *, kind: PatchKind, subresource: str = ""
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        patch: JSON,
+        *,
+        kind: PatchKind,
+        subresource: str = "",
+        manager: str = "",
     ) -> JSONObject:
-        """Patch one object, or one of its subresources."""
-        return await self._write(requests.patch(resource, key, patch, kind=kind, subresource=subresource))
+        """Patch one object, or one of its subresources; `manager` owns what it changes (else the user agent's name)."""
+        return await self._write(
+            requests.patch(resource, key, patch, kind=kind, subresource=subresource, manager=manager)
+        )
 
     async def delete(
         self,

@@ -10,6 +10,7 @@ watches do not take the places of requests; so have writes behind a fence, whose
 """
 
 import asyncio
+import io
 import os
 import socket
 import ssl
@@ -44,6 +45,9 @@ REQUEST_SECONDS: Final = 65.0
 
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that vanished without a word is noticed after a minute, also by a stream that has nothing to say."""
+
+LARGE: Final = 2**18
+"""Bytes of a body that are sent at once; aiohttp warns of those above a MiB."""
 
 CLOSED: Final = -1
 """What a closed socket has for a file number."""
@@ -167,7 +171,7 @@ class HTTPTransport:
                 return await session.request(
                     request.method,
                     self._url(request),
-                    data=request.body or None,
+                    data=_body(request),
                     allow_redirects=False,
                     **self._options(credentials, request.headers),
                 )
@@ -263,6 +267,11 @@ def explain(error: Exception) -> str:
             return "it closed the connection without an answer"
         case _:
             return urls.redacted(str(error)) or type(error).__name__
+
+
+def _body(request: Request) -> bytes | io.BytesIO | None:
+    """Return the body as aiohttp wants it: a large one as a file, of which it sends a part per turn of the loop."""
+    return io.BytesIO(request.body) if len(request.body) > LARGE else request.body or None
 
 
 def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.socket:

@@ -99,10 +99,14 @@ def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool) -> 
     return Request("PATCH", path, query, {"content-type": APPLY_TYPE}, msgspec.json.encode(obj))
 
 
-def patch(resource: Resource, key: ObjectKey, content: JSON, *, kind: PatchKind, subresource: str = "") -> Request:
-    """Build a merge, JSON or strategic merge patch of one object."""
+def patch(
+    resource: Resource, key: ObjectKey, content: JSON, *, kind: PatchKind, subresource: str = "", manager: str = ""
+) -> Request:
+    """Build a merge, JSON or strategic merge patch of one object; `manager` owns what it changes (else the agent's)."""
     path = object_path(resource, key, subresource)
-    return Request("PATCH", path, (), {"content-type": PATCH_TYPES[kind]}, msgspec.json.encode(content))
+    return Request(
+        "PATCH", path, _present(fieldManager=manager), {"content-type": PATCH_TYPES[kind]}, msgspec.json.encode(content)
+    )
 
 
 def delete(

@@ -4,7 +4,8 @@ In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, writ
 Repetitions of the same event about the same object fold into one object with a `series`, which is patched at most
 every `FOLD` seconds. Unlike upstream's recorder the note is part of what makes two events the same, so that no text is
 lost, and the resourceVersion of the regarding object is not, so that a status write between them does not split a
-series. What cannot be written is logged and dropped; what is remembered is bounded.
+series. Names hold the moment, as upstream's do; where another recorder has taken one, the next is tried. What cannot be
+written is logged and dropped; what is remembered is bounded.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.errors import (
+    AlreadyExistsError,
     ConnectionFailedError,
     InternalError,
     KubeError,
@@ -49,6 +51,9 @@ SERIES_SECONDS: Final = 360.0
 FOLD: Final = 5.0
 """Seconds: how long repetitions are collected before their series is patched."""
 
+NAMES: Final = 10
+"""Names that are tried for one event; as many recorders would have to record about one object in one microsecond."""
+
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)
 PASSING: Final = (
@@ -70,7 +75,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class _Series:
-    """One event object: whether the server has it, and what it should have.
+    """One event object: whether the server was sent it and has it, and what it should have.
 
     The `event` is kept only while it waits to be written: the next one of the series says the same.
     """
@@ -81,12 +86,13 @@ class _Series:
     last: datetime
     count: int = 1
     seen_at: float = 0.0
+    sent: bool = False
     created: bool = False
     queued: bool = False
 
 
 class EventRecorder:
-    """Writes events as `reporter`, from this process (`instance`)."""
+    """Writes events as `reporter`, where they name no other, from this process (`instance`)."""
 
     def __init__(self, client: Client, reporter: str, instance: str, clock: Clock) -> None:
         self._client = client
@@ -167,10 +173,28 @@ class EventRecorder:
             try:
                 await self._client.patch(EVENTS, meta.key(obj), {"series": obj["series"]}, kind="merge")
             except NotFoundError:  # events expire
-                series.created = False
+                series.sent = series.created = False
         if not series.created:
-            await self._client.create(EVENTS, obj)
+            await self._create(series, event)
             series.created = True
+
+    async def _create(self, series: _Series, event: Event) -> None:
+        """Create the object, by another name where another recorder took this one in the same microsecond.
+
+        Once it was sent, an object of this name is ours: the answer was lost.
+        """
+        for left in reversed(range(NAMES)):
+            is_first, series.sent = not series.sent, True
+            try:
+                await self._client.create(EVENTS, build_event(event, series, self._reporter, self._instance))
+            except AlreadyExistsError:
+                if not is_first:
+                    return
+                if not left:
+                    raise
+                series.name, series.sent = self._unique_name(event.regarding, series.first), False
+            else:
+                return
 
     def _unique_name(self, regarding: JSONObject, now: datetime) -> str:
         nanos = (now - EPOCH) // timedelta(microseconds=1) * 1000
@@ -196,7 +220,7 @@ def build_event(event: Event, series: _Series, reporter: str, instance: str) -> 
         "action": event.action,
         "note": event.note.encode()[:NOTE_BYTES].decode(errors="ignore"),
         "regarding": event.regarding,
-        "reportingController": reporter,
+        "reportingController": event.reporter or reporter,
         "reportingInstance": instance,
     }
     if event.related is not None:

@@ -24,7 +24,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import (
     Action,
@@ -175,6 +175,9 @@ class Executor:
     async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:
         failures: list[ExecutionError] = []
         await self._attempt(action.actions, writes, failures)
+        if failures and not isinstance(failures[0], RequeueError):
+            report = tuple(replace(one, patch=_naming(one.patch, failures[0])) for one in action.on_failure)
+            await self._attempt(report, writes, failures)
         await self._attempt(action.after, writes, failures)
         if failures:
             raise failures[0]
@@ -292,6 +295,15 @@ def _uid_of(answer: JSONObject) -> UID | None:
 
 def _with_error(event: Event, error: APIError) -> Event:
     return replace(event, note=event.note.replace("{error}", error.message))
+
+
+def _naming(value: JSON, error: ExecutionError) -> JSON:
+    """Return the value with the error in its texts."""
+    if isinstance(value, dict):
+        return {name: _naming(inner, error) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_naming(inner, error) for inner in value]
+    return value.replace("{error}", str(error)) if isinstance(value, str) else value
 
 
 def _describe(action: WriteAction, error: KubeError) -> str:

@@ -14,7 +14,7 @@ import structlog
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.executor import RequeueError
 from kuberuntime.controller.observer import SILENCE, Observer, Result
-from kuberuntime.errors import KubeError
+from kuberuntime.errors import ConflictError, KubeError
 
 K = TypeVar("K", bound=Hashable)
 
@@ -24,6 +24,9 @@ Process: TypeAlias = Callable[[K], Awaitable[float | None]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
+
+LASTING: Final = 1.0
+"""A conflict whose next try is so many seconds away has lasted: it is reported as any other error."""
 """client-go's default for controllers."""
 
 
@@ -162,6 +165,11 @@ async def run_workers(
         queue.shut_down()
 
 
+def is_conflict(error: KubeError) -> bool:
+    """Return whether another write came first, which the next try resolves."""
+    return isinstance(error, ConflictError) or isinstance(error.__cause__, ConflictError)
+
+
 async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: structlog.stdlib.BoundLogger) -> Result:
     """Process one key and enqueue it again where that is due."""
     try:
@@ -172,7 +180,8 @@ async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: stru
         return Result.REQUEUE
     except KubeError as error:
         delay = queue.add_rate_limited(key)
-        bound.warning("reconcile failed", key=str(key), error=str(error), retry_in=delay)
+        report = bound.debug if is_conflict(error) and delay < LASTING else bound.warning
+        report("reconcile failed", key=str(key), error=str(error), retry_in=delay)
     except Exception:  # noqa: BLE001 - loop edge: an error in one key must not stop the others
         delay = queue.add_rate_limited(key)
         bound.exception("reconcile broke", key=str(key), retry_in=delay)

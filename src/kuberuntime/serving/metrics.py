@@ -24,14 +24,19 @@ RECONCILE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 QUEUE_SECONDS: Final = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000)
 WEBHOOK_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
+API_REQUESTS: Final = "kuberuntime_api_requests_total"
+
 UNREACHABLE: Final = "<error>"
 """The code that client-go counts a request under that got no answer."""
 
 
 class Metrics:
-    """The registry of a process, and all that is counted in it."""
+    """The registry of a process, and all that is counted in it.
 
-    def __init__(self) -> None:
+    `api_requests` names the metric of requests by verb and resource, which no Go library has.
+    """
+
+    def __init__(self, *, api_requests: str = API_REQUESTS) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry(auto_describe=False)
         self._controllers = _ControllerMetrics(self._registry)
@@ -42,7 +47,7 @@ class Metrics:
             registry=self._registry,
         )
         self._calls = Counter(
-            "lws_api_requests_total",
+            api_requests,
             "Requests to the API server by verb and resource.",
             ("verb", "resource"),
             registry=self._registry,

@@ -4,11 +4,12 @@ Our own fields are described here. Those of pod templates and claims are describ
 document comes in. Shapes never come from there: full and slim flavour differ in descriptions alone.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
-from kuberuntime.objects import gotypes
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import schema
+from leaderworkerset.api.fieldtypes import TYPES
 
 DOCUMENT_PATH: Final = "/openapi/v3/api/v1"
 """Where an API server has the document that is asked for here."""
@@ -104,6 +105,41 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
     return crd | {"spec": crd["spec"] | {"versions": [full]}}
 
 
+def described_type(shape: JSONObject, go_type: str, document: JSONObject) -> JSONObject:
+    """Return the schema of a type of the field tables with descriptions."""
+    definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
+    return _describe(shape, go_type, definitions)
+
+
+def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject) -> JSONObject:
+    """Return the root schema of a kind with descriptions by path (`spec.roles[].name`); the kind itself comes first.
+
+    What `apiVersion`, `kind` and conditions say comes from the OpenAPI document of the core group.
+    """
+    schemas = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
+    envelope = schemas["PersistentVolumeClaim"]["properties"]
+    conditions = schemas["Condition"]["properties"]
+    words = {name: envelope[name].get("description") for name in ("apiVersion", "kind")}
+    words |= {f"status.conditions[].{name}": field.get("description") for name, field in conditions.items()}
+    words |= {"status.conditions[]": schemas["Condition"].get("description")}
+    kind, *_ = texts
+    return _with(_with_paths(root, "", {**words, **texts}), texts[kind])
+
+
+def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
+    """Describe the fields and items below a schema that stands at `path`."""
+    result = dict(shape)
+    prefix = f"{path}." if path else ""
+    if "properties" in shape:
+        result["properties"] = {
+            name: _with(_with_paths(child, prefix + name, words), words.get(prefix + name))
+            for name, child in shape["properties"].items()
+        }
+    if "items" in shape:
+        result["items"] = _with(_with_paths(shape["items"], f"{path}[]", words), words.get(f"{path}[]"))
+    return result
+
+
 def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONObject:
     """Describe the fields below a schema that was built from `go_type`."""
     if go_type in schema.SCALARS or go_type == "ObjectMeta":
@@ -117,10 +153,10 @@ def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONO
     return shape | {
         "properties": {
             name: _with(
-                _describe(shape["properties"][name], declaration.go_type, definitions),
+                _describe(shape["properties"][name], field.type, definitions),
                 _words(go_type, name, definitions),
             )
-            for name, declaration in gotypes.declarations(go_type).items()
+            for name, field in TYPES.fields(go_type).items()
         }
     }
 

@@ -34,6 +34,11 @@ RECREATED_LEADER: Final = PREFIX + "recreated-leader"
 RECREATE_AFTER: Final = PREFIX + "recreate-after"
 FAILED_POD: Final = PREFIX + "failed-pod"
 
+# Annotations of our own: the gang scheduler that a LeaderWorkerSet chooses and its pods are marked for, and the name of
+# the object that stands for their group.
+GANG_SCHEDULER: Final = PREFIX + "gang-scheduler"
+GANG_GROUP: Final = PREFIX + "gang-group"
+
 # An annotation of the manager's own pods.
 CONFIGURATION_HASH: Final = PREFIX + "configuration-hash"
 

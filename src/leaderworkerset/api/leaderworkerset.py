@@ -8,7 +8,7 @@ bytes as they were written (revisions) reads the JSON object itself.
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -29,6 +29,10 @@ class StartupPolicy(StrEnum):
 
     LEADER_CREATED = "LeaderCreated"
     LEADER_READY = "LeaderReady"
+
+
+AWAITS_LEADER: Final = f"waits for the leader to be ready (startupPolicy {StartupPolicy.LEADER_READY})"
+"""What is said of workers that `LEADER_READY` holds back."""
 
 
 class RestartPolicy(StrEnum):
@@ -223,7 +227,7 @@ def decode(obj: JSONObject) -> LeaderWorkerSet:
     try:
         return msgspec.convert(present, LeaderWorkerSet)
     except msgspec.ValidationError as error:
-        raise DecodeError(_field_error(present, str(error))) from error
+        raise DecodeError(field_error(present, str(error))) from error
 
 
 def encode(leaderworkerset: LeaderWorkerSet) -> JSONObject:
@@ -262,7 +266,7 @@ def _without_nulls(value: JSON, structs: dict[str, Any]) -> JSON:
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
-def _field_error(obj: JSON, text: str) -> FieldError:
+def field_error(obj: JSON, text: str) -> FieldError:
     """Turn "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the value found there."""
     detail, _, place = text.partition(" - at ")
     path = place.removeprefix("`key` in ").strip("`").removeprefix("$")

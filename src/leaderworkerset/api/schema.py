@@ -1,6 +1,6 @@
 """The OpenAPI schema of the types reachable from a LeaderWorkerSet, as its CRD carries it.
 
-Shapes come from the field tables (`gotypes`); what those cannot know stands in the tables here: which fields may be
+Shapes come from the field tables (`fieldtypes`); what those cannot know stands in the tables here: which fields may be
 absent although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), objects that are owned as a whole,
 and the rules of the LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared: treat the result as frozen.
 """
@@ -8,8 +8,8 @@ and the rules of the LeaderWorkerSet's own fields (contract 1.2). Sub-schemas ar
 from enum import StrEnum
 from functools import lru_cache
 
-from kuberuntime.objects import gotypes
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
     RestartPolicy,
@@ -177,18 +177,15 @@ def _list_schema(item: str) -> JSONObject:
 
 
 def _struct_schema(struct: str) -> JSONObject:
-    declarations = gotypes.declarations(struct)
+    fields = TYPES.fields(struct)
     schema: JSONObject = {
         "type": "object",
-        "properties": {
-            name: schema_of(declaration.go_type) | RULES.get((struct, name), {})
-            for name, declaration in declarations.items()
-        },
+        "properties": {name: schema_of(field.type) | RULES.get((struct, name), {}) for name, field in fields.items()},
     }
     required = sorted(
         name
-        for name, declaration in declarations.items()
-        if (struct, name) in REQUIRED or ("omitempty" not in declaration.options and (struct, name) not in OPTIONAL)
+        for name, field in fields.items()
+        if (struct, name) in REQUIRED or not (field.omit_empty or (struct, name) in OPTIONAL)
     )
     if required:
         schema["required"] = required

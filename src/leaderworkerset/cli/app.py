@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "wait": "Wait for a condition.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
     "manager": "Run the controllers and webhooks for a Kubernetes cluster.",
+    "operator": "Keep the manager installed as the object `cluster` asks for.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
     "completion": "Print the completion script of a shell.",

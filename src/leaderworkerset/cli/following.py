@@ -2,26 +2,100 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol, TypeVar
 
+from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import explaining, logging
+from leaderworkerset.views.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
 
 T = TypeVar("T")
 
 
+class Followed(Protocol):
+    """What runs while a command waits, and notifies of changes."""
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call back on every change."""
+        ...
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        ...
+
+    async def wait_synced(self) -> None:
+        """Wait until there is something to begin with."""
+        ...
+
+
+class Supplement:
+    """Objects that explain others: followed from the first time they are asked for, if the user may list them."""
+
+    def __init__(self, client: Client, selection: Selection) -> None:
+        self._client = client
+        self._selection = selection
+        self._informer = Informer(client, selection)
+        self._wanted = asyncio.Event()
+
+    def ask(self) -> list[JSONObject]:
+        """Return what is known by now; the first call begins to follow."""
+        self._wanted.set()
+        return list(self._informer.store.list())
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call back on every change."""
+        self._informer.subscribe(callback)
+
+    async def wait_synced(self) -> None:
+        """Return at once: nobody waits for a supplement."""
+
+    async def run(self) -> None:
+        """Follow once that is wanted, unless it is not permitted."""
+        await self._wanted.wait()
+        if await self._is_permitted():
+            await self._informer.run()
+
+    async def _is_permitted(self) -> bool:
+        try:
+            await self._client.list_page(self._selection, limit=1)
+        except KubeError as error:
+            return not isinstance(error, ForbiddenError)  # any other error is the informer's to get over
+        return True
+
+
+class Explanations:
+    """The evidence beside LeaderWorkerSets and pods of a namespace (empty: all): Warning events and recreations."""
+
+    def __init__(self, client: Client, namespace: str, name: str = "") -> None:
+        self._events = Supplement(client, explaining.warnings(namespace))
+        self._records = Supplement(client, explaining.records(namespace, name))
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return both supplements."""
+        return (self._events, self._records)
+
+    def explain(self, views: list[View]) -> list[View]:
+        """Return the views with what is known; events are followed once something is not ready."""
+        events = self._events.ask() if wants_events(views) else []
+        return explained(views, Evidence(events=events, records=self._records.ask()), SystemClock().now())
+
+
 class Following:
     """Informers that run while a command waits."""
 
-    def __init__(self, informers: tuple[Informer, ...]) -> None:
+    def __init__(self, informers: tuple[Followed, ...]) -> None:
         self._changed = asyncio.Event()
         for informer in informers:
             informer.subscribe(self._note)
@@ -29,17 +103,23 @@ class Following:
     def _note(self, _: Change) -> None:
         self._changed.set()
 
-    async def until(self, check: Callable[[], T | None]) -> T:
-        """Return the first answer of `check` that is not None; it is asked again after every change."""
+    async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
+        """Return the first answer of `check` that is not None; it is asked again after every change.
+
+        With `every`, it is asked after so many seconds without a change, too.
+        """
         while (answer := check()) is None:
-            await self._changed.wait()
+            with suppress(TimeoutError):
+                async with timeouts.within(every):
+                    await self._changed.wait()
             self._changed.clear()
         return answer
 
 
 @asynccontextmanager
-async def following(*informers: Informer) -> AsyncIterator[Following]:
+async def following(*informers: Followed) -> AsyncIterator[Following]:
     """Run informers, and yield once each has been filled."""
+    logging.configure_default()
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(informer.run()) for informer in informers]
         for informer in informers:
@@ -57,11 +137,12 @@ class AllSets:
     def __init__(self, client: Client, namespace: str, label_selector: str) -> None:
         self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
         self.pods = Informer(client, Selection(PODS, namespace, labels.NAME))
+        self._explanations = Explanations(client, namespace)
 
     @property
-    def all(self) -> tuple[Informer, ...]:
-        """Return both informers."""
-        return (self.sets, self.pods)
+    def all(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return (self.sets, self.pods, *self._explanations.all)
 
     def views(self) -> list[View]:
         """Return the current views by namespace and name."""
@@ -69,7 +150,7 @@ class AllSets:
         for pod in self.pods.store.list():
             members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
         found = sorted(self.sets.store.list(), key=meta.key)
-        return [view(lws, members.get(meta.key(lws), ())) for lws in found]
+        return self._explanations.explain([view(lws, members.get(meta.key(lws), ())) for lws in found])
 
 
 class SetInformers:
@@ -79,11 +160,12 @@ class SetInformers:
         self.key = key
         self.set = Informer(client, only(LEADERWORKERSETS, key))
         self.pods = Informer(client, Selection(PODS, key.namespace, f"{labels.NAME}={key.name}"))
+        self._explanations = Explanations(client, key.namespace, key.name)
 
     @property
-    def all(self) -> tuple[Informer, ...]:
-        """Return both informers."""
-        return (self.set, self.pods)
+    def all(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return (self.set, self.pods, *self._explanations.all)
 
     def lws(self) -> JSONObject | None:
         """Return the LeaderWorkerSet, None once it is gone."""
@@ -92,4 +174,4 @@ class SetInformers:
     def view(self) -> View | None:
         """Return the current view, None once the LeaderWorkerSet is gone."""
         lws = self.lws()
-        return None if lws is None else view(lws, self.pods.store.list())
+        return None if lws is None else self._explanations.explain([view(lws, self.pods.store.list())])[0]

@@ -1,53 +1,83 @@
-"""Logs of the parts that run inside `lws`: words and keys on standard error, from a chosen level up.
+"""Logs of the parts that run inside `lws`: a line of text for each event on standard error, from a chosen level up.
 
-Tracebacks are logged without the values of local variables: among them are bearer tokens and the data of Secrets.
+JSON, for programs, only where it is asked for (`--log-format json`). The manager's logs are its own
+(`manager/managerlog.py`). Tracebacks are logged without the values of local variables: among them are bearer tokens and
+the data of Secrets.
 """
 
 import logging
 import sys
 from contextlib import suppress
-from typing import Final, TextIO, cast
+from typing import Final, Literal, TextIO, TypeAlias, cast
 
 import structlog
+from structlog.typing import EventDict
 
-LEVELS: Final = ("debug", "info", "warning", "error")
+from leaderworkerset.cli.views.terminal import escaped
 
+Form: TypeAlias = Literal["text", "json"]
 
 TRACEBACKS: Final = structlog.tracebacks.ExceptionDictTransformer(show_locals=False, use_rich=False)
 
 
-def configure(level: str, stream: TextIO | None = None) -> None:
-    """Send logs to standard error, or to `stream`: aligned and colored for a person, JSON where a program reads."""
-    stream = stream or sys.stderr
-    terminal = stream.isatty()
-    plain = structlog.dev.plain_traceback
+def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") -> None:
+    """Send logs to standard error, or to `stream`."""
+    rendering: list[structlog.typing.Processor] = (
+        [structlog.processors.ExceptionRenderer(TRACEBACKS), structlog.processors.JSONRenderer(default=str)]
+        if form == "json"
+        else [structlog.processors.format_exc_info, render_line]
+    )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([] if terminal else [structlog.processors.ExceptionRenderer(TRACEBACKS)]),
-            structlog.dev.ConsoleRenderer(exception_formatter=plain)
-            if terminal
-            else structlog.processors.JSONRenderer(default=str),
+            structlog.processors.TimeStamper(fmt="iso" if form == "json" else "%Y-%m-%dT%H:%M:%SZ", utc=True),
+            *rendering,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lossy(stream))),
     )
 
 
-class Lossy:
-    """A stream that drops what it cannot write, as on a full disk: a log must not stop the work that it records."""
+def configure_default() -> None:
+    """Let commands that only follow a cluster report warnings, where nothing else was configured."""
+    if not structlog.is_configured():
+        configure("warning")
 
-    def __init__(self, stream: TextIO) -> None:
+
+def render_line(_logger: object, _method: str, event: EventDict) -> str:
+    """Render time, level, what happened and the error in one line, with the rest in parentheses; a stack goes below.
+
+    >>> render_line(None, "", {"timestamp": "12:00", "level": "warning", "event": "failed", "error": "no", "key": "a/b"})
+    '12:00 warning: failed: no (key=a/b)'
+    """
+    told = dict(event)
+    stack = told.pop("exception", "")
+    head = f"{told.pop('timestamp', '')} {told.pop('level', '')}: {told.pop('event', '')}"
+    error = f": {told.pop('error')}" if "error" in told else ""
+    rest = f" ({', '.join(f'{name}={_short(value)}' for name, value in told.items())})" if told else ""
+    return escaped(f"{head}{error}{rest}") + (f"\n{stack}" if stack else "")
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+class Lossy:
+    """A stream that drops what it cannot write, as on a full disk: a log must not stop the work that it records.
+
+    Without a stream it is whatever standard error is at the moment: a live view puts itself in its place.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
     def write(self, text: str) -> None:
         """Write, or do not."""
         with suppress(OSError):
-            self._stream.write(text)
+            (self._stream or sys.stderr).write(text)
 
     def flush(self) -> None:
         """Pass on what was written, as far as that is possible."""
         with suppress(OSError):
-            self._stream.flush()
+            (self._stream or sys.stderr).flush()

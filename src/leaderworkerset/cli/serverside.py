@@ -1,20 +1,26 @@
 """Server-side apply as commands do it: apply one object, and tell whether that created, changed or left it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFoundError
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 
+SCALER: Final = "lws-scale"
+"""The field manager of `lws scale`; what it owns `lws apply` may take, for the same person said both."""
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What one apply came to: a word for people, and the object as it is now."""
+    """What one apply came to: a word for people, the object as it is now, and the fields taken from `lws scale`."""
 
     word: str
     object: JSONObject
+    taken: Mapping[str, str]
 
 
 async def apply(
@@ -25,10 +31,43 @@ async def apply(
         before = await client.get(resource, meta.key(obj))
     except NotFoundError:
         before = None
-    after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
+    taken: dict[str, str] = {}
+    try:
+        after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
+    except ConflictError as error:
+        if before is None or not is_with_scale_only(error):
+            raise
+        after = await client.apply(resource, obj, manager=manager, force=True, dry_run=dry_run)
+        taken = {path: _change(path, before, after) for path in conflicting_fields(error)}
     if before is None:
-        return Applied("created", after)
-    return Applied("unchanged" if _content(before) == _content(after) else "configured", after)
+        return Applied("created", after, taken)
+    return Applied("unchanged" if _content(before) == _content(after) else "configured", after, taken)
+
+
+def is_with_scale_only(error: ConflictError) -> bool:
+    """Return whether all fields that an apply conflicts about are owned by `lws scale`."""
+    causes = error.details.get("causes") or []
+    return bool(causes) and all(
+        cause.get("reason") == "FieldManagerConflict"
+        and str(cause.get("message", "")).startswith(f'conflict with "{SCALER}"')
+        for cause in causes
+    )
+
+
+def conflicting_fields(error: ConflictError) -> list[str]:
+    """Return the paths of the fields that an apply conflicts about."""
+    return [str(cause.get("field", "")) for cause in error.details.get("causes") or []]
+
+
+def _change(path: str, before: JSONObject, after: JSONObject) -> str:
+    return f"{_value(before, path)} -> {_value(after, path)}"
+
+
+def _value(obj: JSONObject, path: str) -> object:
+    found: object = obj
+    for name in path.strip(".").split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _content(obj: JSONObject) -> JSONObject:

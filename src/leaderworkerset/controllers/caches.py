@@ -16,11 +16,15 @@ from kuberuntime.permissions import Permission
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Which objects are kept in memory, what of them, and the indexes under which they are found."""
+    """Which objects are kept in memory, what of them, and the indexes under which they are found.
+
+    An `optional` cache is empty where the API server does not serve the kind; others wait for it.
+    """
 
     what: Selection
     indexes: Mapping[str, Indexer] = field(default_factory=dict)
     keep: Keep | None = None
+    optional: bool = False
 
     @property
     def permission(self) -> Permission:
@@ -29,7 +33,7 @@ class Cache:
 
     def open(self, client: Client) -> Informer:
         """Return the informer that fills the cache once it runs."""
-        return Informer(client, self.what, indexes=self.indexes, keep=self.keep)
+        return Informer(client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional)
 
     def united(self, other: "Cache") -> "Cache":
         """Return the cache that serves the readers of this one and of another one of the same selection."""
@@ -39,7 +43,8 @@ class Cache:
                     f"caches of {self.what.resource.group_resource}: index {name!r} is declared with two functions:"
                     " rename one of them"
                 )
-        return Cache(self.what, {**self.indexes, **other.indexes}, either(self.keep, other.keep))
+        indexes, keep = {**self.indexes, **other.indexes}, either(self.keep, other.keep)
+        return Cache(self.what, indexes, keep, self.optional and other.optional)
 
 
 class Caches:

@@ -4,7 +4,7 @@ In: changes of leader pods and of StatefulSets. Out: the groups of one LeaderWor
 change costs the one group it concerns, however many there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
@@ -19,7 +19,7 @@ class _Groups:
     """The groups of one LeaderWorkerSet by their leader, and their fold."""
 
     def __init__(self) -> None:
-        self.by_leader: dict[ObjectKey, Group] = {}
+        self.by_leader: dict[str, Group] = {}
         self.folded = Folded()
 
 
@@ -33,9 +33,9 @@ class GroupFacts:
         pods.subscribe(self._pod_changed)
         statefulsets.subscribe(self._statefulset_changed)
 
-    def of(self, lws: ObjectKey) -> Sequence[Group]:
-        """Return the groups of the LeaderWorkerSet with this key."""
-        return tuple(self._sets[lws].by_leader.values()) if lws in self._sets else ()
+    def of(self, lws: ObjectKey) -> Mapping[str, Group]:
+        """Return the groups of the LeaderWorkerSet with this key by the names of their leaders, as they are now."""
+        return self._sets[lws].by_leader.copy() if lws in self._sets else {}
 
     def folded(self, lws: ObjectKey) -> Folded:
         """Return the fold of these groups."""
@@ -57,11 +57,11 @@ class GroupFacts:
 
     def _put(self, leader: JSONObject, group: Group | None) -> None:
         """Record what the group of this leader is now, None where it is gone."""
-        lws, key = selection.lws_key(leader), meta.key(leader)
+        lws, name = selection.lws_key(leader), meta.name(leader)
         known = self._sets.setdefault(lws, _Groups())
-        old = known.by_leader.pop(key, None) if group is None else known.by_leader.get(key)
+        old = known.by_leader.pop(name, None) if group is None else known.by_leader.get(name)
         if group is not None:
-            known.by_leader[key] = group
+            known.by_leader[name] = group
         if group != old:
             known.folded = known.folded.changed(old, group, lws.name)
         if not known.by_leader:

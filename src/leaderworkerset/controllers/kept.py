@@ -22,6 +22,8 @@ TPU_REQUESTS: Final = tuple(
 POD: Final = Projection(
     "metadata.labels",
     f"metadata.annotations['{labels.LEADER_NAME}']",
+    f"metadata.annotations['{labels.GANG_SCHEDULER}']",
+    f"metadata.annotations['{labels.GANG_GROUP}']",
     "spec.nodeName",
     *TPU_REQUESTS,
     "status.phase",
@@ -55,8 +57,15 @@ LEADER_STATEFULSET: Final = Projection(
 SERVICE: Final = Projection()
 """Services are created where there is none of the name, and never touched again."""
 
+ROLE_SERVICE: Final = Projection("metadata.labels")
+"""Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""
+
 REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", "revision")
 """Revisions, whose data make templates, and the records of recreations, which are annotations."""
+
+
+GANG_OBJECT: Final = Projection("metadata.labels")
+"""Objects of gang schedulers: whose they are; they are created and deleted, and never changed."""
 
 
 def pod(_obj: JSONObject) -> Projection:
@@ -75,6 +84,16 @@ def service(_obj: JSONObject) -> Projection:
     return SERVICE
 
 
+def role_service(_obj: JSONObject) -> Projection:
+    """Return what is kept of the service of a role."""
+    return ROLE_SERVICE
+
+
 def revision(_obj: JSONObject) -> Projection:
     """Return what is kept of a ControllerRevision."""
     return REVISION
+
+
+def gang_object(_obj: JSONObject) -> Projection:
+    """Return what is kept of an object of a gang scheduler."""
+    return GANG_OBJECT

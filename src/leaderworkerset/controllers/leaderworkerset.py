@@ -20,13 +20,14 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import permissions, selection
 from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupfacts import GroupFacts
-from leaderworkerset.controllers.selection import Informers
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 NAME: Final = "leaderworkerset"
 
@@ -34,8 +35,10 @@ NAME: Final = "leaderworkerset"
 class Driver:
     """Observes LeaderWorkerSets in the caches."""
 
-    def __init__(self, informers: Informers, clock: Clock) -> None:
-        self._informers = informers
+    def __init__(self, caches: Caches, clock: Clock, gang: Gang) -> None:
+        self._informers = informers = selection.informers_of(caches)
+        self._gang_objects = GangObjects(caches, gang)
+        self._gang = gang
         self._clock = clock
         self._groups = GroupFacts(informers.pods, informers.statefulsets)
         self._turn = asyncio.Lock()
@@ -45,19 +48,22 @@ class Driver:
         observed = self.observe(key)
         documents = (observed.leaderworkerset, observed.leader_statefulset, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
-            return reconcile(observed, self._clock.now())
+            return reconcile(observed, self._clock.now(), self._gang)
         async with self._turn:
-            return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
+            return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now(), self._gang)
 
     def observe(self, key: ObjectKey) -> Observed:
         """Collect what the caches know of one LeaderWorkerSet."""
+        groups = self._groups.of(key)
         return Observed(
             leaderworkerset=self._informers.leaderworkersets.store.get(key),
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(selection.BY_LWS, str(key)),
             has_shared_service=self._informers.services.store.get(key) is not None,
-            groups=self._groups.of(key),
+            groups=groups.values(),
             folded=self._groups.folded(key),
+            leaders=groups,
+            gang_objects=self._gang_objects.shared_by(key),
         )
 
     def watches(self) -> Sequence[Watch]:
@@ -68,6 +74,7 @@ class Driver:
             Watch(self._informers.services, keys_of_owned),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
+            *self._gang_objects.watches(selection.keys_of_nothing),
         )
 
 
@@ -116,10 +123,13 @@ def _facts(leader: JSONObject | None) -> Group | None:
     return None if leader is None else describe(leader, None)
 
 
-def build(caches: Caches, client: Client, clock: Clock) -> Driver:
-    """Build the driver; everything it reads is cached."""
-    del client
-    return Driver(selection.informers_of(caches), clock)
+def specify(gang: Gang = NO_GANG) -> ControllerSpec:
+    """Return the controller, with the gang schedulers that may be used."""
 
+    def build(caches: Caches, _client: Client, clock: Clock) -> Driver:
+        return Driver(caches, clock, gang)
 
-SPEC: Final = ControllerSpec(name=NAME, caches=selection.CACHES, build=build, writes=permissions.LEADERWORKERSET)
+    caches = (*selection.CACHES, *gang_caches(gang))
+    return ControllerSpec(
+        name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
+    )

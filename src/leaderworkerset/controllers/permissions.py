@@ -1,6 +1,7 @@
 """What the controllers ask of the API server beside filling their caches (contract 12.5, reduced to what is used).
 
-No write to nodes, no secrets, no write to the spec or metadata of a LeaderWorkerSet (R-ARC-6). Server-side apply needs
+No write to nodes, no secrets; the spec and metadata of a LeaderWorkerSet are written only where a DisaggregatedSet owns
+it (R-ARC-6, R-DS-19). Server-side apply needs
 `create` besides `patch` where the object may be absent. `finalizers` is what owner references that block deletion need
 where the API server enforces permissions on them.
 """
@@ -9,7 +10,7 @@ from typing import Final
 
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, NODES, PODS, SERVICES, STATEFULSETS
 from kuberuntime.permissions import Permission
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
 LEADERWORKERSET: Final = (
     Permission(LEADERWORKERSETS, ("update",), "status"),
@@ -28,6 +29,15 @@ POD: Final = (
     Permission(SERVICES, ("create",)),
     Permission(CONTROLLER_REVISIONS, ("create", "patch")),
     Permission(NODES, ("get",)),
+)
+
+DISAGGREGATED_SET: Final = (
+    Permission(DISAGGREGATED_SETS, ("update",), "status"),
+    Permission(DISAGGREGATED_SETS, ("update",), "finalizers"),
+    Permission(LEADERWORKERSETS, ("create", "delete", "patch")),
+    Permission(SERVICES, ("create", "delete")),
+    Permission(ROLE_SCALERS, ("create", "delete")),
+    Permission(ROLE_SCALERS, ("patch",), "status"),
 )
 
 RECORD_EVENTS: Final = (Permission(EVENTS, ("create", "patch")),)

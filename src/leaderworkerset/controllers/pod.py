@@ -22,11 +22,12 @@ from kuberuntime.plan import Apply, Delete, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions, selection
 from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.controllers.selection import Informers
+from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
 from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 NAME: Final = "pod"
 
@@ -34,8 +35,10 @@ NAME: Final = "pod"
 class Driver:
     """Observes groups in the caches; nodes, which few groups ask for, are read when needed."""
 
-    def __init__(self, informers: Informers, client: Client, clock: Clock) -> None:
-        self._informers = informers
+    def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
+        self._informers = informers = selection.informers_of(caches)
+        self._gang_objects = GangObjects(caches, gang)
+        self._gang = gang
         self._client = client
         self._clock = clock
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
@@ -48,10 +51,11 @@ class Driver:
         if observed.leader is None:  # workers that ended after their leader concern no group any more
             self._gone.pop(key, None)
         if not is_large((observed.leaderworkerset, *observed.revisions), len(observed.pods) + len(observed.gone)):
-            return self._settle(key, observed, reconcile(observed, self._clock.now()))
+            return self._settle(key, observed, reconcile(observed, self._clock.now(), self._gang))
         async with self._turn:
             observed = await self.observe(key)
-            return self._settle(key, observed, await asyncio.to_thread(reconcile, observed, self._clock.now()))
+            plan = await asyncio.to_thread(reconcile, observed, self._clock.now(), self._gang)
+            return self._settle(key, observed, plan)
 
     def _settle(self, key: ObjectKey, observed: Observed, plan: Plan) -> Plan:
         """Forget the pods that are gone where the plan does nothing because of them; return the plan."""
@@ -72,16 +76,18 @@ class Driver:
         """Return what is watched, and which leader pod a change concerns."""
         return (
             Watch(self._informers.pods, keys_of_pod),
-            Watch(self._informers.statefulsets, keys_of_statefulset),
+            Watch(self._informers.statefulsets, keys_of_controlled),
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
-            Watch(self._informers.services, keys_of_nothing),
-            Watch(self._informers.revisions, keys_of_nothing),
+            Watch(self._informers.services, selection.keys_of_nothing),
+            Watch(self._informers.revisions, selection.keys_of_nothing),
+            *self._gang_objects.watches(keys_of_controlled),
         )
 
     def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> Observed:
         informers = self._informers
         lws = selection.lws_key(leader)
-        group = selection.group_value(lws, meta.labels(leader).get(labels.GROUP_INDEX, ""))
+        group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
+        group = selection.group_value(lws, group_index)
         return Observed(
             leader=leader,
             leaderworkerset=informers.leaderworkersets.store.get(lws),
@@ -91,6 +97,7 @@ class Driver:
             revisions=informers.revisions.store.by_index(selection.BY_LWS, str(lws)),
             has_service=informers.services.store.get(key) is not None,
             record=informers.revisions.store.get(ObjectKey(key.namespace, recreation.record_name(leader))),
+            gang_objects=self._gang_objects.of_group(lws, group_index),
         )
 
     async def _get_node(self, name: str) -> JSONObject | None:
@@ -135,22 +142,19 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(pod), ordinal.parent),)
 
 
-def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
-    """Map a worker StatefulSet to the leader pod that controls it."""
+def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
+    """Map a worker StatefulSet, or the object of a gang scheduler, to the leader pod that controls it."""
     owner = meta.controller_of(change.object)
     if owner is None or owner["kind"] != PODS.kind:
         return ()
     return (ObjectKey(meta.namespace(change.object), owner["name"]),)
 
 
-def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
-    """Map to no key: what is read, and waited for after writes, but changes no decision by itself."""
-    return ()
+def specify(gang: Gang = NO_GANG) -> ControllerSpec:
+    """Return the controller, with the gang schedulers that may be used."""
 
+    def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+        return Driver(caches, client, clock, gang)
 
-def build(caches: Caches, client: Client, clock: Clock) -> Driver:
-    """Build the driver; the client reads nodes."""
-    return Driver(selection.informers_of(caches), client, clock)
-
-
-SPEC: Final = ControllerSpec(name=NAME, caches=selection.CACHES, build=build, writes=permissions.POD)
+    caches = (*selection.CACHES, *gang_caches(gang))
+    return ControllerSpec(name=NAME, caches=caches, build=build, writes=(*permissions.POD, *gang_permissions(gang)))

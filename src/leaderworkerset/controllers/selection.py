@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kuberuntime.cache.informer import Informer
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -64,6 +64,11 @@ def group_values(obj: JSONObject) -> Iterable[str]:
     """File a pod or worker StatefulSet under its group; the leader StatefulSet has none."""
     group_index = meta.labels(obj).get(labels.GROUP_INDEX)
     return () if group_index is None else (group_value(lws_key(obj), group_index),)
+
+
+def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
+    """Map to no key: what is read, and waited for after writes, but changes no decision by itself."""
+    return ()
 
 
 LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))

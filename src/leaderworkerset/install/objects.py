@@ -19,9 +19,10 @@ from kuberuntime.objects.resources import (
     SERVICES,
     Resource,
 )
-from leaderworkerset.install import metadata, rbac, workload
+from leaderworkerset.install import certmanager, metadata, monitoring, rbac, workload
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.settings import Settings
+from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.install.settings import Certificates, Settings
 from leaderworkerset.webhooks import configurations
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 
@@ -32,23 +33,39 @@ def build_all(
     declared: Declared, settings: Settings, definitions: Sequence[JSONObject] | None = None
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build every object of an installation; `definitions` are those to install (None: the slim ones)."""
-    namespace = settings.namespace
-    service = configurations.at_service(namespace, SERVICE_NAME)
-    calling = configurations.build_configurations(declared.webhooks, service)
+    namespace, keeps = settings.namespace, settings.certificates == "internal"
     return [
         (NAMESPACES, build_namespace(namespace)),
         *((CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(one)) for one in definitions or declared.definitions()),
         (SERVICE_ACCOUNTS, rbac.service_account(namespace)),
-        *rbac.roles(namespace, declared.permissions),
+        *rbac.roles(namespace, declared.permissions, certificates=keeps),
+        *(monitoring.roles(namespace, settings.prometheus) if settings.prometheus else []),
         (CONFIG_MAPS, workload.configuration(settings)),
-        (SECRETS, workload.certificate_secret(namespace)),
+        *([(SECRETS, workload.certificate_secret(namespace))] if keeps else certmanager.objects(namespace)),
         (SERVICES, workload.webhook_service(namespace)),
         (SERVICES, workload.metrics_service(namespace)),
         (NETWORK_POLICIES, workload.network_policy(namespace)),
         *([(POD_DISRUPTION_BUDGETS, workload.disruption_budget(namespace))] if settings.spread else []),
+        *(
+            [(SERVICE_MONITORS, monitoring.service_monitor(namespace, verified=not keeps))]
+            if settings.prometheus
+            else []
+        ),
         (DEPLOYMENTS, workload.deployment(settings)),
-        *((resource, metadata.labeled(obj)) for resource, obj in calling),
+        *build_webhooks(declared, namespace, certificates=settings.certificates),
     ]
+
+
+def build_webhooks(
+    declared: Declared, namespace: str, *, certificates: Certificates
+) -> Sequence[tuple[Resource, JSONObject]]:
+    """Build the webhook configurations, which trust whoever issues the certificates."""
+    service = configurations.at_service(namespace, SERVICE_NAME)
+    calling = configurations.build_configurations(declared.webhooks, service)
+    objects = [(resource, metadata.labeled(obj)) for resource, obj in calling]
+    if certificates == "internal":
+        return objects
+    return [(resource, certmanager.trusting(obj, namespace)) for resource, obj in objects]
 
 
 def build_namespace(name: str) -> JSONObject:

@@ -29,14 +29,20 @@ def service_account(namespace: str) -> JSONObject:
     return build(SERVICE_ACCOUNTS, MANAGER, namespace)
 
 
-def roles(namespace: str, controllers: Iterable[Permission]) -> list[tuple[Resource, JSONObject]]:
-    """Build every role with its binding to the manager; `controllers` is what these ask of the API server."""
+def roles(
+    namespace: str, controllers: Iterable[Permission], *, certificates: bool = True
+) -> list[tuple[Resource, JSONObject]]:
+    """Build every role with its binding to the manager; `controllers` is what these ask of the API server.
+
+    With `certificates` the manager issues those of its webhooks, and distributes who signed them.
+    """
+    keeping = webhooks.CLUSTER if certificates else ()
     return [
-        *_cluster_role("lws-manager-role", policy_rules((*controllers, *webhooks.CLUSTER)), namespace),
+        *_cluster_role("lws-manager-role", policy_rules((*controllers, *keeping)), namespace),
         *_cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
         *_cluster_role("lws-metrics-reader", [READ_METRICS], namespace),
         *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),
-        *_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace),
+        *(_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace) if certificates else []),
     ]
 
 

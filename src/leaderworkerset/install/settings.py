@@ -1,9 +1,13 @@
 """What an administrator may choose about an installation."""
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
 import leaderworkerset
+from kuberuntime.objects.meta import JSONObject
+
+Certificates: TypeAlias = Literal["internal", "cert-manager"]
 
 NAMESPACE: Final = "lws-system"
 IMAGE: Final = f"localhost/leaderworkerset:{leaderworkerset.__version__}"
@@ -22,13 +26,32 @@ internalCertManagement:
 """
 """The manager's configuration file where none is given (contract 12.6)."""
 
+MOUNTED_CERTIFICATES: Final = CONFIGURATION.replace("enable: true", "enable: false")
+"""The configuration file of a manager whose certificates cert-manager issues (R-OP-20)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """On which nodes the manager runs; None leaves out the field."""
+
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: Sequence[JSONObject] | None = None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The choices; `configuration` is the text of the manager's file, `spread` asks for guards of availability."""
+    """The choices; `configuration` is the text of the manager's file, `spread` asks for guards of availability.
+
+    `certificates` says who issues those of the webhooks and the metrics, `prometheus` names the namespace of the
+    Prometheus that scrapes (empty: none does).
+    """
 
     namespace: str = NAMESPACE
     image: str = IMAGE
     replicas: int = 2
     configuration: str = CONFIGURATION
     spread: bool = False
+    certificates: Certificates = "internal"
+    verbosity: int = 2
+    placement: Placement = Placement()
+    prometheus: str = ""

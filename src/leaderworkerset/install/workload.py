@@ -17,6 +17,7 @@ from kuberuntime.objects.resources import (
     SERVICES,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.install import certmanager
 from leaderworkerset.install.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
@@ -24,6 +25,7 @@ from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 CONFIGURATION_KEY: Final = "controller_manager_config.yaml"
 CONFIGURATION_PATH: Final = f"/{CONFIGURATION_KEY}"
 CERTIFICATES_PATH: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - a mount, and the name is upstream's
+METRICS_CERTIFICATES_PATH: Final = "/tmp/k8s-metrics-server/serving-certs"  # noqa: S108 - likewise
 WEBHOOK_PORT: Final = 9443
 METRICS_PORT: Final = 8443
 PROBE_PORT: Final = 8081
@@ -49,6 +51,17 @@ VOLUMES: Final[tuple[JSONObject, ...]] = (
     {"name": "cert", "secret": {"secretName": SECRET_NAME, "defaultMode": READ_WRITE_BY_OWNER}},
     {"name": "manager-config", "configMap": {"name": CONFIGURATION}},
 )
+
+METRICS_MOUNT: Final = {"name": "metrics-cert", "mountPath": METRICS_CERTIFICATES_PATH, "readOnly": True}
+METRICS_VOLUME: Final[JSONObject] = {
+    "name": "metrics-cert",
+    "secret": {
+        "secretName": certmanager.METRICS_SECRET,
+        "items": [{"key": key, "path": key} for key in ("ca.crt", "tls.crt", "tls.key")],
+        "optional": False,
+    },
+}
+"""The certificate of the metrics, where cert-manager issues one (R-OP-20)."""
 
 
 def deployment(settings: Settings) -> JSONObject:
@@ -82,11 +95,23 @@ def _pod(settings: Settings) -> JSONObject:
         "securityContext": POD_SECURITY,
         "terminationGracePeriodSeconds": 10,
         "containers": [_container(settings)],
-        "volumes": list(VOLUMES),
+        "volumes": _volumes(settings),
     }
+    if settings.placement.node_selector:
+        pod["nodeSelector"] = dict(settings.placement.node_selector)
+    if settings.placement.tolerations is not None:
+        pod["tolerations"] = list(settings.placement.tolerations)
     if settings.spread:
         pod["topologySpreadConstraints"] = [_spread("kubernetes.io/hostname"), _spread("topology.kubernetes.io/zone")]
     return pod
+
+
+def _volumes(settings: Settings) -> list[JSONObject]:
+    if settings.certificates == "internal":
+        return list(VOLUMES)
+    temporary, certificate, configuration = VOLUMES
+    secret = certificate["secret"] | {"secretName": certmanager.SERVING_SECRET}
+    return [temporary, certificate | {"secret": secret}, configuration, METRICS_VOLUME]
 
 
 def _container(settings: Settings) -> JSONObject:
@@ -95,13 +120,13 @@ def _container(settings: Settings) -> JSONObject:
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/manager"],
-        "args": [f"--config={CONFIGURATION_PATH}", "--zap-log-level=2"],
+        "args": [f"--config={CONFIGURATION_PATH}", f"--zap-log-level={settings.verbosity}"],
         "ports": [_port("webhook-server", WEBHOOK_PORT), _port("metrics", METRICS_PORT)],
         "livenessProbe": _probe("/healthz", delay=15, period=20),
         "readinessProbe": _probe("/readyz", delay=5, period=10),
         "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": MEMORY_LIMIT}},
         "securityContext": CONTAINER_SECURITY,
-        "volumeMounts": list(MOUNTS),
+        "volumeMounts": [*MOUNTS, *([METRICS_MOUNT] if settings.certificates == "cert-manager" else [])],
     }
 
 
@@ -130,7 +155,9 @@ def webhook_service(namespace: str) -> JSONObject:
 def metrics_service(namespace: str) -> JSONObject:
     """Build the service that scrapers find."""
     port = {"name": "https", "port": METRICS_PORT, "targetPort": METRICS_PORT, "protocol": "TCP"}
-    return _service(METRICS_SERVICE, namespace, port)
+    service = _service(METRICS_SERVICE, namespace, port)
+    # What a ServiceMonitor selects services by.
+    return service | {"metadata": service["metadata"] | {"labels": dict(SELECTOR)}}
 
 
 def _service(name: str, namespace: str, port: JSONObject) -> JSONObject:

@@ -1,15 +1,15 @@
 """The kind LeaderWorkerSet."""
 
-from typing import Final
-
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import leaderworkerset as controller
 from leaderworkerset.controllers.instruments import KindMetrics, Meter
+from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.webhooks import handlers
+from leaderworkerset.webhooks.handlers import Ask
 
 
 def describe(document: JSONObject) -> JSONObject:
@@ -24,10 +24,12 @@ def build_metrics(meter: Meter) -> KindMetrics:
     return LeaderWorkerSetMetrics(meter)
 
 
-LEADERWORKERSET: Final = Kind(
-    resource=LEADERWORKERSETS,
-    definition=Definition(leaderworkerset_crd, describe),
-    controllers=(controller.SPEC,),
-    webhooks=handlers.LEADERWORKERSET,
-    metrics=(build_metrics,),
-)
+def leaderworkerset(gang: Gang, ask: Ask) -> Kind:
+    """Return the kind, with the gang schedulers of the configuration, and those that admission may use now."""
+    return Kind(
+        resource=LEADERWORKERSETS,
+        definition=Definition(leaderworkerset_crd, describe),
+        controllers=(controller.specify(gang),),
+        webhooks=handlers.leaderworkerset_webhooks(ask),
+        metrics=(build_metrics,),
+    )

@@ -1,9 +1,36 @@
 """The kinds that the manager serves: a new one is added here."""
 
-from typing import Final
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Final, TypeAlias
 
-from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
-from leaderworkerset.kinds.pod import POD
+from leaderworkerset.core.gang.gangs import Gangs
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.kinds.disaggregatedset import DISAGGREGATED_SET, ROLE_SCALER
+from leaderworkerset.kinds.leaderworkerset import leaderworkerset
+from leaderworkerset.kinds.pod import pod
 from leaderworkerset.kinds.registry import Registry
 
-MANAGED: Final = Registry((LEADERWORKERSET, POD))
+Served: TypeAlias = Callable[[], Collection[str]]
+"""Return the names of the gang schedulers whose kinds the API server serves now."""
+
+
+def nothing() -> Collection[str]:
+    """Return no names: what `auto` knows without a detection."""
+    return ()
+
+
+def managed(provider: str = "", served: Served = nothing) -> Registry:
+    """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `served` counts for `auto`."""
+    if not provider:
+        return _registry(NO_GANG, lambda: NO_GANG)
+    gangs = Gangs(default=provider)
+    return _registry(gangs, lambda: replace(gangs, served=served()))
+
+
+def _registry(gang: Gang, ask: Callable[[], Gang]) -> Registry:
+    return Registry((leaderworkerset(gang, ask), pod(gang, ask), DISAGGREGATED_SET, ROLE_SCALER))
+
+
+MANAGED: Final = managed()
+"""The kinds of a manager without gang scheduling."""

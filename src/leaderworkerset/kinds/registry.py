@@ -4,11 +4,12 @@ In: kinds. Out: their parts, in the order of the kinds. Names that identify part
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.permissions import Permission
+from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions
 from leaderworkerset.controllers.instruments import Instruments, KindInstruments, Meter
 from leaderworkerset.controllers.spec import ControllerSpec
@@ -19,9 +20,10 @@ from leaderworkerset.webhooks.spec import WebhookSpec
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Kinds, together."""
+    """Kinds, together; `reporter` is the name of their process in events (`reportingController`)."""
 
     kinds: tuple[Kind, ...]
+    reporter: str = labels.EVENT_REPORTER
 
     def __post_init__(self) -> None:
         _check_unique("kind", [kind.resource.group_resource for kind in self.kinds])
@@ -31,7 +33,7 @@ class Registry:
 
     def with_kind(self, kind: Kind) -> "Registry":
         """Return a registry that serves one more kind."""
-        return Registry((*self.kinds, kind))
+        return replace(self, kinds=(*self.kinds, kind))
 
     @property
     def controllers(self) -> tuple[ControllerSpec, ...]:

@@ -18,17 +18,18 @@ def version() -> str:
     return f"v{leaderworkerset.__version__}"
 
 
+def commit(environment: Mapping[str, str] = os.environ) -> str:
+    """Return the commit that was built."""
+    return environment.get(COMMIT, UNKNOWN)
+
+
 def describe(environment: Mapping[str, str] = os.environ) -> str:
     """Return the three lines of `--version`."""
-    return (
-        f"Version: {version()}\n"
-        f"Build Date: {environment.get(DATE, UNKNOWN)}\n"
-        f"Git Commit: {environment.get(COMMIT, UNKNOWN)}"
-    )
+    return f"Version: {version()}\nBuild Date: {environment.get(DATE, UNKNOWN)}\nGit Commit: {commit(environment)}"
 
 
 def user_agent(environment: Mapping[str, str] = os.environ) -> str:
     """Return how the manager names itself to the API server (R-MGR-7): `lws/<version> (<os>/<arch>) <commit>`."""
     machine = platform.machine()
     system = f"{platform.system().lower()}/{ARCHITECTURES.get(machine, machine)}"
-    return f"lws/{version()} ({system}) {environment.get(COMMIT, UNKNOWN)[:7]}"
+    return f"lws/{version()} ({system}) {commit(environment)[:7]}"

@@ -14,6 +14,7 @@ from kuberuntime.objects import duration, names
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
 from leaderworkerset.manager import ciphersuites
 
 API_VERSION: Final = "config.lws.x-k8s.io/v1alpha1"
@@ -21,7 +22,7 @@ KIND: Final = "Configuration"
 
 TLS12: Final = "VersionTLS12"
 TLS13: Final = "VersionTLS13"
-PROVIDERS: Final = ("volcano",)
+GANG_PROVIDERS: Final = (*PROVIDERS, AUTO)
 LOCK: Final = "leases"
 
 JITTER: Final = 1.2
@@ -79,7 +80,7 @@ class InternalCertManagement(_Section, frozen=True, kw_only=True):
 
 
 class GangSchedulingManagement(_Section, frozen=True, kw_only=True):
-    """Which scheduler gets pod groups."""
+    """Which scheduler gets pod groups: the name of a provider, or `auto`."""
 
     scheduler_provider: str = ""
 
@@ -111,6 +112,11 @@ class Configuration(_Section, frozen=True, kw_only=True):
     gang_scheduling_management: GangSchedulingManagement | None = None
     client_connection: ClientConnection = ClientConnection()
     tls: TLS = TLS()
+
+    @property
+    def gang_provider(self) -> str:
+        """Return the provider of gang scheduling, empty where there is none."""
+        return "" if self.gang_scheduling_management is None else self.gang_scheduling_management.scheduler_provider
 
 
 Sections: TypeAlias = type[msgspec.Struct]
@@ -171,7 +177,7 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
     path, provider = "schedulerProvider", gang.scheduler_provider
     if not provider:
         return [required(path, "must be set when gang scheduling is enabled")]
-    return [] if provider in PROVIDERS else [not_supported(path, provider, PROVIDERS)]
+    return [] if provider in GANG_PROVIDERS else [not_supported(path, provider, GANG_PROVIDERS)]
 
 
 def _election_errors(election: LeaderElection) -> list[FieldError]:

@@ -13,24 +13,24 @@ def load(path: str) -> Configuration:
     if not path:
         return Configuration()
     try:
-        document = yamltext.load(Path(path).read_bytes(), unique_keys=True)
+        return parse(Path(path).read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
-    except yamltext.YamlError as error:
-        raise ConfigurationError(f"{path}: not valid YAML: {error}") from error
-    try:
-        return configuration.decode(document)
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
 
 
+def parse(text: bytes) -> Configuration:
+    """Read the content of a configuration file."""
+    try:
+        return configuration.decode(yamltext.load(text, unique_keys=True))
+    except yamltext.YamlError as error:
+        raise ConfigurationError(f"not valid YAML: {error}") from error
+
+
 def check(chosen: Configuration) -> None:
-    """Raise for values that cannot be used (R-CFG-1, R-CFG-2) or are not built yet."""
+    """Raise for values that cannot be used (R-CFG-1, R-CFG-2)."""
     failures = configuration.validate(chosen)
     if failures:
         raise ConfigurationError(aggregate(failures))
     configuration.check_tls(chosen.tls)
-    if chosen.gang_scheduling_management is not None:
-        raise ConfigurationError(
-            "gangSchedulingManagement: gang scheduling is not built yet in this version: remove the section"
-        )

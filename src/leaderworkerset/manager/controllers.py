@@ -33,7 +33,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Controllers:
-    """Runs controllers once, as a part of a process (`parts.py`); `instance` names this process in events (`reportingInstance`)."""
+    """Runs controllers once, as a part of a process (`parts.py`).
+
+    In events `reporter` names what this process is, `instance` which one (`reportingController`, `reportingInstance`).
+    """
 
     def __init__(
         self,
@@ -43,9 +46,10 @@ class Controllers:
         clock: Clock,
         instance: str,
         instruments: Instruments = NO_INSTRUMENTS,
+        reporter: str = labels.EVENT_REPORTER,
     ) -> None:
         self._caches = Caches(client, (cache for spec in specs for cache in spec.caches))
-        self._recorder = EventRecorder(client, labels.EVENT_REPORTER, instance, clock)
+        self._recorder = EventRecorder(client, reporter, instance, clock)
         self._instruments = instruments
         executor = Executor(client, _Counted(self._recorder, instruments), clock)
         self._controllers = tuple(

@@ -7,6 +7,7 @@ every replica                                      only the leader, under the le
   webhooks        :9443  manager/webhookserving.py
   certificates           webhooks/rotationloop.py, or kuberuntime/serving/certfiles.py
   leader election        kuberuntime/serving/leaderelection.py
+  gang schedulers        manager/gangdetection.py, where the configuration says auto
 ```
 
 A replica campaigns only when its own webhooks serve (R-MGR-4). When asked to stop, it begins no reconciliation, ends
@@ -41,12 +42,14 @@ from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Address, TLSSettings
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.core.gang.gangs import AUTO
+from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, ciphersuites, parts
 from leaderworkerset.manager import configuration as config
 from leaderworkerset.manager.configuration import Configuration
 from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.gangdetection import GangDetection
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import MetricsServer
 from leaderworkerset.manager.parts import Part
@@ -54,7 +57,10 @@ from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookserving import Use, Webhooks
 from leaderworkerset.webhooks import rotationloop
 from leaderworkerset.webhooks.rotationloop import Rotation
-from leaderworkerset.webhooks.server import WebhookServer
+from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
+
+API_REQUESTS: Final = "lws_api_requests_total"
+"""The metric of requests by verb and resource."""
 
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
@@ -81,20 +87,21 @@ async def run_until_stopped(settings: Settings) -> None:
 
 
 class ManagerProcess:
-    """One replica of the manager; it serves `kinds`."""
+    """One replica of the manager; it serves `kinds`, by default those of the configuration."""
 
-    def __init__(self, settings: Settings, clock: Clock, kinds: Registry = MANAGED) -> None:
+    def __init__(self, settings: Settings, clock: Clock, kinds: Registry | None = None) -> None:
         self._settings = settings
         self._configuration = settings.configuration
         self._clock = clock
-        self._kinds = kinds
-        self._metrics = Metrics()
-        self._instruments = kinds.instruments(self._metrics)
+        self._metrics = Metrics(api_requests=API_REQUESTS)
         self._tls = tls_settings(self._configuration.tls)
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews have connections of their own: they never wait behind the controllers.
         self._own = self._transport(access)
         self._client = Client(self._own)
+        self._detection = GangDetection(self._client)
+        self._kinds = kinds or managed(self._configuration.gang_provider, self._detection.served)
+        self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)
 
@@ -115,7 +122,8 @@ class ManagerProcess:
         webhooks = self._webhooks()
         leading = Leading(self._controllers, election=self._election, begin=webhooks.opened)
         probes = self._probes({WEBHOOKS: webhooks, CACHES: leading})
-        return [probes, self._metrics_server(), webhooks, leading]
+        detection = [self._detection] if self._configuration.gang_provider == AUTO else []
+        return [probes, self._metrics_server(), *detection, webhooks, leading]
 
     def _probes(self, waiting: Mapping[str, Part]) -> Probes:
         return Probes(self._configuration.health, waiting)
@@ -132,8 +140,8 @@ class ManagerProcess:
         address = Address(self._configuration.webhook.host, self._configuration.webhook.port)
 
         def build(chain: bytes) -> WebhookServer:
-            observe = self._metrics.webhook_answered
-            return WebhookServer(address, chain, self._kinds.decisions, tls=self._tls, observe=observe)
+            options = WebhookOptions(tls=self._tls, observe=self._metrics.webhook_answered)
+            return WebhookServer(address, chain, self._kinds.decisions, options)
 
         return Webhooks(address, build, self._find_certificates)
 
@@ -163,6 +171,7 @@ class ManagerProcess:
             clock=self._clock,
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
+            reporter=self._kinds.reporter,
         )
 
     def _limited(self, transport: Transport) -> Transport:

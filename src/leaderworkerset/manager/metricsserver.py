@@ -46,7 +46,7 @@ class MetricsServer:
             yield
             return
         files = CertificateFiles(CERTIFICATES, self._metrics)
-        context = serving.server_context(files.read() if files.exist else self._self_signed(), self._tls)
+        context = serving.server_context(files.read() if files.exist else self_signed(self._clock), self._tls)
         application = reviews.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
         address = serving.parse_address(self._address)
         following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
@@ -59,12 +59,12 @@ class MetricsServer:
     async def drain(self) -> None:
         """Go on serving."""
 
-    def _self_signed(self) -> bytes:
-        """Make a certificate that nobody verifies, good for longer than this process lives."""
-        authority = certificates.create_authority(self._clock.now())
-        validity = certificates.AUTHORITY_VALIDITY
-        hosts = ["localhost", socket.gethostname()]
-        return certificates.issue(authority, hosts, self._clock.now(), validity=validity).chain
+
+def self_signed(clock: Clock) -> bytes:
+    """Make a certificate that nobody verifies, good for longer than this process lives; return it with its key."""
+    authority = certificates.create_authority(clock.now())
+    hosts = ["localhost", socket.gethostname()]
+    return certificates.issue(authority, hosts, clock.now(), validity=certificates.AUTHORITY_VALIDITY).chain
 
 
 async def _load(context: ssl.SSLContext, chain: bytes) -> None:

@@ -5,10 +5,19 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
+
+MISSING: Final = "Missing"
+"""The state of a place without a pod."""
+
+NOT_CREATED: Final = "not created yet"
+"""Why there is no pod, as long as nothing else says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +45,31 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recreations:
+    """The recreations of a group in a row: the number of the last one, and whose failure it is for.
+
+    While `is_waiting`, that last one is not done yet: it is due at `due`.
+    """
+
+    count: int
+    failed_pod: str
+    due: datetime
+    is_waiting: bool = False
+
+    @property
+    def done(self) -> int:
+        """Return how many are done."""
+        return self.count - 1 if self.is_waiting else self.count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """One leader and its workers; `ranks` has every place up to the group's size, with or without a pod."""
 
     index: int
     ranks: tuple[Rank, ...]
     revision: str = ""
+    recreations: Recreations | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -74,6 +102,11 @@ class View:
         available = observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
         return available and all(group.is_ready for group in self.groups if group.index < self.desired)
 
+    @property
+    def is_updating(self) -> bool:
+        """Return whether a rollout is under way."""
+        return meta.is_condition_true(self.object, "UpdateInProgress")
+
 
 def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
     """Arrange the pods of one LeaderWorkerSet by group and rank."""
@@ -86,7 +119,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
         place = place_of(pod)
         if place is not None:
             by_group.setdefault(place[0], {})[place[1]] = pod
-    waits_for_leader = spec.get("startupPolicy") == "LeaderReady"
+    waits_for_leader = spec.get("startupPolicy") == StartupPolicy.LEADER_READY
     groups = (
         _group(meta.name(lws), index, _size_of(members, size), members, waits_for_leader)
         for index, members in sorted(by_group.items())
@@ -156,5 +189,5 @@ def rank_of(pod: JSONObject) -> Rank:
 
 def _missing(name: str, group: int, rank: int, *, held: bool) -> Rank:
     pod = f"{name}-{group}" if rank == 0 else f"{name}-{group}-{rank}"
-    why = "waits for the leader to be ready (startupPolicy LeaderReady)" if held and rank else "not created yet"
-    return Rank(group=group, index=rank, pod=pod, state="Missing", why=why)
+    why = AWAITS_LEADER if held and rank else NOT_CREATED
+    return Rank(group=group, index=rank, pod=pod, state=MISSING, why=why)

@@ -3,6 +3,7 @@
 from kuberuntime.objects import meta
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import reasons
+from leaderworkerset.views.wording import counted
 
 
 def for_ready(view: View | None) -> str | None:
@@ -11,14 +12,19 @@ def for_ready(view: View | None) -> str | None:
         return "it is gone"
     if view.is_ready:
         return None
-    return f"{view.ready} of {view.desired} groups ready{reasons(view)}"
+    return ready_groups(view)
+
+
+def ready_groups(view: View) -> str:
+    """Return how many groups are ready, and the first reason why others are not."""
+    return f"{view.ready} of {counted(view.desired, 'group')} ready{reasons(view)}"
 
 
 def for_replicas(view: View | None, count: int) -> str | None:
     """Return what is missing until exactly `count` groups are ready."""
     if view is None:
         return "it is gone"
-    return None if view.ready == count else f"{view.ready} groups ready, not {count}{reasons(view)}"
+    return None if view.ready == count else f"{counted(view.ready, 'group')} ready, not {count}{reasons(view)}"
 
 
 def for_condition(view: View | None, kind: str, status: str) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.wording import counted
 
 
 def is_done(rank: Rank) -> bool:
@@ -50,7 +51,7 @@ class Failures:
                     place = f"{view.name}/{rank.place}"
                     self.counts[place] = self.counts.get(place, 0) + 1
                     if self.counts[place] > self.limit:
-                        return f"{place} failed {self.counts[place]} times, last with {described(end)}"
+                        return f"{place} failed {counted(self.counts[place], 'time')}, last with {described(end)}"
         return None
 
 
@@ -65,6 +66,29 @@ def described(end: JSONObject) -> str:
     reason = f" ({end['reason']})" if end.get("reason") else ""
     lines = "".join(f"\n  {line}" for line in podstate.last_lines(end))
     return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedContainer:
+    """A container that failed; `previous` says that its log is that of the run before."""
+
+    pod: JSONObject
+    container: str
+    previous: bool
+
+
+def silent_failure(view: View) -> FailedContainer | None:
+    """Return the first container that failed and left no message, so that only its log knows why."""
+    for rank in (rank for group in view.groups for rank in group.ranks):
+        if rank.object is None or rank.is_ready or meta.is_deleting(rank.object):
+            continue
+        for status in meta.status(rank.object).get("containerStatuses") or []:
+            for when in ("state", "lastState"):
+                end = (status.get(when) or {}).get("terminated") or {}
+                if end.get("exitCode") and not podstate.last_lines(end):
+                    is_running = "running" in (status.get("state") or {})
+                    return FailedContainer(rank.object, status["name"], when == "lastState" and is_running)
+    return None
 
 
 def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:

@@ -1,29 +1,50 @@
 """Why a group or a LeaderWorkerSet is not ready, in one sentence. Pure."""
 
 from collections import Counter
+from datetime import datetime
 from typing import Final
 
-from leaderworkerset.views.groups import Group, View
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.views import recreations, wording
+from leaderworkerset.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 
-PASSING: Final = frozenset({"Missing", "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
+PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
 """States of every normal start and end. Any other state is a problem, and so is Pending with a reason."""
+
+UNREADY: Final = "containers with "
+"""How the kubelet begins to say that containers are not ready (yet), which is no reason."""
+
+
+def is_problem(rank: Rank) -> bool:
+    """Return whether a rank has a reason that is not part of every start."""
+    if rank.is_ready or not rank.why or rank.why == NOT_CREATED:
+        return False
+    if rank.state == MISSING:
+        return rank.why != AWAITS_LEADER
+    return rank.state not in PASSING or not rank.why.startswith(UNREADY)
 
 
 def first_problem(group: Group) -> str:
     """Return the first rank with a problem, and why; empty where there is none."""
-    for rank in group.ranks:
-        if rank.why and (rank.state == "Pending" or rank.state not in PASSING):
-            return f"{rank.pod}: {rank.why}"
-    return ""
+    return next((f"{rank.pod}: {rank.why}" for rank in group.ranks if is_problem(rank)), "")
 
 
-def summary(view: View, group: Group) -> str:
-    """Describe a group in one line: how many of its ranks are ready, and what the others are."""
-    text = f"{view.name} group {group.index}: {group.ready_ranks} of {len(group.ranks)} ranks ready"
-    others = Counter(rank.state for rank in group.ranks if not rank.is_ready)
-    if others:
-        text += f" ({', '.join(f'{count} {state}' for state, count in sorted(others.items()))})"
-    return "; ".join(filter(None, [text, first_problem(group)]))
+def others_than_ready(group: Group) -> str:
+    """Count the ranks that are not ready by their state: `2 Pending, 1 completed`."""
+    others = Counter(wording.state(rank) for rank in group.ranks if not rank.is_ready)
+    return ", ".join(f"{count} {state}" for state, count in sorted(others.items()))
+
+
+def summary(view: View, group: Group, now: datetime) -> str:
+    """Describe a group in one line: how many of its ranks are ready, what the others are, how often it was recreated."""
+    ranks, others = wording.counted(len(group.ranks), "rank"), others_than_ready(group)
+    if group.ranks and all(rank.state == "Completed" for rank in group.ranks):
+        text = f"{ranks} completed"
+    else:
+        text = f"{group.ready_ranks} of {ranks} ready" + (f" ({others})" if others else "")
+    text = f"{view.name} group {group.index}: {text}"
+    told = recreations.sentence(group.recreations, now) if group.recreations else ""
+    return "; ".join(filter(None, [text, first_problem(group), told]))
 
 
 def reasons(view: View) -> str:
@@ -31,6 +52,10 @@ def reasons(view: View) -> str:
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
         return ""
-    first = next((rank for rank in waiting if rank.why and rank.state != "Missing"), waiting[0])
-    others = f" (and {len(waiting) - 1} more ranks)" if len(waiting) > 1 else ""
-    return f"; {first.pod} is {first.state}{': ' + first.why if first.why else ''}{others}"
+    first = next(
+        (rank for rank in waiting if is_problem(rank)),
+        next((rank for rank in waiting if rank.why and rank.state != MISSING), waiting[0]),
+    )
+    others = f" (and {wording.counted(len(waiting) - 1, 'more rank')})" if len(waiting) > 1 else ""
+    why = wording.reason(first)
+    return f"; {first.pod} is {wording.state(first)}{': ' + why if why else ''}{others}"

@@ -1,51 +1,76 @@
-"""The webhooks of LeaderWorkerSets and of their pods: which path decides what (contract 12.3, R-WHC-2).
+"""The webhooks of LeaderWorkerSets, of their pods, and of DisaggregatedSets: which path decides what (contract 12.3, R-WHC-2).
 
 Types are checked here, so that decisions can rely on them.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
-from kuberuntime.objects import gotypes, meta
+from kuberuntime.objects import meta
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.admission import leaderworkerset, pod
+from leaderworkerset.api.disaggregatedset import decode as decode_disaggregatedset
+from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.webhooks.review import Review
+from leaderworkerset.core.policies.gang import Gang
+from leaderworkerset.webhooks.review import Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 VALIDATE_LEADERWORKERSET: Final = "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 MUTATE_POD: Final = "/mutate--v1-pod"
 VALIDATE_POD: Final = "/validate--v1-pod"
+VALIDATE_DISAGGREGATED_SET: Final = "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset"
 
 
 def mutate_leaderworkerset(review: Review) -> JSONObject:
     """Fill defaults (R-DEF)."""
-    gotypes.round_trip("LeaderWorkerSet", review.object)
+    round_trip("LeaderWorkerSet", review.object)
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
-def validate_leaderworkerset(review: Review) -> JSONObject:
+def validate_leaderworkerset(review: Review, gang: Gang) -> JSONObject:
     """Refuse with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return review.object
-    gotypes.round_trip("LeaderWorkerSet", review.object)
+    round_trip("LeaderWorkerSet", review.object)
     if review.old is not None:
-        gotypes.round_trip("LeaderWorkerSet", review.old)
-    errors = leaderworkerset.validate_leaderworkerset(review.object, review.old)
+        round_trip("LeaderWorkerSet", review.old)
+    errors = leaderworkerset.validate_leaderworkerset(review.object, review.old, gang)
     if errors:
         raise DeniedError(aggregate(errors))
     return review.object
 
 
-def mutate_pod(review: Review) -> JSONObject:
+def validate_disaggregatedset(review: Review) -> JSONObject | Admitted:
+    """Refuse with all errors at once (R-DS-9); deletions pass."""
+    if review.operation == "DELETE":
+        return review.object
+    decode_disaggregatedset(review.object)
+    for index, role in enumerate(meta.spec(review.object).get("roles") or []):
+        round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
+    errors = disaggregatedset.validate_disaggregatedset(review.object)
+    if errors:
+        raise DeniedError(aggregate(errors))
+    return Admitted(review.object, disaggregatedset.warnings(review.object))
+
+
+def mutate_pod(review: Review, gang: Gang) -> JSONObject:
     """Make a pod a member of its group (R-ADM)."""
-    gotypes.round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
-    gotypes.round_trip("PodSpec", meta.spec(review.object), "spec")
-    return pod.admit_pod(review.object)
+    read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
+    round_trip("PodSpec", meta.spec(review.object), "spec")
+    return pod.admit_pod(_with_texts(review.object, read), gang, review.uid)
+
+
+def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
+    """Return the object with the labels and annotations as Go reads them: null is an empty text."""
+    metadata = meta.metadata(obj)
+    parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
+    return obj | {"metadata": metadata | parts} if parts else obj
 
 
 def allow(review: Review) -> JSONObject:
@@ -56,41 +81,62 @@ def allow(review: Review) -> JSONObject:
 MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
 """Selects pods of LeaderWorkerSets: those of others never wait for a webhook."""
 
-LEADERWORKERSET: Final = (
+DISAGGREGATED_SET: Final = (
     WebhookSpec(
-        name="mleaderworkerset.kb.io",
-        path=MUTATE_LEADERWORKERSET,
-        decide=mutate_leaderworkerset,
-        resource=LEADERWORKERSETS,
-        operations=("CREATE", "UPDATE"),
-        mutates=True,
-    ),
-    WebhookSpec(
-        name="vleaderworkerset.kb.io",
-        path=VALIDATE_LEADERWORKERSET,
-        decide=validate_leaderworkerset,
-        resource=LEADERWORKERSETS,
+        name="vdisaggregatedset.kb.io",
+        path=VALIDATE_DISAGGREGATED_SET,
+        decide=validate_disaggregatedset,
+        resource=DISAGGREGATED_SETS,
         operations=("CREATE", "UPDATE"),
         mutates=False,
     ),
 )
-POD: Final = (
-    WebhookSpec(
-        name="mpod.kb.io",
-        path=MUTATE_POD,
-        decide=mutate_pod,
-        resource=PODS,
-        operations=("CREATE",),
-        mutates=True,
-        selector=MEMBERS,
-    ),
-    WebhookSpec(
-        name="vpod.kb.io",
-        path=VALIDATE_POD,
-        decide=allow,
-        resource=PODS,
-        operations=("CREATE", "UPDATE"),
-        mutates=False,
-        selector=MEMBERS,
-    ),
-)
+
+Ask: TypeAlias = Callable[[], Gang]
+"""Return the gang schedulers that may be used now; raise `DeniedError` while that is not known."""
+
+
+def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhooks of LeaderWorkerSets."""
+    return (
+        WebhookSpec(
+            name="mleaderworkerset.kb.io",
+            path=MUTATE_LEADERWORKERSET,
+            decide=mutate_leaderworkerset,
+            resource=LEADERWORKERSETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=True,
+        ),
+        WebhookSpec(
+            name="vleaderworkerset.kb.io",
+            path=VALIDATE_LEADERWORKERSET,
+            decide=lambda review: validate_leaderworkerset(review, ask()),
+            resource=LEADERWORKERSETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+        ),
+    )
+
+
+def pod_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhooks of their pods."""
+    return (
+        WebhookSpec(
+            name="mpod.kb.io",
+            path=MUTATE_POD,
+            decide=lambda review: mutate_pod(review, ask()),
+            resource=PODS,
+            operations=("CREATE",),
+            mutates=True,
+            selector=MEMBERS,
+        ),
+        WebhookSpec(
+            name="vpod.kb.io",
+            path=VALIDATE_POD,
+            decide=allow,
+            resource=PODS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+            selector=MEMBERS,
+        ),
+    )

@@ -6,14 +6,14 @@ an AdmissionReview, so that the user reads the sentence and not that a webhook f
 """
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
 
 from kuberuntime.objects import patch
-from kuberuntime.objects.gotypes import GoTypeError
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import DecodeError
 from leaderworkerset.core.denial import DeniedError
@@ -35,7 +35,15 @@ class Review:
     old: JSONObject | None
 
 
-Decide: TypeAlias = Callable[[Review], JSONObject]
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An object as it shall be stored, and what the user is told beside."""
+
+    object: JSONObject
+    warnings: Sequence[str]
+
+
+Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
 """Return the object as it shall be stored: the review's own where nothing is to change. Raise to refuse."""
 
 
@@ -83,9 +91,12 @@ def encode(response: JSONObject) -> bytes:
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
 
 
-def _allowed(review: Review, decided: JSONObject) -> JSONObject:
+def _allowed(review: Review, decided: JSONObject | Admitted) -> JSONObject:
+    admitted = decided if isinstance(decided, Admitted) else Admitted(decided, ())
     response: JSONObject = {"uid": review.uid, "allowed": True}
-    operations = patch.diff(review.object, decided)
+    if admitted.warnings:
+        response["warnings"] = list(admitted.warnings)
+    operations = patch.diff(review.object, admitted.object)
     if not operations:
         return response
     encoded = base64.b64encode(msgspec.json.encode(operations)).decode()

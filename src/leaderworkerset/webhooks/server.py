@@ -1,14 +1,16 @@
 """The HTTPS server that API servers call for admission.
 
 It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must
-never stand before it. Decisions are pure and take no locks; nothing is shared with the other thread but start, stop
-and the certificate.
+never stand before it. Nor must a large review stand before small ones: it is decided in another thread, one after the
+other. Decisions are pure and take no locks; nothing is shared with the other threads but start, stop and the
+certificate.
 """
 
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
@@ -24,9 +26,10 @@ from leaderworkerset.webhooks.review import Decide
 LARGEST_BODY = 8 * 1024 * 1024
 """An object and its old version, each of at most 3 MiB, and what is around them."""
 
-SHUTDOWN_SECONDS = 3.0
+LARGE: Final = 64 * 1024
+"""Bytes of a review from which on it is decided beside the event loop; one of this size takes a few milliseconds."""
 
-DEFAULT_TLS: Final = TLSSettings()
+SHUTDOWN_SECONDS = 3.0
 
 Observe: TypeAlias = Callable[[str, int, float], None]
 """Notified of every request: its path, the status code, the seconds it took; called in the server's thread."""
@@ -37,6 +40,18 @@ def ignore(_path: str, _code: int, _seconds: float) -> None:
 
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookOptions:
+    """What a webhook server does otherwise than by default; `body_seconds` bounds the reading of a request's body."""
+
+    tls: TLSSettings = field(default_factory=TLSSettings)
+    observe: Observe = ignore
+    body_seconds: float = bodies.SECONDS
+
+
+DEFAULTS: Final = WebhookOptions()
 
 
 class WebhookServer:
@@ -52,17 +67,14 @@ class WebhookServer:
         address: Address,
         chain: bytes,
         decisions: Mapping[str, Decide],
-        *,
-        tls: TLSSettings = DEFAULT_TLS,
-        observe: Observe = ignore,
-        body_seconds: float = bodies.SECONDS,
+        options: WebhookOptions = DEFAULTS,
     ) -> None:
-        self._body_seconds = body_seconds
+        self._body_seconds = options.body_seconds
         self._host = address.host
         self._port = address.port
         self._decisions = decisions
-        self._tls = server_context(chain, tls)
-        self._observe = observe
+        self._tls = server_context(chain, options.tls)
+        self._observe = options.observe
         self._is_draining = False
         self._thread: threading.Thread | None = None
         self._stop: asyncio.Event
@@ -135,10 +147,14 @@ class WebhookServer:
 
     def _application(self, *outer: Middleware) -> web.Application:
         application = web.Application(client_max_size=LARGEST_BODY, middlewares=[*outer, self._measured()])
-        reading = bodies.Bodies(self._body_seconds)
+        reading, turn = bodies.Bodies(self._body_seconds), asyncio.Lock()
 
         async def answer(request: web.Request) -> web.Response:
-            return _answer(request.path, self._decisions[request.path], await reading.read(request))
+            decide, body = self._decisions[request.path], await reading.read(request)
+            if len(body) < LARGE:
+                return _answer(request.path, decide, body)
+            async with turn:
+                return await asyncio.to_thread(_answer, request.path, decide, body)
 
         application.add_routes([web.post(path, answer) for path in self._decisions])
         return application

@@ -34,7 +34,7 @@ class Definitions:
     def load(self) -> None:
         """Serve what was defined before this process started, and go on with deletions it did not finish."""
         for row in list(self._backend.store.list(STORED_AS)):
-            self._serve(msgspec.json.decode(row), replaced=False)
+            self._serve(msgspec.json.decode(row))
 
     def observe(self, changes: Sequence[Change]) -> None:
         """React to what was committed."""
@@ -42,24 +42,27 @@ class Definitions:
             if change.key.resource == STORED_AS and change.type == "DELETED":
                 self._end(change.object)
             elif change.key.resource == STORED_AS:
-                old, new = change.previous, change.object
-                is_redefined = old is not None and meta.spec(old) != meta.spec(new)
-                self._serve(new, replaced=is_redefined)
+                self._serve(change.object, change.previous)
             elif change.type == "DELETED":
                 self._finish(change.key.resource)
 
-    def _serve(self, definition: JSONObject, *, replaced: bool) -> None:
-        kind = customresource.kind_from_crd(definition)
-        self._backend.registry.add(kind)
-        if replaced:
-            self._backend.hub.end(kind.resource.group_resource)
+    def _serve(self, definition: JSONObject, previous: JSONObject | None = None) -> None:
+        """Serve the kind of a definition; a write that left its spec alone leaves the kind, whose schema is large."""
+        is_redefined = previous is not None and meta.spec(previous) != meta.spec(definition)
+        if previous is None or is_redefined:
+            self._backend.registry.add(customresource.kind_from_crd(definition))
+        resource = customresource.resource_of(definition)
+        if is_redefined:
+            self._backend.hub.end(resource.group_resource)
         if meta.is_deleting(definition):
-            self._empty(Served(kind, custom=True))
+            served = self._backend.registry.find(resource.group, resource.version, resource.plural)
+            if served is not None:
+                self._empty(served)
         elif FINALIZER not in (meta.metadata(definition).get("finalizers") or ()):
             self._set_finalizers(definition, [*(meta.metadata(definition).get("finalizers") or ()), FINALIZER])
 
     def _end(self, definition: JSONObject) -> None:
-        resource = customresource.kind_from_crd(definition).resource
+        resource = customresource.resource_of(definition)
         self._backend.registry.remove(resource)
         self._backend.hub.end(resource.group_resource)
 

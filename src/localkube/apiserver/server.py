@@ -5,8 +5,10 @@ store that cannot write. Transports: `inprocess.py` (same process) and `http.py`
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Final
 
 import structlog
 
@@ -36,33 +38,36 @@ from localkube.podaccess import Node
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class ApiServer:
-    """Serves kinds from a store.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """What an API server does otherwise than by default.
 
     `random` is seeded in simulations, so that names and UIDs repeat; `webhooks` carries reviews (over HTTPS where none
     is given); `max_pods` bounds the pods of all namespaces together.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        kinds: Sequence[Kind],
-        clock: Clock,
-        *,
-        random: Random | None = None,
-        webhooks: WebhookTransport | None = None,
-        max_pods: int | None = None,
-    ) -> None:
-        identities = Identities(random) if random else Identities()
+    random: Random | None = None
+    webhooks: WebhookTransport | None = None
+    max_pods: int | None = None
+
+
+DEFAULTS: Final = ServerOptions()
+
+
+class ApiServer:
+    """Serves kinds from a store."""
+
+    def __init__(self, store: Store, kinds: Sequence[Kind], clock: Clock, options: ServerOptions = DEFAULTS) -> None:
+        identities = Identities(options.random) if options.random else Identities()
         labels = partial(admission.namespace_labels, store)
-        asking = Admission(namespace_labels=labels, uid=identities.uid, transport=webhooks)
+        asking = Admission(namespace_labels=labels, uid=identities.uid, transport=options.webhooks)
         self.backend = Backend(
             store=store,
             registry=Registry(kinds),
             hub=WatchHub(),
             admission=asking,
             clock=clock,
-            max_pods=max_pods,
+            max_pods=options.max_pods,
             identities=identities,
         )
         self._definitions = Definitions(self.backend)
@@ -114,9 +119,11 @@ class ApiServer:
 
     async def close(self) -> None:
         """End all watches and release the store."""
-        self.end_watches()
-        await self.backend.admission.close()
-        self.backend.store.close()
+        try:
+            self.end_watches()
+            await self.backend.admission.close()
+        finally:
+            self.backend.store.close()
 
     async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
         answer = information.answer(self.backend.registry, request, user)

@@ -4,6 +4,7 @@ Nothing in this cluster resolves names by them, so they are written at most once
 are named `<service>-<number>` and hold up to 100 endpoints each, as upstream's do. The older Endpoints are not made.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -53,7 +54,8 @@ class EndpointSlices:
     pods: Informer
     slices: Informer
     clock: Clock
-    _written: dict[UID, float] = field(default_factory=dict)
+    _written: OrderedDict[UID, float] = field(default_factory=OrderedDict)
+    """When the slices of a service were written in the last `INTERVAL`, the longest ago first."""
 
     def watches(self) -> tuple[Watch, ...]:
         """Return which services a change concerns."""
@@ -73,8 +75,15 @@ class EndpointSlices:
             return Plan(requeue_after=max(INTERVAL - elapsed, SHORTEST))
         actions = corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
         if actions:
-            self._written[meta.uid(service)] = self.clock.monotonic()
+            self._note_written(meta.uid(service))
         return Plan(actions)
+
+    def _note_written(self, service: UID) -> None:
+        now = self.clock.monotonic()
+        self._written[service] = now
+        self._written.move_to_end(service)
+        while now - next(iter(self._written.values())) >= INTERVAL:
+            self._written.popitem(last=False)
 
     def _pods_of(self, service: JSONObject) -> list[JSONObject]:
         pods = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(service))

@@ -18,6 +18,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 
 from .keeper import Keeper
@@ -109,6 +111,7 @@ class Manager:
     """The controllers of LeaderWorkerSets; they can be stopped, killed and started again, their webhooks stay."""
 
     recording: RecordingTransport
+    kinds: Registry
     _controllers: Keeper[None]
 
     async def stop(self) -> None:
@@ -121,7 +124,7 @@ class Manager:
 
     async def start(self) -> None:
         """Start the controllers and wait until they know the cluster."""
-        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock()))
+        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock(), kinds=self.kinds))
         await self._controllers.value()
 
     async def restart(self) -> None:
@@ -135,14 +138,14 @@ class Manager:
 
 
 @asynccontextmanager
-async def managed(cluster: Cluster) -> AsyncIterator[Manager]:
+async def managed(cluster: Cluster, kinds: Registry = MANAGED) -> AsyncIterator[Manager]:
     """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
     recording = RecordingTransport(transport(cluster, "lws"))
     client = Client(recording)
-    async with lwsmanager.webhooks(client, SystemClock()):
-        controllers = Keeper(lwsmanager.controllers(client, SystemClock()))
+    async with lwsmanager.webhooks(client, SystemClock(), kinds=kinds):
+        controllers = Keeper(lwsmanager.controllers(client, SystemClock(), kinds=kinds))
         await controllers.value()
-        manager = Manager(recording, controllers)
+        manager = Manager(recording, kinds, controllers)
         try:
             yield manager
         finally:

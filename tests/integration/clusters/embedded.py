@@ -11,9 +11,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STORAGE_CLASSES
 from localkube import assembly as embedded
-from localkube.assembly import ClusterSettings
-from localkube.controllers.nodes.labeltemplate import parse_label
-from localkube.controllers.nodes.nodes import NodeSettings
+from localkube import workloads
+from localkube.cluster import Nodes, Settings
 from localkube.controllers.volumes.claims import DEFAULT_CLASS
 from localkube.kubelet.processes.model import ModelRunner, Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
@@ -22,8 +21,8 @@ from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE
 from .objects import START_DELAY
 
 LABELS = (
-    parse_label(f"{RACK}=r{{i//{NODES_PER_RACK}}}"),
-    parse_label(f"{ZONE}=z{{i//{NODES_PER_RACK * RACKS_PER_ZONE}}}"),
+    f"{RACK}=r{{i//{NODES_PER_RACK}}}",
+    f"{ZONE}=z{{i//{NODES_PER_RACK * RACKS_PER_ZONE}}}",
 )
 
 
@@ -76,8 +75,9 @@ def program_of(spec: ContainerSpec) -> Program:
 @asynccontextmanager
 async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     """Run an embedded cluster with modelled processes."""
-    nodes = NodeSettings(count=NODES, labels=LABELS, capacity=CAPACITY)
-    settings = ClusterSettings(name="test", directory=directory, keep=False, nodes=nodes)
+    capacity = tuple(f"{resource}={amount}" for resource, amount in CAPACITY.items())
+    nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
+    settings = Settings(name="test", directory=directory, keep=False, nodes=nodes)
     runner = ModelRunner(program_of)
-    async with embedded.serving(settings, SystemClock()) as served, embedded.working(served, runner):
+    async with embedded.serving(settings, SystemClock()) as served, workloads.working(served, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner)

@@ -1,10 +1,10 @@
 """A namespace of its own for each test: what is done there, what is there, what must come true there."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -43,6 +43,11 @@ kube-controller-manager repeats ten failed syncs a second, of all StatefulSets t
 syncs that come before the last write of their StatefulSet is seen ("not as new as written version") count as failed, too.
 Tests bring about hundreds of those a minute, and so a repetition may wait for tens of seconds (docs/how-to/operate.md).
 """
+
+POLL: Final = 0.1
+"""Seconds between two readings of what no informer follows."""
+
+T = TypeVar("T")
 
 Expectation: TypeAlias = Callable[[State], None]
 
@@ -127,6 +132,16 @@ class Space:
             assert_settled(state, name)
 
         return await self.until(is_settled, limit=limit)
+
+    async def eventually(self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) -> T:
+        """Read what is not followed until it is as wanted; return it."""
+        found = await read()
+        deadline = asyncio.get_running_loop().time() + LIMIT
+        while not holds(found):
+            assert asyncio.get_running_loop().time() < deadline, f"not within {LIMIT:.0f} s; last: {found}"
+            await asyncio.sleep(POLL)
+            found = await read()
+        return found
 
     def always(self, invariant: Expectation) -> None:
         """Hold an expectation at every change of a pod from now on; `until` fails where it was broken."""

@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.controllers.composition import ControllerSettings, run_controllers
 from localkube.controllers.nodes.nodes import NodeSettings
@@ -150,7 +150,7 @@ async def cluster(
 ) -> AsyncIterator[World]:
     """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
     clock = SystemClock()
-    server = ApiServer(Store(MEMORY), kinds(), clock, max_pods=max_pods)
+    server = ApiServer(Store(MEMORY), kinds(), clock, ServerOptions(max_pods=max_pods))
     await server.start()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
     controllers = Client(through(InProcessTransport(server, "system:kube-controller-manager")))

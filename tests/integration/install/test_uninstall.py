@@ -48,7 +48,10 @@ def test_leaderworkersets_are_not_lost_unawares(administrator: Administrator) ->
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)
-    assert "LeaderWorkerSets would be deleted with their definition: default/one, default/two; delete them" in refused
+    assert (
+        "objects would be deleted with their definitions: leaderworkerset default/one, leaderworkerset default/two; delete"
+        in refused
+    )
     assert "Deployment" in left(administrator)
     assert len(administrator.there("lws", "-A")["items"]) == 2
 

@@ -26,7 +26,7 @@ def launcher() -> int:
     """Return the PID of the launcher that this process started."""
     for pid in descendants([os.getpid()], read_parents()):
         with suppress(OSError):
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "lws-launcher":
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "kube-launcher":
                 return pid
     raise AssertionError("no launcher runs")
 

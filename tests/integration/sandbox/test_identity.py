@@ -22,7 +22,7 @@ def test_pod_has_its_own_host_name_address_and_processes(tmp_path: Path) -> None
             assert end.code == 0
             assert output.splitlines()[:2] == ["train-0-1", "train-0-1"]
             assert int(output.splitlines()[2]) <= 5
-            assert output.splitlines()[3] == "lws-init"
+            assert output.splitlines()[3] == "kube-init"
             assert made.addresses[pod].startswith("10.88.")
             _, links = await made.sh(pod, "ls /sys/class/net")
             assert links.split() == ["eth0", "lo"]
@@ -102,7 +102,7 @@ def test_shared_process_namespace_shows_all_containers(tmp_path: Path) -> None:
             pod = await made.pod("a", share_process_namespace=True)
             await made.start(pod, "sleep", "543")
             _, output = await made.sh(pod, "cat /proc/1/comm; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
-            assert output.startswith("lws-pod\n")
+            assert output.startswith("kube-pod\n")
             assert "sleep 543" in output
 
     asyncio.run(scenario())

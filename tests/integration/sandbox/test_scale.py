@@ -32,7 +32,7 @@ def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> 
 
             await asyncio.gather(*(stub(number) for number in range(STUBS)))
             seconds = time.monotonic() - begin
-            own = [_own_memory(pid) for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "lws-stub"]
+            own = [_own_memory(pid) for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "kube-stub"]
             assert len(own) == STUBS
             assert seconds < SECONDS
             assert max(own) < 4 << 20

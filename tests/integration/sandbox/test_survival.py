@@ -206,7 +206,7 @@ def test_a_program_whose_launcher_dies_while_it_starts_is_ended_too() -> None:
 
 
 def _kill_launcher() -> None:
-    launcher = next(pid for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "lws-launcher")
+    launcher = next(pid for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "kube-launcher")
     os.kill(launcher, signal.SIGKILL)
 
 

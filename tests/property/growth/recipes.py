@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from types import ModuleType
@@ -22,6 +23,8 @@ from leaderworkerset.core import events
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
 from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.gang import coscheduling, demand, native, provider, volcano
+from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import (
     drift,
     fold,
@@ -147,11 +150,13 @@ def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
 DECISIONS: Final[Mapping[str, Recipe]] = {
     "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
     "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
+    "fold.Folded.available": lambda w: w.folded.available(2),
     "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
     "fold.Folded.ready": lambda w: w.folded.ready(2),
     "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
     "fold.Folded.whole": lambda w: w.folded.whole(2),
     "fold.below": lambda w: fold.below(w.folded.members, w.lws.spec.replicas),
+    "fold.highest": lambda w: list(fold.highest(w.folded.members)),
     "fold.fold": lambda w: fold.fold(w.groups, "web"),
     "fold.regular_index": _each(lambda group: fold.regular_index(group, "web")),
     "groups.Group.is_ready": _each(lambda group: group.is_ready(2)),
@@ -163,7 +168,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "groups.is_statefulset_ready": lambda w: groups.is_statefulset_ready(w.statefulset),
     "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
     "replacement.choose": lambda w: replacement.choose(
-        _helpless(w.statefulset), w.groups, limits=w.limits, size=w.lws.size, key=w.key
+        _helpless(w.statefulset), w.folded, limits=w.limits, size=w.lws.size, key=w.key
     ),
     "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
     "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),
@@ -256,6 +261,7 @@ POLICIES: Final[Mapping[str, Recipe]] = {
         w.leader, key="k", value="v", topology_key="other"
     ),
     "edits.environment": lambda w: edits.environment(w.leader["spec"]["containers"][0]),
+    "edits.with_annotations": lambda w: edits.with_annotations(w.leader, w.labels),
     "edits.with_each_container": _edit_containers,
     "edits.with_labels": lambda w: edits.with_labels(w.leader, w.labels),
     "edits.with_spec": lambda w: edits.with_spec(w.leader, {"subdomain": w.text}),
@@ -289,13 +295,13 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "exclusive.admit": lambda w: exclusive.admit(w.leader, LEADER),
     "exclusive.annotations": lambda w: exclusive.annotations(_made(w)),
     "exclusive.decide": lambda w: exclusive.decide(_live(w)),
-    "gang.NoGang.applies": lambda w: gang.NO_GANG.applies(w.lws),
-    "gang.NoGang.errors": lambda w: gang.NO_GANG.errors(w.lws),
-    "gang.NoGang.group_objects": lambda w: gang.NO_GANG.group_objects(_live(w)),
-    "gang.NoGang.mark": lambda w: gang.NO_GANG.mark(w.leader),
-    "gang.NoGang.minimum_members": lambda w: gang.NO_GANG.minimum_members(w.lws),
+    "gang.NoGang.decide": lambda w: gang.NO_GANG.decide(_gang_group(w)),
+    "gang.NoGang.errors": lambda w: gang.NO_GANG.errors(w.lws, None),
+    "gang.NoGang.mark": lambda w: gang.NO_GANG.mark(w.leader, "r"),
     "gang.NoGang.outdated": lambda w: gang.NO_GANG.outdated((), ()),
-    "gang.NoGang.shared_objects": lambda w: gang.NO_GANG.shared_objects(w.posted, w.lws, w.key),
+    "gang.NoGang.resources": lambda _: gang.NO_GANG.resources,
+    "gang.annotations": lambda w: gang.annotations(_made(w)),
+    "gang.inherited": lambda w: gang.inherited(w.leader),
     "gang.members_to_start": lambda w: gang.members_to_start(w.lws),
     "identity.admit": lambda w: identity.admit(w.leader, LEADER),
     "identity.annotations": lambda w: identity.annotations(_made(w)),
@@ -308,6 +314,52 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "subdomain.admit": lambda w: subdomain.admit(w.leader, LEADER),
     "subgroups.admit": lambda w: subgroups.admit(_in_subgroups(w.leader), LEADER),
     "subgroups.annotations": lambda w: subgroups.annotations(_made(w)),
+}
+
+
+def _marked(world: World) -> meta.JSONObject:
+    return NATIVE.mark(world.leader, "r")
+
+
+def _gang_group(world: World) -> gang.GangGroup:
+    return gang.GangGroup(_live(world), world.lws)
+
+
+NATIVE, ALL = Gangs(default="native"), Gangs(default=AUTO, served=tuple(PROVIDERS))
+
+GANG: Final[Mapping[str, Recipe]] = {
+    "coscheduling.alike": lambda w: coscheduling.alike(w.lws, coscheduling.ALIKE, "some"),
+    "coscheduling.build": lambda w: coscheduling.build(_gang_group(w), "g"),
+    "coscheduling.errors": lambda w: coscheduling.errors(w.lws),
+    "coscheduling.is_taken": lambda w: coscheduling.is_taken(w.leader),
+    "coscheduling.link": lambda w: coscheduling.link(w.leader, "g"),
+    "coscheduling.suits": lambda w: coscheduling.suits(w.leader),
+    "demand.add": lambda w: demand.add(demand.of_pod(w.leader["spec"])),
+    "demand.encode": lambda w: demand.encode(demand.of_group(w.lws)),
+    "demand.largest": lambda w: demand.largest(demand.of_pod(w.leader["spec"]), {}),
+    "demand.of_group": lambda w: demand.of_group(w.lws),
+    "demand.of_pod": lambda w: demand.of_pod(w.leader["spec"]),
+    "gangs.Gangs.decide": lambda w: NATIVE.decide(gang.GangGroup(replace(_live(w), leader=_marked(w)), w.lws)),
+    "gangs.Gangs.errors": lambda w: ALL.errors(w.lws, None),
+    "gangs.Gangs.mark": _marked,
+    "gangs.Gangs.outdated": lambda w: NATIVE.outdated(native.build_shared(_gang_group(w)), ()),
+    "gangs.Gangs.providers": lambda _: ALL.providers,
+    "gangs.Gangs.resources": lambda _: ALL.resources,
+    "native.build": lambda w: native.build(_gang_group(w), "g"),
+    "native.build_shared": lambda w: native.build_shared(_gang_group(w)),
+    "native.errors": lambda w: native.errors(w.lws),
+    "native.is_taken": lambda w: native.is_taken(w.leader),
+    "native.link": lambda w: native.link(w.leader, "g"),
+    "native.suits": lambda w: native.suits(w.leader),
+    "provider.Provider.resources": lambda _: PROVIDERS["native"].resources,
+    "provider.accept": lambda w: provider.accept(w.lws),
+    "provider.group_metadata": lambda w: provider.group_metadata(_gang_group(w), "g"),
+    "provider.no_objects": lambda w: provider.no_objects(_gang_group(w)),
+    "provider.scheduler_name": lambda w: provider.scheduler_name(w.leader["spec"]),
+    "provider.templates": lambda w: list(provider.templates(w.lws)),
+    "volcano.build": lambda w: volcano.build(_gang_group(w), "g"),
+    "volcano.link": lambda w: volcano.link(w.leader, "g"),
+    "volcano.suits": lambda w: volcano.suits(w.leader),
 }
 
 EVENTS: Final[Mapping[str, Recipe]] = {
@@ -327,8 +379,10 @@ EVENTS: Final[Mapping[str, Recipe]] = {
 WEBHOOK: Final[Mapping[str, Recipe]] = {
     "handlers.allow": lambda w: handlers.allow(w.review),
     "handlers.mutate_leaderworkerset": lambda w: handlers.mutate_leaderworkerset(w.review),
-    "handlers.mutate_pod": lambda w: or_denied(partial(handlers.mutate_pod, w.review_of(w.leader))),
-    "handlers.validate_leaderworkerset": lambda w: or_denied(partial(handlers.validate_leaderworkerset, w.review)),
+    "handlers.leaderworkerset_webhooks": lambda _: len(handlers.leaderworkerset_webhooks(lambda: ALL)),
+    "handlers.mutate_pod": lambda w: or_denied(partial(handlers.mutate_pod, w.review_of(w.leader), ALL)),
+    "handlers.pod_webhooks": lambda _: len(handlers.pod_webhooks(lambda: ALL)),
+    "handlers.validate_leaderworkerset": lambda w: or_denied(partial(handlers.validate_leaderworkerset, w.review, ALL)),
     "review.answer": lambda w: [_answer(path)(w) for path in MANAGED.decisions],
     "review.decode": lambda w: review.decode(w.body),
     "review.encode": lambda w: review.encode(w.posted),
@@ -339,6 +393,7 @@ RECIPES: Final[Mapping[str, Recipe]] = {
     f"{package}.{name}": recipe
     for package, recipes in (
         ("core.admission", ADMISSION),
+        ("core.gang", GANG),
         ("core.leaderworkerset", DECISIONS),
         ("core.pod", PODS),
         ("core.policies", POLICIES),

@@ -123,8 +123,10 @@ def test_its_entry_is_the_manager() -> None:
     assert any(run == "ln -s /opt/lws/bin/manager /manager" for run in of("RUN"))
 
 
-def test_the_entry_is_a_program_of_the_environment() -> None:
-    script = ROOT / "deploy/manager"
+@pytest.mark.parametrize("name", ["manager", "lws-operator"])
+def test_an_entry_is_a_program_of_the_environment(name: str) -> None:
+    assert any(run == f"ln -s /opt/lws/bin/{name} /{name}" for run in of("RUN"))
+    script = ROOT / "deploy" / name
     text = script.read_text()
     assert text.startswith("#!/opt/lws/bin/python -IBu\n")
     assert script.stat().st_mode & 0o111
@@ -137,3 +139,16 @@ def test_the_entry_passes_flags_to_the_manager() -> None:
     words = [sys.executable, "-IBu", str(ROOT / "deploy/manager"), "-version"]
     result = subprocess.run(words, capture_output=True, text=True, check=True)
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["Version", "Build Date", "Git Commit"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [(["operator", "--help"], 0, "--terminate-on-files"), ([], 1, "usage: lws-operator operator")],
+)
+def test_the_entry_of_the_operator_wants_its_sub_command(words: list[str], code: int, text: str) -> None:
+    """R-OP-9."""
+    command = [sys.executable, "-IBu", str(ROOT / "deploy/lws-operator"), *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == code
+    assert text in result.stdout + result.stderr

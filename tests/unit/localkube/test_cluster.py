@@ -105,6 +105,13 @@ def test_importing_the_public_face_imports_no_server() -> None:
     assert not {"aiohttp", "cryptography", "msgspec", "sqlite3", "localkube.assembly"} & set(modules)
 
 
+def test_an_api_server_imports_nothing_that_pods_alone_need() -> None:
+    script = "import sys; from localkube import assembly; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    lazily = ("localkube.controllers", "localkube.kubelet", "localkube.apiserver.front.spdy", "localkube.workloads")
+    assert not [name for name in modules if name.startswith(lazily)]
+
+
 async def serve_once(settings: Settings) -> None:
     async with cluster.serve(settings):
         pass

@@ -19,6 +19,7 @@ from leaderworkerset.cli.establishing import until_established
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.manifestoptions import manifest_options
 from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
 
 MANAGER = "lws-cli"
@@ -89,13 +90,13 @@ class Applier:
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
         if resource == CUSTOM_RESOURCE_DEFINITIONS:
             await until_established(self._client, meta.key(obj))
-        return f"{document.title} {applied.word}"
+        return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:
             resource = await self._discovery.resource_of(document.object)
             obj = self._placed(document.object, namespaced=resource.namespaced)
-            await self._client.apply(resource, obj, manager=MANAGER, force=self._force, dry_run=True)
+            await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True)
         except UnknownKindError as error:
             return None if brings_kind(documents, document) else describe(document, error)
         except NotFoundError as error:
@@ -115,6 +116,14 @@ class Applier:
         if not namespaced or own.get("namespace"):
             return obj
         return {**obj, "metadata": {**own, "namespace": self._namespace}}
+
+
+def _taken(applied: Applied) -> str:
+    """Return what was taken over from `lws scale`."""
+    if not applied.taken:
+        return ""
+    fields = ", ".join(f"{path.removeprefix('.')} {change}" for path, change in applied.taken.items())
+    return f" (taken over from lws scale: {fields})"
 
 
 def describe(document: Document, error: Exception) -> str:

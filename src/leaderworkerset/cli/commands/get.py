@@ -12,8 +12,8 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import AllSets, following
 from leaderworkerset.cli.views import colors, live, output
@@ -32,6 +32,7 @@ FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 @click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what changes, until Ctrl-C.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
+@click.option("--show-managed-fields", "managed_fields", is_flag=True, help="With -o json or yaml: managedFields too.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
     """Show LeaderWorkerSets by group and rank."""
@@ -40,6 +41,8 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
         raise UsageError("names do not go together with --all-namespaces or --selector")
     if watches and wanted.form == "name":
         raise UsageError("names do not change: --watch does not go together with -o name")
+    if watches and wanted.managed_fields:
+        raise UsageError("--watch does not go together with --show-managed-fields: a watch keeps none")
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
 
 
@@ -51,21 +54,24 @@ class Wanted:
     form: str | None
     everywhere: bool
     selector: str
+    managed_fields: bool
 
 
 async def show(target: Target, wanted: Wanted) -> None:
     """Print what is there now."""
     async with target.session() as session:
+        namespace = "" if wanted.everywhere else session.namespace
         if wanted.chosen:
-            views = [await named(session, one) for one in wanted.chosen]
+            found = [await targets.find(session, one.name) for one in wanted.chosen]
         else:
-            listing = await session.client.list(
-                LEADERWORKERSETS,
-                namespace="" if wanted.everywhere else session.namespace,
-                label_selector=wanted.selector,
-            )
-            views = [await targets.view_of(session, lws) for lws in sorted(listing.items, key=meta.key)]
-    for line in render(views, wanted.form, everywhere=wanted.everywhere):
+            listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=wanted.selector)
+            found = sorted(listing.items, key=meta.key)
+        views = await explaining.explain(
+            session.client, [await targets.view_of(session, lws) for lws in found], namespace
+        )
+    if wanted.chosen:
+        views = [narrow(view, one) for view, one in zip(views, wanted.chosen, strict=True)]
+    for line in render(views, wanted):
         say(line)
     if not views:
         click.echo("No LeaderWorkerSets found.", err=True)
@@ -80,7 +86,7 @@ async def watch(target: Target, wanted: Wanted) -> None:
         everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
         try:
             async with following(*everything.all) as objects:
-                await objects.until(lambda: screen.update(cut(everything.views(), wanted.chosen)))
+                await objects.until(lambda: screen.update(cut(everything.views(), wanted.chosen)), every=screen.refresh)
         finally:
             screen.close()
 
@@ -96,11 +102,15 @@ def watcher(wanted: Wanted) -> "Watcher":
     """Return what shows changes in the wanted form: on a terminal a table that stays, elsewhere lines."""
     if wanted.form in {"json", "yaml"}:
         return DocumentWatcher(wanted.form)
-    return live.TerminalDisplay() if colors.wanted(sys.stdout) else LineWatcher(wanted)
+    if colors.wanted(sys.stdout):
+        return live.TerminalDisplay(with_namespace=wanted.everywhere)
+    return LineWatcher(wanted)
 
 
 class Watcher(Protocol):
-    """Shows views anew when something changed."""
+    """Shows views anew when something changed, and every `refresh` seconds where ages move."""
+
+    refresh: float | None
 
     def update(self, views: Sequence[View]) -> None:
         """Show the views as they are now."""
@@ -113,6 +123,8 @@ class Watcher(Protocol):
 
 class DocumentWatcher:
     """Prints a document per change: JSON on one line each, YAML with a separator."""
+
+    refresh: float | None = None
 
     def __init__(self, form: str) -> None:
         self._form = form
@@ -129,6 +141,8 @@ class DocumentWatcher:
 class LineWatcher:
     """Prints the tables, and after them a line per change."""
 
+    refresh: float | None = None
+
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
         self._shown: Sequence[View] | None = None
@@ -136,9 +150,9 @@ class LineWatcher:
     def update(self, views: Sequence[View]) -> None:
         """Print what is new."""
         if self._shown is None:
-            new = render(views, self._wanted.form, everywhere=self._wanted.everywhere)
+            new = render(views, self._wanted)
         else:
-            new = changes.lines(self._shown, views)
+            new = changes.lines(self._shown, views, with_namespace=self._wanted.everywhere)
         self._shown = views
         for line in new:
             say(line)
@@ -147,21 +161,15 @@ class LineWatcher:
         """Nothing to leave behind."""
 
 
-async def named(session: Session, chosen: Selection) -> View:
-    """Return the view of one LeaderWorkerSet, cut to the group and rank that were asked for."""
-    view = await targets.view_of(session, await targets.find(session, chosen.name))
-    return narrow(view, chosen)
-
-
-def render(views: Sequence[View], form: str | None, *, everywhere: bool) -> list[str]:
+def render(views: Sequence[View], wanted: Wanted) -> list[str]:
     """Return the lines of the chosen form."""
-    if form == "json":
-        return [output.as_json(document(views))]
-    if form == "yaml":
-        return [output.as_yaml(document(views))]
+    form = wanted.form
+    if form in {"json", "yaml"}:
+        shown = document(views, managed_fields=wanted.managed_fields)
+        return [output.as_json(shown) if form == "json" else output.as_yaml(shown)]
     if form == "name":
         return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views]
-    return tables(views, SystemClock().now(), wide=form == "wide", everywhere=everywhere)
+    return tables(views, SystemClock().now(), wide=form == "wide", everywhere=wanted.everywhere)
 
 
 def tables(views: Sequence[View], now: datetime, *, wide: bool, everywhere: bool) -> list[str]:
@@ -171,6 +179,8 @@ def tables(views: Sequence[View], now: datetime, *, wide: bool, everywhere: bool
     lines = output.sets(views, now, with_namespace=everywhere)
     for view in views:
         if any(group.ranks for group in view.groups):
-            lines += ["", f"{view.name}:"] if len(views) > 1 else [""]
+            title = f"{view.namespace}/{view.name}:" if everywhere else f"{view.name}:"
+            lines += ["", title] if len(views) > 1 else [""]
             lines += output.groups(view.groups, now, wide=wide)
+            lines += output.notes(view, now)
     return lines

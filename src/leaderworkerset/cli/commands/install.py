@@ -25,7 +25,8 @@ from leaderworkerset.install import metadata, rendering, settings
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import configurationfile
 from leaderworkerset.manager.configuration import ConfigurationError
 
@@ -62,7 +63,7 @@ def command(target: Target, /, **options: Any) -> None:
     )
     check_usage(chosen, options)
     if options["dry_run"] == "client" and options["flavour"] == "slim":
-        click.echo(text([obj for _, obj in build_all(MANAGED, chosen)], options["form"]))
+        click.echo(text([obj for _, obj in build_all(kinds_of(chosen), chosen)], options["form"]))
     else:
         asyncio.run(act(target, chosen, options))
 
@@ -94,17 +95,26 @@ def read_configuration(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
+def kinds_of(chosen: Settings) -> Registry:
+    """Return the kinds that a manager of this configuration serves: what it may do follows from them."""
+    try:
+        return managed(configurationfile.parse(chosen.configuration.encode()).gang_provider)
+    except ConfigurationError as error:
+        raise CommandError(f"the manager's configuration: {error}") from error
+
+
 async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None:
     """Do what needs the cluster: read what is there, check or apply, wait."""
     async with target.session() as session:
         installer = Installer(session.client, chosen.namespace, say_to(options))
+        await installer.check_operator()
         await installer.check_place()
         await installer.check_tenants()
         if not options["config"]:
             installed = await installer.configuration()
             chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)
         definitions = await installer.full_definitions() if options["flavour"] == "full" else None
-        objects = await installer.without_foreign_namespace(build_all(MANAGED, chosen, definitions))
+        objects = await installer.without_foreign_namespace(build_all(kinds_of(chosen), chosen, definitions))
         if options["dry_run"] == "client":
             click.echo(text([obj for _, obj in objects], options["form"]))
             return

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
-from kuberuntime.errors import APIError, BadRequestError, ConnectionFailedError, NotFoundError
+from kuberuntime.errors import APIError, BadRequestError, ConnectionFailedError, KubeError, NotFoundError
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
@@ -21,7 +21,11 @@ from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.views.loglines import Printer, Sink
+from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.selection import Selection
+
+LAST_LINES: Final = 5
+"""So many lines of a failed container are quoted, as the kubelet quotes them in a termination message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,18 @@ async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterat
         raise CommandError(f"{meta.name(pod)}: {error}") from error
     if rest:
         yield rest
+
+
+async def last_lines(client: Client, failed: FailedContainer) -> str:
+    """Return the last lines of a failed container, indented under its name; empty where they cannot be read."""
+    options = Options(container=failed.container, previous=failed.previous, tail=LAST_LINES)
+    try:
+        said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
+    except (CommandError, KubeError):
+        return ""
+    lines = [line.rstrip() for line in said if line.strip()]
+    title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
 
 
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:

@@ -79,16 +79,21 @@ def run(given: Mapping[str, Any], kubeconfig: str) -> int:
     try:
         asyncio.run(managerprocess.run_until_stopped(settings))
     except (KubeError, OSError, ExceptionGroup) as error:
-        for leaf in errors.leaves(error):
-            stack = None if isinstance(leaf, KubeError | OSError) else leaf
-            log.error("problem running manager", logger="setup", error=str(leaf), exc_info=stack)  # noqa: TRY400 - as said
+        log_errors("problem running manager", error)
         return errors.FAILED
     return 0
 
 
-def namespace(file: Path) -> str:
+def log_errors(title: str, error: Exception) -> None:
+    """Log every error that ended a process; those of this program's own making bring their stack."""
+    for leaf in errors.leaves(error):
+        stack = None if isinstance(leaf, KubeError | OSError) else leaf
+        log.error(title, logger="setup", error=str(leaf), exc_info=stack)
+
+
+def namespace(file: Path, otherwise: str = NAMESPACE) -> str:
     """Return the namespace that this process works in (R-MGR-3)."""
     try:
-        return file.read_text().strip() or NAMESPACE
+        return file.read_text().strip() or otherwise
     except OSError:
-        return NAMESPACE
+        return otherwise

@@ -4,12 +4,14 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
 
 import click
 
 from kuberuntime.client import channels
 from kuberuntime.client.channels import Channels
-from kuberuntime.errors import KubeError
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, ConnectionFailedError, KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -20,6 +22,12 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
 
 PIECE = 64 * 1024
+BETWEEN_CHECKS: Final = 1.0
+"""Seconds between two looks whether the pod is still there."""
+
+PATIENCE: Final = 3
+"""So many looks in a row without an answer mean that the cluster has ended."""
+
 DATA, ERROR = 0, 1
 """The two streams of the only port of a connection."""
 
@@ -41,9 +49,44 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
                 server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
                 say(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
-            await stopped.wait()
+            await until_ended(session, pod, stopped)
 
     asyncio.run(act())
+
+
+async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
+    """Wait for the request to stop; raise where there is nothing to reach any more."""
+    lost, stop = asyncio.ensure_future(until_lost(session.client, pod)), asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({lost, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if lost.done() and not stop.done():
+            raise CommandError(f"port-forward has ended: {lost.result()}")
+    finally:
+        lost.cancel()
+        stop.cancel()
+
+
+async def until_lost(client: Client, pod: JSONObject) -> str:
+    """Return why the pod cannot be reached any more, once that is so."""
+    name, failures = meta.name(pod), 0
+    while True:
+        await asyncio.sleep(BETWEEN_CHECKS)
+        try:
+            found = await client.get(PODS, meta.key(pod))
+        except NotFoundError:
+            return f"pod {name} is gone"
+        except ConnectionFailedError as error:
+            failures += 1
+            if failures == PATIENCE:
+                return f"its cluster does not answer any more: {error}"
+            continue
+        except APIError:
+            continue  # the server answers: what it refuses now may pass
+        failures = 0
+        if meta.uid(found) != meta.uid(pod):
+            return f"pod {name} was replaced by another"
+        if meta.status(found).get("phase") in {"Succeeded", "Failed"}:
+            return f"pod {name} has ended"
 
 
 def parse(words: str) -> tuple[int, int]:

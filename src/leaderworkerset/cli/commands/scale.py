@@ -7,10 +7,11 @@ import click
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli import serverside, targets
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.wording import counted
 
 
 @click.command("scale")
@@ -26,13 +27,33 @@ def command(target: Target, name: str, replicas: int, current_replicas: int | No
 
     async def act() -> int:
         async with target.session() as session:
-            now = meta.spec(await targets.find(session, chosen.name)).get("replicas", 1)
-            if current_replicas is not None and now != current_replicas:
-                raise CommandError(f"{chosen.name} has {now} groups, not {current_replicas}: nothing was changed")
-            key = ObjectKey(session.namespace, chosen.name)
-            patch = {"spec": {"replicas": replicas}}
-            await session.client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale")
-            return int(now)
+            return await scale(session, chosen.name, replicas, current_replicas)
 
     before = asyncio.run(act())
-    say(f"{chosen.name} scaled from {before} to {replicas} groups")
+    say(conclusion(chosen.name, before, replicas))
+
+
+async def scale(session: Session, name: str, replicas: int, current: int | None = None) -> int:
+    """Set the number of groups, as a field manager that `lws apply` knows; return the number of before."""
+    now = meta.spec(await targets.find(session, name)).get("replicas", 1)
+    if current is not None and now != current:
+        raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
+    await session.client.patch(
+        LEADERWORKERSETS,
+        ObjectKey(session.namespace, name),
+        {"spec": {"replicas": replicas}},
+        kind="merge",
+        subresource="scale",
+        manager=serverside.SCALER,
+    )
+    return int(now)
+
+
+def conclusion(name: str, before: int, replicas: int) -> str:
+    """Say what was changed.
+
+    >>> conclusion("web", 2, 1), conclusion("web", 1, 1)
+    ('web scaled from 2 to 1 group', 'web has 1 group already')
+    """
+    groups = counted(replicas, "group")
+    return f"{name} has {groups} already" if before == replicas else f"{name} scaled from {before} to {groups}"

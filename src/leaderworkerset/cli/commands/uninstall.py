@@ -1,7 +1,7 @@
 """`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not make.
 
-LeaderWorkerSets stand in the way, as they would go with their definition. Either they stay and the definition with them
-(`--keep-crd`), or they are deleted first (`--delete-leaderworkersets`).
+Objects of the manager's kinds stand in the way, as they would go with their definitions. Either they stay and the
+definitions with them (`--keep-crd`), or they are deleted first (`--delete-workloads`).
 """
 
 import asyncio
@@ -17,14 +17,21 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.installing.removal import Remover
 from leaderworkerset.cli.views import terminal
+from leaderworkerset.kinds.managed import MANAGED
 
 NAMED: Final = 3
-"""How many LeaderWorkerSets a refusal names."""
+"""How many objects a refusal names."""
 
 
 @click.command("uninstall")
-@click.option("--delete-leaderworkersets", "deletes", is_flag=True, help="Delete all LeaderWorkerSets first.")
-@click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definition, and with it all LeaderWorkerSets.")
+@click.option(
+    "--delete-workloads",
+    "--delete-leaderworkersets",
+    "deletes",
+    is_flag=True,
+    help="Delete all objects of the manager's kinds first.",
+)
+@click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definitions, and with them all their objects.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
@@ -35,10 +42,10 @@ NAMED: Final = 3
 )
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
-    """Remove the manager; while there are LeaderWorkerSets, only with an option that says what becomes of them."""
+    """Remove the manager; while its kinds have objects, only with an option that says what becomes of them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
-        raise UsageError("--delete-leaderworkersets and --keep-crd exclude each other")
+        raise UsageError("--delete-workloads and --keep-crd exclude each other")
 
     said: list[str] = []
 
@@ -48,7 +55,9 @@ def command(target: Target, /, **options: Any) -> None:
 
     async def act() -> None:
         async with target.session() as session:
-            await Installer(session.client, namespace, say).check_place()
+            installer = Installer(session.client, namespace, say)
+            await installer.check_operator()
+            await installer.check_place()
             remover = Remover(session.client, namespace, options["timeout"], say)
             if not (deletes or keeps):
                 refuse_loss(await remover.sets())
@@ -60,12 +69,10 @@ def command(target: Target, /, **options: Any) -> None:
 
 
 async def remove(remover: Remover, *, keeps: bool) -> None:
-    """Remove all, or all but the definition and the LeaderWorkerSets."""
+    """Remove all, or all but the definitions and their objects."""
     if keeps:
         await remover.remove_manager()
-        click.echo(
-            "LeaderWorkerSets and their pods stay; nothing heals, scales or updates them until it is installed again"
-        )
+        click.echo(f"{kinds()} and their pods stay; nothing heals, scales or updates them until it is installed again")
         return
     await remover.remove_sets()
     await remover.remove_manager()
@@ -74,12 +81,17 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
 
 
 def refuse_loss(sets: Sequence[JSONObject]) -> None:
-    """Raise where LeaderWorkerSets would be lost."""
+    """Raise where objects would be lost."""
     if not sets:
         return
-    names = ", ".join(str(meta.key(lws)) for lws in sets[:NAMED])
+    names = ", ".join(f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets[:NAMED])
     more = f" and {len(sets) - NAMED} more" if len(sets) > NAMED else ""
     raise CommandError(
-        f"LeaderWorkerSets would be deleted with their definition: {names}{more}; delete them first, or have it done"
-        " by --delete-leaderworkersets, or keep them and the definition by --keep-crd"
+        f"objects would be deleted with their definitions: {names}{more}; delete them first, or have it done"
+        " by --delete-workloads, or keep them and the definitions by --keep-crd"
     )
+
+
+def kinds() -> str:
+    """Return the kinds of the manager, in the plural."""
+    return ", ".join(f"{resource.kind}s" for resource in MANAGED.defined)

@@ -6,15 +6,19 @@ from collections.abc import Callable
 import click
 
 from kuberuntime import timeouts
+from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.commands.logs import last_lines
 from leaderworkerset.cli.errors import TimedOutError, UsageError
 from leaderworkerset.cli.following import SetInformers, following
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import missing
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.outcome import silent_failure
+from leaderworkerset.views.wording import counted
 
 Check = Callable[[View | None], str | None]
 """Returns what is still missing, in words; None when there is nothing left to wait for."""
@@ -56,12 +60,34 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
                 async with timeouts.within(timeout), following(*informers.all) as objects:
                     await objects.until(is_done)
             except TimeoutError as error:
-                raise TimedOutError(f"{chosen.name} after {timeout:g} s: {lacking}") from error
+                quoted = await quotation(session.client, informers.view())
+                raise TimedOutError(f"{chosen.name} after {timeout:g} s: {lacking}{quoted}") from error
             finally:
                 progress.clear()
 
     asyncio.run(act())
-    say(f"{chosen.name}: {condition} met")
+    say(f"{chosen.name} {reached(condition)}")
+
+
+async def quotation(client: Client, view: View | None) -> str:
+    """Return the last lines of the first rank that failed without a message, each on a line of its own."""
+    failed = None if view is None else silent_failure(view)
+    lines = "" if failed is None else await last_lines(client, failed)
+    return f"\n{lines}" if lines else ""
+
+
+def reached(condition: str) -> str:
+    """Say in words what was waited for.
+
+    >>> reached("ready"), reached("replicas=1"), reached("condition=Available")
+    ('is ready', 'has 1 ready group', 'has condition Available=True')
+    """
+    word, _, value = condition.partition("=")
+    if word == "replicas":
+        return f"has {counted(int(value), 'ready group')}"
+    if word == "condition":
+        return f"has condition {value if '=' in value else f'{value}=True'}"
+    return "is deleted" if word == "delete" else "is ready"
 
 
 def parse(condition: str) -> Check:

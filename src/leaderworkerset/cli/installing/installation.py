@@ -22,6 +22,8 @@ from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator import desired
+from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
@@ -75,6 +77,15 @@ class Installer:
             raise CommandError(
                 f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}:"
                 f" repeat with -n {min(there)}, or uninstall it there first"
+            )
+
+    async def check_operator(self) -> None:
+        """Raise where the operator keeps the installation: it would revert whatever is done beside it."""
+        cluster = await self._find(OPERATORS, SINGLETON)
+        if cluster is not None and desired.read(cluster).is_managed:
+            raise CommandError(
+                f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} asks for: change or"
+                " delete that object, or set its spec.managementState to Unmanaged"
             )
 
     async def check_tenants(self) -> None:

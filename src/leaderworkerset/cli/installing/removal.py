@@ -31,17 +31,17 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.errors import TimedOutError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.install import metadata
+from leaderworkerset.install.certmanager import METRICS_SECRET, SERVING_SECRET
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 
 DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
-"""What LeaderWorkerSets own directly; the garbage collector needs their kind's definition to remove these."""
+"""What LeaderWorkerSets and their relatives own directly; the garbage collector needs their kind's definition to remove these."""
 
 TENANTS: Final = (
     *(PODS, STATEFULSETS, DEPLOYMENTS, SERVICES),
@@ -49,8 +49,16 @@ TENANTS: Final = (
 )
 """Kinds of which one object that is not ours keeps the namespace."""
 
-FURNITURE: Final = {"kube-root-ca.crt", "openshift-service-ca.crt", "default", "builder", "deployer"}
-"""What every namespace comes with."""
+FURNITURE: Final = {
+    SERVING_SECRET,
+    METRICS_SECRET,
+    "kube-root-ca.crt",
+    "openshift-service-ca.crt",
+    "default",
+    "builder",
+    "deployer",
+}
+"""What every namespace comes with, and what cert-manager issued for the manager."""
 
 
 class Remover:
@@ -79,9 +87,8 @@ class Remover:
 
     async def remove_manager(self) -> None:
         """Remove everything but the definitions and the namespace, last applied first."""
-        for resource, obj in reversed(build_all(MANAGED, Settings(namespace=self._namespace, spread=True))):
-            if resource not in {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}:
-                await self._remove(resource, meta.key(obj))
+        for resource, key in reversed(installable(self._namespace)):
+            await self._remove(resource, key)
         lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
         if lease is not None:
             await self._delete(LEASES, lease)
@@ -161,6 +168,22 @@ class Remover:
 
 
 def is_dependent(obj: JSONObject) -> bool:
-    """Return whether a LeaderWorkerSet controls the object."""
+    """Return whether an object of the manager's kinds controls this one."""
     owner = meta.controller_of(obj)
-    return owner is not None and owner["kind"] == LEADERWORKERSETS.kind
+    return owner is not None and owner["kind"] in {resource.kind for resource in MANAGED.defined}
+
+
+def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
+    """Return what any choice of settings installs beside definitions and namespace, in the order of applying.
+
+    Kinds that this cluster does not serve have no objects to remove.
+    """
+    choices = (
+        Settings(namespace=namespace, certificates="cert-manager", prometheus="monitoring"),
+        Settings(namespace=namespace, spread=True),
+    )
+    found = [(kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(MANAGED, chosen)]
+    kept = {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}
+    # The last place counts: what calls the manager is removed before anything else.
+    latest = dict.fromkeys(reversed([one for one in found if one[0] not in kept]))
+    return list(reversed(latest))

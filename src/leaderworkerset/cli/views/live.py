@@ -2,18 +2,37 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Final, Protocol, TypeAlias
 
 import click
 
-from kuberuntime.clock import SystemClock
+from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views import livetable
 from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.loglines import prefixed
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.reasons import first_problem, summary
+
+REFRESH: Final = 0.5
+"""Seconds after which a live view is updated although nothing changed: ages move, and lines that waited are due."""
+
+BETWEEN_LINES: Final = timedelta(seconds=1)
+"""The least time between two lines of one group."""
+
+BETWEEN_PICTURES: Final = timedelta(seconds=0.1)
+"""The least time between two drawings of the table."""
+
+
+Place: TypeAlias = tuple[str, str, int]
+"""Namespace, name and group."""
+
+Facts: TypeAlias = tuple[int, str, Recreations | None]
+
+UNTOUCHED: Final[Facts] = (0, "", None)
+"""A group of which there is nothing to say yet."""
 
 
 class Display(Protocol):
@@ -38,47 +57,68 @@ def display() -> Display:
 
 
 class PlainDisplay:
-    """Groups as lines on standard error, logs as lines on standard output."""
+    """Groups as lines on standard error, at most one a second for each; logs as lines on standard output."""
 
-    def __init__(self) -> None:
-        self._shown: dict[tuple[str, int], tuple[int, str]] = {}
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._shown: dict[Place, Facts] = {}
+        self._last: dict[Place, datetime] = {}
+        self._views: Sequence[View] = ()
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group of which more or fewer ranks are ready, or whose first problem changed."""
-        for view in views:
-            for group in view.groups:
-                key, facts = (view.name, group.index), (group.ready_ranks, first_problem(group))
-                if self._shown.get(key, (0, "")) != facts:
-                    self._shown[key] = facts
-                    say(summary(view, group), err=True)
+        """Print a line for every group that another line would describe, but for those that had one just now."""
+        self._views = views
+        self._print(BETWEEN_LINES)
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Print a log line after its group/rank."""
         click.echo(prefixed(self._painter, pod, line))
 
     def close(self) -> None:
-        """Nothing to leave behind."""
+        """Print the lines that still wait."""
+        self._print(timedelta())
+
+    def _print(self, distance: timedelta) -> None:
+        now = self._clock.now()
+        for view in self._views:
+            for group in view.groups:
+                place, facts = (view.namespace, view.name, group.index), _facts(group)
+                is_due = place not in self._last or now - self._last[place] >= distance
+                if is_due and self._shown.get(place, UNTOUCHED) != facts:
+                    self._shown[place], self._last[place] = facts, now
+                    say(summary(view, group, now), err=True)
+
+
+def _facts(group: Group) -> Facts:
+    """Return what is worth a line when it changes."""
+    return group.ready_ranks, first_problem(group), group.recreations
 
 
 class TerminalDisplay:
     """A table that stays below the scrolling logs."""
 
-    def __init__(self) -> None:
+    refresh: float | None = REFRESH
+
+    def __init__(self, *, with_namespace: bool = False) -> None:
         from rich.console import Console
         from rich.live import Live
 
+        self._clock = SystemClock()
+        self._with_namespace = with_namespace
+        self._drawn = datetime.min.replace(tzinfo=self._clock.now().tzinfo)
+        self._views: Sequence[View] = ()
         self._painter = Painter(sys.stdout)
         self._live = Live(console=Console(highlight=False, markup=False), auto_refresh=False)
         self._live.start()
 
     def update(self, views: Sequence[View]) -> None:
-        """Draw the table anew."""
-        from rich.text import Text
-
-        now = SystemClock().now()
-        lines = [line for view in views for line in ["", *output.sets([view], now), *output.groups(view.groups, now)]]
-        self._live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True)
+        """Draw the table anew, unless that was done just now: then the next update does."""
+        self._views = views
+        now = self._clock.now()
+        if now - self._drawn >= BETWEEN_PICTURES:
+            self._drawn = now
+            self._draw(self._live.console.size.height - 1)
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Print a log line above the table."""
@@ -87,5 +127,13 @@ class TerminalDisplay:
         self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line)))
 
     def close(self) -> None:
-        """Leave the last table on the screen."""
+        """Leave the last table on the screen, with all its rows."""
+        self._draw(None)
         self._live.stop()
+
+    def _draw(self, height: int | None) -> None:
+        from rich.text import Text
+
+        size = livetable.Size(self._live.console.size.width, height)
+        lines = livetable.lines(self._views, self._clock.now(), size, with_namespace=self._with_namespace)
+        self._live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=height is not None)

@@ -73,7 +73,7 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
 
 def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None, gang: Gang = NO_GANG) -> list[FieldError]:
     """Return all errors of an object that is created, or, with `old`, updated; none: it may be stored."""
-    lws = decode(obj)
+    lws, stored = decode(obj), None if old is None else decode(old)
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
@@ -81,9 +81,9 @@ def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None, gan
         *_subgroups(lws),
         *_annotations(lws),
         *_templates(obj, old),
-        *(gang.errors(lws) if gang.applies(lws) else ()),
+        *gang.errors(lws, stored),
     ]
-    return errors if old is None else [*errors, *_update(lws, decode(old)), *_null_subdomain(obj)]
+    return errors if stored is None else [*errors, *_update(lws, stored), *_null_subdomain(obj)]
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:

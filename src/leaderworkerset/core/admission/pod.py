@@ -26,8 +26,11 @@ ADMITTING: Final[tuple[Policy, ...]] = (
 """The policies that change pods, in their order: each sees what those before it added (R-ADM-4 to R-ADM-16)."""
 
 
-def admit_pod(pod: JSONObject, gang: Gang = NO_GANG) -> JSONObject:
-    """Return the pod of a LeaderWorkerSet with everything added that makes it one; other pods come back untouched."""
+def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
+    """Return the pod of a LeaderWorkerSet with everything added that makes it one; other pods come back untouched.
+
+    `request` is unique to this admission: what must differ between two pods of the same name is made from it.
+    """
     if labels.NAME not in meta.labels(pod):
         return pod
     if labels.SIZE not in meta.annotations(pod):
@@ -37,4 +40,4 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG) -> JSONObject:
     member = Member(size=size, worker_index=0 if is_leader else identity.ordinal(pod), is_leader=is_leader)
     for policy in ADMITTING:
         pod = policy.admit(pod, member)
-    return gang.mark(pod)
+    return gang.mark(pod, request)

@@ -8,7 +8,7 @@ A group that does not carry the names of its index, or whose index is beyond `LI
 is irregular: it is kept by itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -31,8 +31,10 @@ class Folded:
     workers_ready: int = 0
     workers_named: int = 0
     of_one_revision: int = 0
+    deleting: int = 0
     leaders: Mapping[str, int] = field(default_factory=dict)
     workers: Mapping[str, int] = field(default_factory=dict)
+    statefulset_revisions: Mapping[str, int] = field(default_factory=dict)
     irregular: Mapping[str, Group] = field(default_factory=dict)
 
     def whole(self, size: int) -> int:
@@ -42,6 +44,10 @@ class Folded:
     def ready(self, size: int) -> int:
         """Return the groups whose leader and workers are ready (R-STAT-6)."""
         return self.leader_ready & (ALL if size == 1 else self.workers_ready)
+
+    def available(self, size: int) -> int:
+        """Return the groups that are ready, and not by the workers of the leader before."""
+        return self.ready(size) & ~self.deleting & (ALL if size == 1 else self.of_one_revision)
 
     def updated(self, size: int, revision: str) -> int:
         """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
@@ -77,6 +83,18 @@ def below(indexes: int, end: int) -> int:
     return indexes if end >= indexes.bit_length() else indexes & ((1 << max(end, 0)) - 1)
 
 
+def highest(indexes: int) -> Iterator[int]:
+    """Yield the indexes of a set, the highest first.
+
+    >>> list(highest(0b10110))
+    [4, 2, 1]
+    """
+    while indexes:
+        index = indexes.bit_length() - 1
+        yield index
+        indexes ^= 1 << index
+
+
 def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
     return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
 
@@ -85,7 +103,7 @@ def _added(folded: Folded, group: Group, name: str) -> Folded:
     index = regular_index(group, name)
     if index is None:
         return replace(folded, irregular={**folded.irregular, group.leader: group})
-    bit, workers = 1 << index, group.workers
+    bit, workers, made_from = 1 << index, group.workers, group.statefulset_revision
     return Folded(
         members=folded.members | bit,
         leader_ready=folded.leader_ready | (bit if group.is_leader_ready else 0),
@@ -93,10 +111,15 @@ def _added(folded: Folded, group: Group, name: str) -> Folded:
         workers_ready=folded.workers_ready | (bit if workers is not None and workers.is_ready else 0),
         workers_named=folded.workers_named | (bit if workers and workers.group_index == group.group_index else 0),
         of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
+        deleting=folded.deleting | (bit if group.is_deleting else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
         workers=folded.workers
         if workers is None
         else {**folded.workers, workers.revision: folded.workers.get(workers.revision, 0) | bit},
+        statefulset_revisions={
+            **folded.statefulset_revisions,
+            made_from: folded.statefulset_revisions.get(made_from, 0) | bit,
+        },
         irregular=folded.irregular,
     )
 
@@ -113,7 +136,9 @@ def _removed(folded: Folded, group: Group, name: str) -> Folded:
         workers_ready=folded.workers_ready & others,
         workers_named=folded.workers_named & others,
         of_one_revision=folded.of_one_revision & others,
+        deleting=folded.deleting & others,
         leaders=_without_bits(folded.leaders, others),
         workers=_without_bits(folded.workers, others),
+        statefulset_revisions=_without_bits(folded.statefulset_revisions, others),
         irregular=folded.irregular,
     )

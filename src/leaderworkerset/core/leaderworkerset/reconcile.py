@@ -9,7 +9,7 @@ look, which sees the write, counts again. What would change nothing is not sent,
 is followed by an empty one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -37,15 +37,17 @@ RECHECK_DELETION: Final = 5.0
 class Observed:
     """What is known about a LeaderWorkerSet: itself, and the objects that carry its name.
 
-    `folded` is the fold of `groups` where the caller keeps it up to date; without it the groups are folded here.
+    `folded` is the fold of `groups` where the caller keeps it up to date, `leaders` the groups by the names of their
+    leaders; without them both are made here.
     """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
-    groups: Sequence[Group] = ()
+    groups: Collection[Group] = ()
     folded: Folded | None = None
+    leaders: Mapping[str, Group] | None = None
     gang_objects: Sequence[JSONObject] = ()
 
 
@@ -74,7 +76,7 @@ def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
             observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions), gang, _fold(observed, lws.name)
         )
         rolling = _move_statefulset(facts) or _replace_leaders(facts)
-        actions = [*_record_revision(facts), *_make_gang(facts), *rolling, *_make_service(facts)]
+        actions = [*_record_revision(facts), *rolling, *_make_service(facts)]
     except ValueError as error:
         return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
     return _report(facts, actions, now)
@@ -99,17 +101,16 @@ def _record_revision(facts: _Facts) -> list[Action]:
     ]
 
 
-def _make_gang(facts: _Facts) -> Sequence[Action]:
-    """Create what all groups of a gang share, before their leaders appear (R-KQ-148)."""
-    lws = facts.lws
-    return facts.gang.shared_objects(facts.obj, lws, facts.revision.key) if facts.gang.applies(lws) else ()
-
-
 def _remove_gang(facts: _Facts) -> Sequence[Action]:
-    """Delete the gang scheduler's objects of groups that are gone."""
+    """Delete the gang scheduler's objects that no group uses any more."""
     if not facts.observed.gang_objects:
         return ()
-    return facts.gang.outdated(facts.observed.gang_objects, {group.leader for group in facts.observed.groups})
+    return facts.gang.outdated(facts.observed.gang_objects, _revisions_in_use(facts))
+
+
+def _revisions_in_use(facts: _Facts) -> set[str]:
+    irregular = {group.revision for group in facts.folded.irregular.values()}
+    return {facts.revision.key, *facts.folded.leaders, *irregular}
 
 
 def _revision_note(revision: Resolution) -> str:
@@ -171,23 +172,19 @@ def _failure_event(facts: _Facts) -> Event:
 
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would take one at a time (docs/adr/0004)."""
-    if not _has_outdated_leaders(facts):
-        return []
     chosen = replacement.choose(
         facts.observed.leader_statefulset,
-        facts.observed.groups,
+        facts.folded,
         limits=rollout.budget(facts.lws.spec),
         size=facts.lws.size,
         key=facts.revision.key,
     )
-    return [_replace_leader(facts, group) for group in chosen]
-
-
-def _has_outdated_leaders(facts: _Facts) -> bool:
-    """Return whether a leader that the partition lets go may be of another revision; only then are groups visited."""
-    current = statefulsets.current(facts.observed.leader_statefulset)
-    outdated = facts.folded.members & ~facts.folded.leaders.get(facts.revision.key, 0)
-    return bool(facts.folded.irregular) or (current is not None and outdated >> current.partition > 0)
+    if not chosen:
+        return []
+    leaders = facts.observed.leaders
+    if leaders is None:
+        leaders = {group.leader: group for group in facts.observed.groups}
+    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in chosen]
 
 
 def _replace_leader(facts: _Facts, group: Group) -> Delete:
@@ -228,8 +225,8 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
         return Plan(tuple(actions), error=str(error))
     actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
     if status.is_update_done(facts.lws, counts):
-        actions += _delete_outdated_revisions(facts)
-    return Plan((*actions, *_remove_gang(facts)))
+        actions += [*_delete_outdated_revisions(facts), *_remove_gang(facts)]
+    return Plan(tuple(actions))
 
 
 def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:

@@ -15,10 +15,11 @@ from typing import Final
 import msgspec
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.gotypes import canonical_json, round_trip
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.fieldtypes import round_trip
 
 FNV_OFFSET: Final = 2166136261
 FNV_PRIME: Final = 16777619

@@ -7,13 +7,13 @@ Out: the template as the StatefulSet gets it, in the form that Go's typed struct
 from collections.abc import Mapping
 from typing import Final
 
-from kuberuntime.objects.gotypes import round_trip
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerTemplate
-from leaderworkerset.core.policies import exclusive, identity, subgroups
+from leaderworkerset.core.policies import exclusive, gang, identity, subgroups
 from leaderworkerset.core.policies.policy import Policy, Template
 
-ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY)
+ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY, gang.POLICY)
 """The policies that pod templates carry something for."""
 
 RETAIN: Final = "Retain"
@@ -24,7 +24,7 @@ def build_pod_template(
     template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
 ) -> JSONObject:
     """Build `spec.template` of a StatefulSet; `path` names the template in errors."""
-    typed: JSONObject = round_trip("PodTemplateSpec", template, path)
+    typed = round_trip("PodTemplateSpec", template, path)
     metadata = typed["metadata"]
     return typed | {
         "metadata": metadata

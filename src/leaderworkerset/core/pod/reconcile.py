@@ -22,7 +22,7 @@ from leaderworkerset.core import events
 from leaderworkerset.core.leaderworkerset import revisions, services
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, restart, startup
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import Decision, LiveGroup
 
 AWAIT_REVISION: Final = 1.0
@@ -120,20 +120,30 @@ def _build(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
     """Make what the leader pod leads: its service, the object of its gang and its worker StatefulSet (R-POD-6, 7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
         return Plan((Emit(events=(events.failed_create(group.obj, _mistake_note(group), group.leader),)),))
-    actions = (*_make_service(group, observed), *_make_gang(group, gang))
-    if group.lws.size == 1 or _has_workers(observed, group.leader) or startup.POLICY.decide(group).holds:
-        return Plan(actions)
-    known = revisions.owned(observed.revisions, group.obj)
-    revision = revisions.find(known, meta.labels(group.leader).get(labels.TEMPLATE_REVISION_HASH, ""))
+    revision = _find_revision(group, observed)
+    scheduled = _decide_gang(group, revision, gang)
+    actions = (*_make_service(group, observed), *scheduled.actions)
+    is_held = scheduled.holds or startup.POLICY.decide(group).holds
+    if group.lws.size == 1 or _has_workers(observed, group.leader) or is_held:
+        return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
     placed = exclusive.POLICY.decide(group)
     return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
 
 
-def _make_gang(group: LiveGroup, gang: Gang) -> tuple[Action, ...]:
+def _find_revision(group: LiveGroup, observed: Observed) -> JSONObject | None:
+    """Return the revision that the leader pod was made from."""
+    known = revisions.owned(observed.revisions, group.obj)
+    return revisions.find(known, meta.labels(group.leader).get(labels.TEMPLATE_REVISION_HASH, ""))
+
+
+def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> Decision:
     """Create what the gang scheduler needs for this group, whatever its size (R-GANG-3)."""
-    return tuple(gang.group_objects(group)) if gang.applies(group.lws) else ()
+    if gang is NO_GANG:
+        return Decision()
+    revised = group.lws if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
+    return gang.decide(GangGroup(group, revised))
 
 
 def _make_service(group: LiveGroup, observed: Observed) -> tuple[Action, ...]:

@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import templates
-from leaderworkerset.core.policies import accelerators
+from leaderworkerset.core.policies import accelerators, gang
 
 TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate.workerTemplate"
 
@@ -59,6 +59,7 @@ def _build_template(
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
     annotations = templates.group_annotations(template, live.annotations) | {labels.LEADER_NAME: meta.name(leader)}
+    annotations |= gang.inherited(leader)
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return templates.build_pod_template(

@@ -11,6 +11,11 @@ def with_labels(pod: JSONObject, labels: Mapping[str, str]) -> JSONObject:
     return pod | {"metadata": meta.metadata(pod) | {"labels": meta.labels(pod) | dict(labels)}}
 
 
+def with_annotations(pod: JSONObject, annotations: Mapping[str, str]) -> JSONObject:
+    """Return the pod with annotations added or replaced."""
+    return pod | {"metadata": meta.metadata(pod) | {"annotations": meta.annotations(pod) | dict(annotations)}}
+
+
 def with_spec(pod: JSONObject, fields: JSONObject) -> JSONObject:
     """Return the pod with fields of its spec added or replaced."""
     return pod | {"spec": meta.spec(pod) | fields}

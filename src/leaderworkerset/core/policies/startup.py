@@ -3,10 +3,8 @@
 from typing import Final
 
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import StartupPolicy
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.core.policies.policy import Decision, LiveGroup, Policy
-
-AWAITS_LEADER: Final = "waits for the leader to be ready (startupPolicy LeaderReady)"
 
 
 def decide(group: LiveGroup) -> Decision:

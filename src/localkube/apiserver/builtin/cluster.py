@@ -76,11 +76,6 @@ def validate_lease(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldEr
     yield from at_least(new["spec"].get("leaseTransitions", 0), 0, "spec.leaseTransitions")
 
 
-def default_priority_class(priority_class: JSONObject) -> None:
-    """Fill defaults."""
-    priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
-
 def validate_priority_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of a priority class; its value may not change."""
     if new["value"] > HIGHEST_USER_PRIORITY and not new["metadata"].get("name", "").startswith(SYSTEM_PREFIX):
@@ -121,7 +116,6 @@ LEASE = Strategy(resource=resources.LEASES, struct="Lease", validate=validate_le
 PRIORITY_CLASS = Strategy(
     resource=resources.PRIORITY_CLASSES,
     struct="PriorityClass",
-    default=default_priority_class,
     validate=validate_priority_class,
     generation="constant",
     short_names=("pc",),

@@ -40,8 +40,7 @@ def validate_config_map(new: JSONObject, old: JSONObject | None) -> Iterator[Fie
 
 
 def default_secret(secret: JSONObject) -> None:
-    """Fill the type, and move `stringData` into `data`."""
-    secret.setdefault("type", "Opaque")
+    """Move `stringData` into `data`."""
     plain = secret.pop("stringData", {})
     if plain:
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}

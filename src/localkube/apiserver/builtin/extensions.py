@@ -14,7 +14,6 @@ from localkube.apiserver.validation.values import duplicate, forbidden, must_be,
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 MAX_TIMEOUT = 30
-HTTPS_PORT = 443
 SUBRESOURCE = re.compile(r"[^/]+(/[^/]+)?")
 
 
@@ -30,7 +29,6 @@ def default_definition(definition: JSONObject) -> None:
     if kind:
         spec["names"].setdefault("singular", kind.lower())
         spec["names"].setdefault("listKind", f"{kind}List")
-    spec.setdefault("conversion", {"strategy": "None"})
 
 
 def accepted(definition: JSONObject) -> JSONObject:
@@ -62,22 +60,6 @@ def validate_definition(new: JSONObject, old: JSONObject | None) -> Iterator[Fie
         for field in ("plural", "kind"):
             if new["spec"]["names"][field] != old["spec"]["names"][field]:
                 yield invalid(f"spec.names.{field}", new["spec"]["names"][field], "field is immutable")
-
-
-def default_webhooks(configuration: JSONObject) -> None:
-    """Fill the defaults of every webhook."""
-    for webhook in configuration.get("webhooks") or ():
-        webhook.setdefault("failurePolicy", "Fail")
-        webhook.setdefault("matchPolicy", "Equivalent")
-        webhook.setdefault("namespaceSelector", {})
-        webhook.setdefault("objectSelector", {})
-        webhook.setdefault("timeoutSeconds", 10)
-        if configuration.get("kind") == "MutatingWebhookConfiguration":
-            webhook.setdefault("reinvocationPolicy", "Never")
-        for rule in webhook.get("rules") or ():
-            rule.setdefault("scope", "*")
-        if "service" in webhook["clientConfig"]:
-            webhook["clientConfig"]["service"].setdefault("port", HTTPS_PORT)
 
 
 def validate_webhooks(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
@@ -172,7 +154,6 @@ DEFINITION = Strategy(
 MUTATING = Strategy(
     resource=resources.MUTATING_WEBHOOK_CONFIGURATIONS,
     struct="MutatingWebhookConfiguration",
-    default=default_webhooks,
     validate=validate_webhooks,
     generation="object",
     categories=("api-extensions",),
@@ -182,7 +163,6 @@ MUTATING = Strategy(
 VALIDATING = Strategy(
     resource=resources.VALIDATING_WEBHOOK_CONFIGURATIONS,
     struct="ValidatingWebhookConfiguration",
-    default=default_webhooks,
     validate=validate_webhooks,
     generation="object",
     categories=("api-extensions",),

@@ -21,11 +21,6 @@ NOT_SOURCES = {
 }  # fmt: skip
 
 
-def default_claim(claim: JSONObject) -> None:
-    """Fill the defaults of a claim."""
-    claim["spec"].setdefault("volumeMode", "Filesystem")
-
-
 def pending(_obj: JSONObject) -> JSONObject:
     """Return the status of a new claim or volume."""
     return {"phase": "Pending"}
@@ -65,14 +60,6 @@ def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
     return {name: value for name, value in spec.items() if name not in free}
 
 
-def default_volume(volume: JSONObject) -> None:
-    """Fill the defaults of a volume."""
-    volume["spec"].setdefault("persistentVolumeReclaimPolicy", "Retain")
-    volume["spec"].setdefault("volumeMode", "Filesystem")
-    if "hostPath" in volume["spec"]:
-        volume["spec"]["hostPath"].setdefault("type", "")
-
-
 def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of a volume, and of a change of one."""
     spec = new["spec"]
@@ -92,12 +79,6 @@ def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
         yield forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
 
 
-def default_class(storage_class: JSONObject) -> None:
-    """Fill the defaults of a storage class."""
-    storage_class.setdefault("reclaimPolicy", "Delete")
-    storage_class.setdefault("volumeBindingMode", "Immediate")
-
-
 def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of a storage class; most of it may not change."""
     if not new["provisioner"]:
@@ -112,7 +93,6 @@ def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
 CLAIM = Strategy(
     resource=resources.PERSISTENT_VOLUME_CLAIMS,
     struct="PersistentVolumeClaim",
-    default=default_claim,
     initial_status=pending,
     validate=validate_claim,
     has_status=True,
@@ -122,7 +102,6 @@ CLAIM = Strategy(
 VOLUME = Strategy(
     resource=resources.PERSISTENT_VOLUMES,
     struct="PersistentVolume",
-    default=default_volume,
     initial_status=pending,
     validate=validate_volume,
     has_status=True,
@@ -132,7 +111,6 @@ VOLUME = Strategy(
 STORAGE_CLASS = Strategy(
     resource=resources.STORAGE_CLASSES,
     struct="StorageClass",
-    default=default_class,
     validate=validate_class,
     short_names=("sc",),
 )

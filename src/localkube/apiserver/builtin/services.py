@@ -26,13 +26,11 @@ ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 def default_service(service: JSONObject) -> None:
     """Fill the defaults of a service."""
     spec = service["spec"]
-    kind = spec.setdefault("type", "ClusterIP")
-    spec.setdefault("sessionAffinity", "None")
+    kind = spec["type"]
     if spec["sessionAffinity"] == "ClientIP":
         config = spec.setdefault("sessionAffinityConfig", {})
         config.setdefault("clientIP", {}).setdefault("timeoutSeconds", AFFINITY_SECONDS)
     for port in spec.get("ports") or ():
-        port.setdefault("protocol", "TCP")
         port["targetPort"] = port["targetPort"] or port["port"]
     if kind == "ExternalName":
         return
@@ -141,20 +139,6 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         numbers.add(pair)
 
 
-def default_endpoints(endpoints: JSONObject) -> None:
-    """Fill the defaults of Endpoints."""
-    for subset in endpoints.get("subsets") or ():
-        for port in subset.get("ports") or ():
-            port.setdefault("protocol", "TCP")
-
-
-def default_slice(endpoint_slice: JSONObject) -> None:
-    """Fill the defaults of an EndpointSlice."""
-    for port in endpoint_slice.get("ports") or ():
-        port.setdefault("name", "")
-        port.setdefault("protocol", "TCP")
-
-
 def validate_slice(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of an EndpointSlice."""
     if not new["addressType"]:
@@ -190,7 +174,6 @@ SERVICE = Strategy(
 ENDPOINTS = Strategy(
     resource=resources.ENDPOINTS,
     struct="Endpoints",
-    default=default_endpoints,
     short_names=("ep",),
     lazily_owned=True,
 )
@@ -198,7 +181,6 @@ ENDPOINTS = Strategy(
 ENDPOINT_SLICE = Strategy(
     resource=resources.ENDPOINT_SLICES,
     struct="EndpointSlice",
-    default=default_slice,
     validate=validate_slice,
     generation="object and labels",
     lazily_owned=True,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import meta, names, resources, selectors
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.builtin.persistentvolumes import default_claim, validate_claim_spec
+from localkube.apiserver.builtin.persistentvolumes import validate_claim_spec
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import ScalePaths
 from localkube.apiserver.validation import pod_defaults, pod_rules
@@ -27,22 +27,14 @@ IMMUTABLE_TEXT = (
 def default(statefulset: JSONObject) -> None:
     """Fill defaults. `maxUnavailable` is dropped, as its feature gate is off in 1.36 (T-11)."""
     spec = statefulset["spec"]
-    spec.setdefault("replicas", 1)
-    spec.setdefault("podManagementPolicy", "OrderedReady")
-    spec.setdefault("revisionHistoryLimit", 10)
     strategy = spec["updateStrategy"]
-    strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
         rolling.setdefault("partition", 0)
         rolling.pop("maxUnavailable", None)
-    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-    retention.setdefault("whenDeleted", "Retain")
-    retention.setdefault("whenScaled", "Retain")
     pod_defaults.default_spec(spec["template"]["spec"])
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         named = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"} | claim
-        default_claim(named)
         spec["volumeClaimTemplates"][index] = named | {"status": {"phase": "Pending"} | claim["status"]}
 
 

@@ -16,7 +16,7 @@ from kuberuntime.objects.resources import Resource
 from localkube.apiserver.builtin import descriptions
 from localkube.apiserver.model.kind import Alias, Kind, Operation, ScalePaths
 from localkube.apiserver.tables import columns
-from localkube.apiserver.types import schemas, typed
+from localkube.apiserver.types import defaults, schemas, typed
 from localkube.apiserver.types.unknown import unknown_fields
 from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.object_meta import NameRule
@@ -49,7 +49,7 @@ def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
 class Strategy:
     """One kind. `struct` is its Go type.
 
-    `qualified_finalizers`: finalizers must name a domain. `default` fills defaults; `on_create` what admission sets on new objects only; `carry` keeps on update what an
+    `qualified_finalizers`: finalizers must name a domain. `default` fills the defaults that depend on other fields, after the plain ones (`types/defaults.py`); `on_create` what admission sets on new objects only; `carry` keeps on update what an
     update may leave out; `initial_status` is the status of a new object; `default_status` fills one in; `validate` checks the object and, where there
     is a stored one, the change; `validate_status` a status write. `warnings` says what an object does not do here.
     """
@@ -103,6 +103,7 @@ class Strategy:
         """Return the object as the operation would store it."""
         obj = typed.normalize(self.struct, new)
         if old is None:
+            defaults.fill(self.struct, obj)
             self.default(obj)
             return self._created(obj)
         if operation == "status":
@@ -110,6 +111,7 @@ class Strategy:
             self.default_status(status, old.get("status", {}))
             return {**old, "metadata": _with_generation(obj["metadata"], old), "status": status}
         self.carry(obj, old)
+        defaults.fill(self.struct, obj)
         self.default(obj)
         if self.has_status:
             obj["status"] = old.get("status", {})

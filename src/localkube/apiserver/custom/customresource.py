@@ -28,10 +28,7 @@ IDENTITY = ("apiVersion", "kind", "metadata")
 
 def kind_from_crd(crd: JSONObject) -> Kind:
     """Build the kind that the definition's stored version describes."""
-    spec = crd["spec"]
-    version = next(version for version in spec["versions"] if version["storage"])
-    named = spec["names"]
-    resource = Resource(spec["group"], version["name"], named["plural"], named["kind"], spec["scope"] == "Namespaced")
+    resource, version, named = resource_of(crd), _stored_version(crd), crd["spec"]["names"]
     subresources = version.get("subresources") or {}
     published = version["schema"]["openAPIV3Schema"]
     custom = CustomKind(
@@ -57,6 +54,17 @@ def kind_from_crd(crd: JSONObject) -> Kind:
         scale=custom.scale,
         published=published,
     )
+
+
+def resource_of(crd: JSONObject) -> Resource:
+    """Return the resource that the definition's stored version names."""
+    spec = crd["spec"]
+    named, version = spec["names"], _stored_version(crd)["name"]
+    return Resource(spec["group"], version, named["plural"], named["kind"], spec["scope"] == "Namespaced")
+
+
+def _stored_version(crd: JSONObject) -> JSONObject:
+    return next(version for version in crd["spec"]["versions"] if version["storage"])
 
 
 def _scale(scale: JSONObject | None) -> ScalePaths | None:

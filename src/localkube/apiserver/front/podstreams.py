@@ -10,13 +10,11 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import aiohttp
 from aiohttp import web
 
-from localkube.apiserver.front.portforward import channelled, tunnel
-from localkube.apiserver.front.portforward.link import Dial
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.streams import channels, sockets
@@ -24,12 +22,18 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import containers
 from localkube.podaccess import ExecSession, NodeError, Stream
 
+if TYPE_CHECKING:
+    from localkube.apiserver.front.portforward.link import Dial
+
 LINGER: Final = 1.0
 """Seconds to read on when a command has ended and something it left behind holds its output open."""
 
 NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
 
 PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
+
+TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
+"""The protocol of kubectl, which `portforward/tunnel.py` speaks."""
 
 REASON_LIMIT: Final = 123
 """Bytes that fit into the frame that closes a WebSocket."""
@@ -118,10 +122,12 @@ async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
 
 
 async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
+    from localkube.apiserver.front.portforward import channelled  # here, since most clusters never forward a port
+
     pod, node = containers.running_pod(backend, call), backend.node.current
-    protocol = sockets.negotiate(request, (tunnel.PROTOCOL, channels.V4))
+    protocol = sockets.negotiate(request, (TUNNEL, channels.V4))
     dial = partial(node.dial, pod)
-    if protocol == tunnel.PROTOCOL:
+    if protocol == TUNNEL:
         socket = await sockets.upgrade(request, protocol)
         await _tunnel(socket, dial)
         return socket
@@ -133,9 +139,11 @@ async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest)
     return socket
 
 
-async def _tunnel(socket: web.WebSocketResponse, dial: Dial) -> None:
+async def _tunnel(socket: web.WebSocketResponse, dial: "Dial") -> None:
     """Forward ports until the client leaves; one that breaks the protocol is told why."""
-    failure = await tunnel.Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))
+    from localkube.apiserver.front.portforward.tunnel import Tunnel
+
+    failure = await Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))
     code = aiohttp.WSCloseCode.PROTOCOL_ERROR if failure else aiohttp.WSCloseCode.OK
     await socket.close(code=code, message=failure.encode()[:REASON_LIMIT])
 

@@ -14,7 +14,7 @@ from localkube.apiserver.storage.encoding import encode
 VERSION: Final[JSONObject] = {
     "major": "1",
     "minor": "36",
-    "gitVersion": "v1.36.0+lws-embedded",
+    "gitVersion": "v1.36.0+localkube",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

@@ -111,7 +111,7 @@ async def _logs(backend: Backend, call: Call) -> Answer:
 async def _upgrade_required(backend: Backend, call: Call) -> Answer:
     containers.running_pod(backend, call)
     raise refusal.bad_request(
-        "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY: use kubectl 1.31 or newer, or lws"
+        "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY: use kubectl 1.31 or newer"
     )
 
 

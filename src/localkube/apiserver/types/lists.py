@@ -54,9 +54,6 @@ PATCH_ONLY_KEYS = {"PodStatus.hostIPs": "ip"}
 WITHOUT_PATCH_KEY = {"PodStatus.resourceClaimStatuses", "ResourceRequirements.claims", "ResourceStatus.resources"}
 """Lists with keys that the strategic merge patch replaces as a whole."""
 
-KEY_DEFAULTS = {"ContainerPort.protocol": "TCP", "ServicePort.protocol": "TCP"}
-"""What an absent key counts as."""
-
 ATOMIC_TYPES = {
     "ConfigMapKeySelector", "FileKeySelector", "LabelSelector", "LocalObjectReference", "NodeSelector",
     "NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference", "OwnerReference", "ResourceFieldSelector",

@@ -3,9 +3,11 @@
 from dataclasses import replace
 from functools import cache
 
+from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.types import lists, types
-from localkube.apiserver.types.types import GoField
+from localkube.apiserver.types import lists
+from localkube.apiserver.types.defaults import DEFAULTS
+from localkube.apiserver.types.typed import SERVED
 
 SCALARS = {
     "string": Schema("string"),
@@ -22,25 +24,27 @@ SCALARS = {
 
 
 @cache
-def of_struct(struct: str) -> Schema:
+def of_struct(struct: str, types: GoTypes = SERVED) -> Schema:
     """Return the schema of a struct."""
-    fields = {name: _of_field(f"{struct}.{name}", field) for name, field in types.fields(struct).items()}
+    declared = types.fields(struct).items()
+    fields = {name: _of_field(types, f"{struct}.{name}", field) for name, field in declared}
     return Schema("object", fields=fields, atomic=struct in lists.ATOMIC_TYPES, name=struct)
 
 
-def _of_field(path: str, field: GoField) -> Schema:
+def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
     match field.shape:
         case "list":
-            return _of_list(path, types.element_of(field.type))
+            return _of_list(types, path, element_of(field.type))
         case "map":
-            return replace(_of_type(field.type), atomic=path in lists.ATOMIC_FIELDS)
+            return replace(_of_type(types, field.type), atomic=path in lists.ATOMIC_FIELDS)
         case _:
-            schema = _of_type(field.type)
-            return replace(schema, default=lists.KEY_DEFAULTS[path]) if path in lists.KEY_DEFAULTS else schema
+            struct, _, name = path.partition(".")
+            schema, default = _of_type(types, field.type), DEFAULTS.get(struct, {}).get(name)
+            return replace(schema, default=default) if field.shape == "scalar" and default is not None else schema
 
 
-def _of_list(path: str, element: str) -> Schema:
-    items = _of_type(element)
+def _of_list(types: GoTypes, path: str, element: str) -> Schema:
+    items = _of_type(types, element)
     keys = lists.LIST_KEYS.get(path, ())
     if keys:
         merged = path not in lists.WITHOUT_PATCH_KEY
@@ -52,13 +56,13 @@ def _of_list(path: str, element: str) -> Schema:
     return Schema("array", items=items, patch_merge=bool(patch_key), patch_key=patch_key)
 
 
-def _of_type(go_type: str) -> Schema:
-    match types.shape_of(go_type):
+def _of_type(types: GoTypes, go_type: str) -> Schema:
+    match shape_of(go_type):
         case "list":
-            return Schema("array", items=_of_type(types.element_of(go_type)))
+            return Schema("array", items=_of_type(types, element_of(go_type)))
         case "map":
-            return Schema("object", values=_of_type(types.element_of(go_type)))
+            return Schema("object", values=_of_type(types, element_of(go_type)))
         case "struct":
-            return of_struct(go_type)
+            return of_struct(go_type, types)
         case _:
             return SCALARS[go_type]

@@ -1,4 +1,4 @@
-"""Defaults of pods and pod templates, filled in place, as kube-apiserver has them.
+"""Defaults of pods and pod templates that depend on other fields, filled in place; plain ones are in `types/defaults.py`.
 
 `default_spec` is for both. `default_pod` adds what only pods get: requests from limits, host ports, service links; and
 `admit_pod` what the API server's own admission adds to new pods: the service account and the tolerations that keep a pod
@@ -9,22 +9,7 @@ from collections.abc import Iterator
 
 from kuberuntime.objects.meta import JSONObject
 
-FILE_MODE = 420  # 0644
-
-PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-HOOKS = ("postStart", "preStop")
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
-
-WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
-
-STORAGE_DEFAULTS: dict[str, JSONObject] = {
-    "iscsi": {"iscsiInterface": "default"},
-    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
-    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
-    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
-    "hostPath": {"type": ""},
-}
-"""Plain defaults of volume sources."""
 
 LOST_NODE_SECONDS = 300
 LOST_NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -32,42 +17,23 @@ LOST_NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreacha
 
 def default_spec(spec: JSONObject) -> None:
     """Fill the defaults that pods and pod templates share."""
-    spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("terminationGracePeriodSeconds", 30)
-    spec.setdefault("dnsPolicy", "ClusterFirst")
-    spec.setdefault("securityContext", {})
-    spec.setdefault("schedulerName", "default-scheduler")
     if "serviceAccountName" in spec:
         spec["serviceAccount"] = spec["serviceAccountName"]
     elif "serviceAccount" in spec:
         spec["serviceAccountName"] = spec["serviceAccount"]
     for container in _containers(spec):
-        _default_container(container)
+        if "imagePullPolicy" not in container:
+            container["imagePullPolicy"] = pull_policy(container.get("image", ""))
     for volume in spec.get("volumes") or ():
-        _default_volume(volume)
+        if len(volume) == 1:
+            volume["emptyDir"] = {}
+        if "image" in volume:
+            volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference", "")))
 
 
 def _containers(spec: JSONObject) -> Iterator[JSONObject]:
     for name in CONTAINER_LISTS:
         yield from spec.get(name) or ()
-
-
-def _default_container(container: JSONObject) -> None:
-    if "imagePullPolicy" not in container:
-        container["imagePullPolicy"] = pull_policy(container.get("image", ""))
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    for port in container.get("ports") or ():
-        port.setdefault("protocol", "TCP")
-    for variable in container.get("env") or ():
-        if "valueFrom" in variable:
-            _default_source(variable["valueFrom"])
-    for name in PROBES:
-        if name in container:
-            _default_probe(container[name])
-    for hook in HOOKS:
-        if hook in container.get("lifecycle", {}):
-            _default_http(container["lifecycle"][hook])
 
 
 def pull_policy(image: str) -> str:
@@ -80,56 +46,6 @@ def pull_policy(image: str) -> str:
         return "IfNotPresent"
     _, _, tag = image.rpartition("/")[2].partition(":")
     return "Always" if tag in {"", "latest"} else "IfNotPresent"
-
-
-def _default_source(source: JSONObject) -> None:
-    if "fieldRef" in source:
-        source["fieldRef"].setdefault("apiVersion", "v1")
-    if "fileKeyRef" in source:
-        source["fileKeyRef"].setdefault("optional", False)
-
-
-def _default_probe(probe: JSONObject) -> None:
-    probe.setdefault("timeoutSeconds", 1)
-    probe.setdefault("periodSeconds", 10)
-    probe.setdefault("successThreshold", 1)
-    probe.setdefault("failureThreshold", 3)
-    _default_http(probe)
-    if "grpc" in probe and probe["grpc"].get("service") is None:
-        probe["grpc"]["service"] = ""
-
-
-def _default_http(handler: JSONObject) -> None:
-    if "httpGet" in handler:
-        handler["httpGet"].setdefault("path", "/")
-        handler["httpGet"].setdefault("scheme", "HTTP")
-
-
-def _default_volume(volume: JSONObject) -> None:
-    if len(volume) == 1:
-        volume["emptyDir"] = {}
-        return
-    for name in WITH_MODE:
-        if name in volume:
-            volume[name].setdefault("defaultMode", FILE_MODE)
-    for name, defaults in STORAGE_DEFAULTS.items():
-        if name in volume:
-            volume[name] = defaults | volume[name]
-    for item in volume.get("downwardAPI", {}).get("items") or ():
-        _default_source(item)
-    for source in volume.get("projected", {}).get("sources") or ():
-        _default_projection(source)
-    if "ephemeral" in volume and "volumeClaimTemplate" in volume["ephemeral"]:
-        volume["ephemeral"]["volumeClaimTemplate"]["spec"].setdefault("volumeMode", "Filesystem")
-    if "image" in volume:
-        volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference", "")))
-
-
-def _default_projection(source: JSONObject) -> None:
-    for item in source.get("downwardAPI", {}).get("items") or ():
-        _default_source(item)
-    if "serviceAccountToken" in source:
-        source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
 
 
 def default_pod(pod: JSONObject) -> None:

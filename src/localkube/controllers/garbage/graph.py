@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import Resource
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
-REMEMBERED: Final = 10_000
+REMEMBERED: Final = 2_000
 """UIDs of deleted objects that are remembered, so that each of their dependents need not ask the API server."""
 
 
@@ -82,9 +82,8 @@ class Graph:
     def remove(self, uid: UID) -> set[UID]:
         """Forget an object that was deleted; return whom that concerns: its dependents, and owners that wait for it."""
         node = self.nodes.pop(uid, None)
-        self._gone[uid] = None
-        if len(self._gone) > REMEMBERED:
-            self._gone.popitem(last=False)
+        if uid in self._dependents:
+            self.note_absent(uid)
         if node is None:
             return set()
         self._unlink(node)
@@ -97,8 +96,10 @@ class Graph:
             self._unlink(node)
 
     def note_absent(self, uid: UID) -> None:
-        """Remember that an object which the graph does not have was found absent."""
+        """Remember that an object is gone: one that was deleted, or one that the API server does not have."""
         self._gone[uid] = None
+        if len(self._gone) > REMEMBERED:
+            self._gone.popitem(last=False)
 
     def is_known_gone(self, uid: UID) -> bool:
         """Return whether the object with this UID is known to be deleted; a UID never comes back."""

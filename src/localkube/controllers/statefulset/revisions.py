@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.gotypes import canonical_json
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject
 
 HASH_LABEL: Final = "controller.kubernetes.io/hash"

@@ -12,6 +12,7 @@ import itertools
 import os
 import signal as signals
 import socket
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -19,6 +20,9 @@ from typing import Any, Final, TypeAlias
 from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, SandboxSpec, StartError
 
 ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+SIGNALS: Final = 1000
+"""Signals that are remembered, the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +76,7 @@ class ModelRunner:
         self.processes: dict[str, Process] = {}
         self.sandboxes: dict[str, SandboxSpec] = {}
         self.addresses: dict[str, str] = {}
-        self.signals: list[tuple[str, int]] = []
+        self.signals: deque[tuple[str, int]] = deque(maxlen=SIGNALS)
         self.hung: set[str] = set()
         self._script = script
         self._network: Network = network

@@ -18,7 +18,7 @@ from typing import Literal
 from localkube.kubelet.processes.runner import StartError
 from localkube.kubelet.sandbox.addresses import POD_NETWORK, WAY_OUT_GATEWAY, WAY_OUT_NAMESERVER
 from localkube.kubelet.sandbox.launch import DIRECTORY, Launcher
-from localkube.statedirectory import open_private
+from localkube.kubelet.sandbox.outputlog import OutputLog
 
 _LOADER = "import sys; sys.path.append(sys.argv[1]); from launcher.leash import main; main()"
 _INTERFACE = "tap0"
@@ -69,7 +69,7 @@ class WayOut:
     """The program that carries the pods' traffic, if there is one."""
 
     def __init__(self, state_directory: Path) -> None:
-        self._log = state_directory / "way-out.log"
+        self._log = OutputLog(state_directory / "way-out.log")
         self._process: subprocess.Popen[bytes] | None = None
 
     async def open(self, launcher: Launcher, carriers: Sequence[Carrier] = CARRIERS) -> Granted:
@@ -83,7 +83,7 @@ class WayOut:
             failure = await self._attach(launcher, carrier, self._process)
             if failure is None:
                 return Granted(carrier.kind)
-            failures.append(f"{carrier.kind}: {failure}; see {self._log}")
+            failures.append(f"{carrier.kind}: {failure}; see {self._log.path}")
             await self.close()
         hint = "; ".join(failures) or "slirp4netns or pasta, if installed, makes one"
         return Granted("none", (f"{NO_WAY_OUT} ({hint})",))
@@ -94,10 +94,12 @@ class WayOut:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
             self._process = None
+        self._log.close()
 
     def _start(self, program: str, carrier: Carrier, pid: int) -> subprocess.Popen[bytes]:
         last = (str(pid), _INTERFACE) if carrier.kind == "slirp4netns" else (str(pid),)
-        with open_private(self._log) as log:
+        log = self._log.open()
+        try:
             return subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", "-c", _LOADER, str(DIRECTORY), str(os.getpid())),
@@ -108,6 +110,8 @@ class WayOut:
                 stderr=log,
                 start_new_session=True,
             )
+        finally:
+            os.close(log)
 
     async def _attach(self, launcher: Launcher, carrier: Carrier, process: subprocess.Popen[bytes]) -> str | None:
         """Connect the pods to the program's interface as soon as it is there; return why that failed."""

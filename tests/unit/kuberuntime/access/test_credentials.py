@@ -195,6 +195,19 @@ def test_a_plugin_that_fails_is_one_clear_sentence(
     assert message in str(caught.value)
 
 
+def test_a_plugin_that_never_stops_printing_is_ended(tmp_path: Path) -> None:
+    """Before, all of it was read until the memory or the 300 seconds were over."""
+    plugin = Plugin(tmp_path, "exec yes")
+
+    with pytest.raises(ConfigError, match=r"users\[dev\].user.exec: \./plugin printed more than 1 MiB"):
+        asyncio.run(plugin.source.get())
+
+
+def test_what_a_plugin_prints_may_be_large(tmp_path: Path) -> None:
+    credential = printing(token="t" * 100_000)
+    assert asyncio.run(Plugin(tmp_path, credential).source.get()).token == "t" * 100_000
+
+
 def test_a_plugin_that_never_ends_is_ended(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, "exec sleep 1000")
 

@@ -338,3 +338,42 @@ def test_a_projection_may_differ_from_object_to_object() -> None:
         assert {meta.name(obj): meta.spec(obj) for obj in informer.store.list()} == {"a": {"x": 1}, "b": {}}
 
     run(scenario())
+
+
+def test_a_kind_that_may_be_missing_is_empty_until_it_is_served() -> None:
+    """Also where its definition goes: what was known of it is gone then."""
+
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a")
+        missing = failure(404, "NotFound", "the server could not find the requested resource")
+        server.refuse = lambda _: missing
+        informer = Informer(Client(server), PODS, optional=True)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run())
+            await informer.wait_synced()
+            assert names(informer) == set()
+            server.refuse = lambda _: None
+            await asyncio.sleep(10)
+            assert names(informer) == {"a"}
+            server.refuse = lambda _: missing
+            server.cut()
+            await asyncio.sleep(10)
+            assert names(informer) == set()
+            task.cancel()
+
+    run(scenario())
+
+
+def test_a_kind_that_has_to_be_there_is_waited_for() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.refuse = lambda _: failure(404, "NotFound", "not served")
+        informer = Informer(Client(server), PODS)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run())
+            await asyncio.sleep(60)
+            assert not informer.has_synced
+            task.cancel()
+
+    run(scenario())

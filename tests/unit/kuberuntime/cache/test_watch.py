@@ -275,3 +275,24 @@ def test_a_first_attempt_is_not_delayed_and_a_second_is() -> None:
     assert State().wait(1.0) == 0
     assert State(failures=1).wait(1.0) == pytest.approx(0.2)
     assert State(failures=1).wait(0.0) == pytest.approx(0.1)
+
+
+NOT_SERVED = from_status({"code": 404, "reason": "NotFound", "message": "the server could not find the resource"})
+
+
+@pytest.mark.parametrize("phase", [Phase.EMPTY, Phase.LISTED, Phase.WATCHING, Phase.PAGING, Phase.INITIAL])
+def test_an_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> None:
+    """Its definition may come later, or go: whoever waits for the cache goes on."""
+    state = State(phase=phase, version=ResourceVersion("7"), failures=2, optional=True)
+
+    after, outputs = step(state, Refused(NOT_SERVED))
+
+    assert outputs == (Started(), Completed(ResourceVersion("")))
+    assert (after.phase, after.failures, after.optional) == (Phase.EMPTY, 3, True)
+
+
+def test_a_kind_that_must_be_served_is_waited_for() -> None:
+    after, outputs = step(State(), Refused(NOT_SERVED))
+
+    assert outputs == ()
+    assert after.phase is Phase.EMPTY

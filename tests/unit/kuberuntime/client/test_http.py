@@ -121,6 +121,23 @@ def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
     assert "accept-encoding" not in headers
 
 
+@pytest.mark.parametrize("size", [2**18 + 1, 3 * 2**20])
+def test_a_large_body_arrives_whole_and_once_more_after_its_credentials_were_refused(size: int) -> None:
+    body, received = bytes(range(256)) * (size // 256) + b"end", []
+
+    async def handler(request: web.Request) -> web.Response:
+        received.append((request.content_length, await request.content.read()))
+        return web.Response(status=401 if len(received) == 1 else 200)
+
+    async def scenario() -> None:
+        async with serving(handler) as access:
+            renewable = replace(access, credentials=Renewable("old", "new"))
+            assert (await ask(renewable, Request("PUT", "/version", body=body))).status == 200
+
+    asyncio.run(scenario())
+    assert received == [(len(body), body)] * 2
+
+
 def test_a_server_may_live_below_a_path() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(text=request.path)

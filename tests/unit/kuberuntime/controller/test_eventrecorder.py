@@ -13,7 +13,7 @@ from tests.unit.kuberuntime.fakes import answer, failure
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.controller.eventrecorder import FOLD, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
+from kuberuntime.controller.eventrecorder import FOLD, NAMES, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event
@@ -36,6 +36,7 @@ class EventsServer:
         self.objects: dict[str, JSONObject] = {}
         self.requests: list[Request] = []
         self.failures: list[Response | Exception] = []
+        self.loses_answers = 0
 
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
@@ -47,7 +48,12 @@ class EventsServer:
             return error
         content = msgspec.json.decode(request.body)
         if request.method == "POST":
+            if content["metadata"]["name"] in self.objects:
+                return failure(409, "AlreadyExists")
             self.objects[content["metadata"]["name"]] = content
+            if self.loses_answers:
+                self.loses_answers -= 1
+                raise ConnectionFailedError("the answer was lost")
             return answer(201, content)
         name = request.path.rsplit("/", 1)[1]
         if name not in self.objects:
@@ -262,6 +268,50 @@ def test_names_are_unique_within_a_microsecond() -> None:
                 r.recorder.record(replace(CREATED, note=str(number)))
             await r.recorder.flush()
             assert len(r.all()) == 50
+
+    run(scenario())
+
+
+def test_recorders_that_name_an_event_in_the_same_microsecond_lose_none() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            others = [EventRecorder(Client(r.server), f"other-{number}", "host", VirtualClock()) for number in range(4)]
+            tasks = [asyncio.ensure_future(one.run()) for one in others]
+            for one in (r.recorder, *others):
+                one.record(CREATED)
+            for one in (r.recorder, *others):
+                await one.flush()
+            assert {event["reportingController"] for event in r.all()} == {
+                "leaderworkerset",
+                *(f"other-{number}" for number in range(4)),
+            }
+            for task in tasks:
+                task.cancel()
+
+    run(scenario())
+
+
+def test_an_event_whose_answer_was_lost_is_there_once_and_goes_on() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.server.loses_answers = 1
+            r.recorder.record(CREATED)
+            await r.recorder.flush()
+            r.recorder.record(CREATED)
+            await asyncio.sleep(FOLD + 1)
+            assert [event["series"]["count"] for event in r.all()] == [2]
+
+    run(scenario())
+
+
+def test_an_event_is_dropped_when_no_name_is_free() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.server.failures = [failure(409, "AlreadyExists")] * NAMES
+            r.recorder.record(CREATED)
+            r.recorder.record(replace(CREATED, note="another"))
+            await r.recorder.flush()
+            assert [event["note"] for event in r.all()] == ["another"]
 
     run(scenario())
 

@@ -250,6 +250,32 @@ def test_the_first_of_two_failures_is_the_one_reported() -> None:
     assert str(outcome.error) == "create Pod default/web: quota"
 
 
+REPORT = Patch(
+    resource=PODS, key=KEY, patch={"status": {"conditions": [{"message": "failed: {error}"}]}}, subresource="status"
+)
+
+
+def test_a_failure_is_reported_where_the_plan_says_so() -> None:
+    plan = Plan((Finally(actions=(CREATE, DELETE), after=(), on_failure=(REPORT,)), APPLY))
+
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
+
+    assert str(outcome.error) == "create Pod default/web: quota"
+    assert [request.method for request in outcome.transport.requests] == ["POST", "PATCH"]
+    sent = msgspec.json.decode(outcome.transport.requests[1].body)
+    assert sent["status"]["conditions"] == [{"message": "failed: create Pod default/web: quota"}]
+
+
+@pytest.mark.parametrize("answers", [[answer(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
+def test_nothing_is_reported_where_nothing_failed(answers: list[Response]) -> None:
+    """A replacement that met a newer object is no failure: the key is planned again."""
+    plan = Plan((Finally(actions=(STATUS,), after=(), on_failure=(REPORT,)),))
+
+    outcome = execute(plan, *answers)
+
+    assert len(outcome.transport.requests) == 1
+
+
 def test_after_what_comes_finally_the_plan_goes_on() -> None:
     plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)), DELETE))
 

@@ -4,11 +4,12 @@ import asyncio
 from collections import Counter
 
 import pytest
+from structlog.testing import capture_logs
 from tests.simulation.virtualtime import run
 
-from kuberuntime.controller.executor import RequeueError
+from kuberuntime.controller.executor import ExecutionError, RequeueError
 from kuberuntime.controller.workqueue import WorkQueue, run_workers
-from kuberuntime.errors import KubeError
+from kuberuntime.errors import ConflictError, KubeError
 
 
 @pytest.mark.parametrize("error", [RequeueError("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
@@ -30,6 +31,25 @@ def test_an_error_brings_the_key_again_with_back_off(error: Exception) -> None:
 
     run(scenario())
     assert times == pytest.approx([0, 0.005, 0.015, 0.035])
+
+
+def test_a_conflict_is_reported_only_when_it_lasts() -> None:
+    conflict = ConflictError({"code": 409, "reason": "Conflict", "message": "changed meanwhile"})
+
+    async def work(_: str) -> None:
+        raise ExecutionError("apply web", ()) from conflict
+
+    async def scenario() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        task = asyncio.ensure_future(run_workers(queue, work, name="test", workers=1))
+        await asyncio.sleep(3)
+        task.cancel()
+
+    with capture_logs() as logged:
+        run(scenario())
+    levels = [entry["log_level"] for entry in logged if entry["event"] == "reconcile failed"]
+    assert levels == ["debug"] * 8 + ["warning"] * 2
 
 
 def test_a_held_key_is_neither_a_success_nor_a_failure() -> None:

@@ -61,7 +61,7 @@ def test_every_step_of_a_key_is_counted() -> None:
 
 def test_requests_are_counted_with_their_answers() -> None:
     async def scenario() -> None:
-        metrics = Metrics()
+        metrics = Metrics(api_requests="my_requests_total")
         inner = ScriptedTransport(answer(200, {}), answer(409, {}), ConnectionFailedError("gone"), answer(200, {}))
         transport = ObservedTransport(inner, "api:6443", metrics)
         path = "/apis/apps/v1/namespaces/default/statefulsets/web"
@@ -76,9 +76,9 @@ def test_requests_are_counted_with_their_answers() -> None:
         assert found['rest_client_requests_total{code="200",host="api:6443",method="GET"}'] == 2
         assert found['rest_client_requests_total{code="409",host="api:6443",method="PUT"}'] == 1
         assert found['rest_client_requests_total{code="<error>",host="api:6443",method="GET"}'] == 1
-        assert found['lws_api_requests_total{resource="statefulsets",verb="get"}'] == 2
-        assert found['lws_api_requests_total{resource="statefulsets/status",verb="update"}'] == 1
-        assert found['lws_api_requests_total{resource="pods",verb="watch"}'] == 1
+        assert found['my_requests_total{resource="statefulsets",verb="get"}'] == 2
+        assert found['my_requests_total{resource="statefulsets/status",verb="update"}'] == 1
+        assert found['my_requests_total{resource="pods",verb="watch"}'] == 1
 
     run(scenario())
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kuberuntime.objects import gotypes
 from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.schema import LIST_KEYS, OPTIONAL, REQUIRED, RULES, schema_of
 
 ROOT = Path(__file__).parents[4]
@@ -221,9 +221,9 @@ def test_every_node_of_the_schema_has_a_type() -> None:
 
 def test_the_tables_name_existing_fields_only() -> None:
     for struct, field in OPTIONAL | REQUIRED | RULES.keys():
-        assert field in gotypes.declarations(struct), f"{struct}.{field}"
+        assert field in TYPES.fields(struct), f"{struct}.{field}"
     for struct, keys in LIST_KEYS.items():
-        assert set(keys) <= gotypes.declarations(struct).keys()
+        assert set(keys) <= TYPES.fields(struct).keys()
 
 
 def test_the_written_manifest_is_up_to_date() -> None:

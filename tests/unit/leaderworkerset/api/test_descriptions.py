@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kuberuntime.objects import gotypes
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.descriptions import TEXTS, described
+from leaderworkerset.api.fieldtypes import TYPES
 
 ROOT = Path(__file__).parents[4]
 DOCUMENT = json.loads((ROOT / "deploy/openapi/core-v1.json").read_text())
@@ -72,7 +72,7 @@ def test_words_of_pods_are_those_of_the_cluster() -> None:
 
 def test_words_are_said_of_fields_that_exist() -> None:
     for struct, field in TEXTS:
-        assert struct == "LeaderWorkerSet" or field in gotypes.declarations(struct), f"{struct}.{field}"
+        assert struct == "LeaderWorkerSet" or field in TYPES.fields(struct), f"{struct}.{field}"
 
 
 def test_the_full_flavour_fits_into_the_store() -> None:

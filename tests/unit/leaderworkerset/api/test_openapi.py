@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kuberuntime.objects import gotypes
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import schema
+from leaderworkerset.api.fieldtypes import TYPES
 
 ROOT = Path(__file__).parents[4]
 DOCUMENT = json.loads((ROOT / "deploy/openapi/core-v1.json").read_text())["components"]["schemas"]
@@ -29,7 +29,7 @@ def structs() -> Iterator[str]:
         name = waiting.pop().removeprefix("[]").removeprefix("map[string]").removeprefix("[]")
         if name not in seen:
             seen.add(name)
-            waiting += [declaration.go_type for declaration in gotypes.declarations(name).values()]
+            waiting += [field.type for field in TYPES.fields(name).values()]
             yield name
 
 

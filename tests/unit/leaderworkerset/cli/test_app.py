@@ -145,6 +145,7 @@ def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> N
         max_pods=70,
         port=1234,
         log_level="debug",
+        log_format="json",
     )
 
     @click.command()

@@ -10,13 +10,6 @@ import structlog
 from leaderworkerset.cli import logging
 
 
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
     before = structlog.get_config()
@@ -32,9 +25,10 @@ def fail_with_a_secret() -> None:
         structlog.get_logger().exception("request failed", path="/api/v1/secrets")
 
 
-@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
-def test_a_traceback_has_no_values_of_variables(stream: io.StringIO) -> None:
-    logging.configure("warning", stream)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_traceback_has_no_values_of_variables(form: logging.Form) -> None:
+    stream = io.StringIO()
+    logging.configure("warning", stream, form=form)
     fail_with_a_secret()
     told = stream.getvalue()
     assert "broken" in told
@@ -42,9 +36,29 @@ def test_a_traceback_has_no_values_of_variables(stream: io.StringIO) -> None:
     assert "bearer-of-trouble" not in told
 
 
-def test_a_file_gets_one_line_of_json_for_each_event() -> None:
+def test_an_event_is_a_line_of_text_unless_json_is_asked_for() -> None:
     stream = io.StringIO()
     logging.configure("warning", stream)
+    structlog.get_logger().warning("reconcile failed", key="prod/web", error="first\nsecond", retry_in=0.3217)
+    structlog.get_logger().info("reconciled")
+    _, _, told = stream.getvalue().partition(" ")
+    assert told == "warning: reconcile failed: first\\nsecond (key=prod/web, retry_in=0.322)\n"
+
+
+def test_logs_go_where_standard_error_is_now(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logging.configure("warning")
+    proxy = io.StringIO()
+    monkeypatch.setattr("sys.stderr", proxy)
+    structlog.get_logger().warning("above the table")
+    assert "above the table" in proxy.getvalue()
+    assert capsys.readouterr().err == ""
+
+
+def test_json_is_one_line_for_each_event() -> None:
+    stream = io.StringIO()
+    logging.configure("warning", stream, form="json")
     fail_with_a_secret()
     event = json.loads(stream.getvalue())
     assert (event["event"], event["level"], event["exception"][0]["exc_value"]) == ("request failed", "error", "broken")

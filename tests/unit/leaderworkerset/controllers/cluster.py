@@ -33,10 +33,11 @@ from kuberuntime.objects.resources import (
     STATEFULSETS,
     Resource,
 )
-from leaderworkerset.api import crd, labels
+from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.kinds.managed import MANAGED
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.inprocess import InProcessTransport
@@ -217,7 +218,7 @@ class _Silence:
 def served_kinds() -> list[Kind]:
     """Return what is served; pods are admitted by the very function that the webhook calls."""
     served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
-    return [*served, kind_from_crd(crd.leaderworkerset_crd())]
+    return [*served, *map(kind_from_crd, MANAGED.definitions())]
 
 
 def _admitting(pods: Kind) -> Kind:

@@ -22,16 +22,18 @@ TPU = {"limits": {"google.com/tpu": "4"}}
 OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
 
-@pytest.fixture(name="reads")
-def _reads(monkeypatch: pytest.MonkeyPatch) -> list[Reads]:
-    """Let caches keep everything, and record what is read of it, whoever reads."""
+@pytest.fixture(name="reads", scope="module")
+def _reads() -> list[Reads]:
+    """Let caches keep everything while a cluster lives, and record what is read of it, whoever reads."""
     reads: list[Reads] = []
 
     def track(projection: Projection, obj: JSONObject, _share: Callable[[str], str] = str) -> JSONObject:
         reads.append(Reads(obj, projection))
         return TrackedObject(obj, (), reads[-1])
 
-    monkeypatch.setattr(Projection, "__call__", track)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Projection, "__call__", track)
+        run_all()
     return reads
 
 
@@ -82,7 +84,6 @@ def run_all() -> None:
 
 
 def test_nothing_is_read_of_a_cached_object_that_is_not_declared(reads: list[Reads]) -> None:
-    run_all()
     kinds = {one.kind for one in reads}
     assert kinds == {"Pod", "StatefulSet", "Service", "ControllerRevision"}
     assert_declared(reads)
@@ -107,10 +108,10 @@ def is_read(path: Path, read: set[Path]) -> bool:
 def test_everything_that_is_declared_is_read(
     kind: str, projections: list[Projection], reads: list[Reads], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_all()
-    monkeypatch.setattr(kept, "assert_declared", reads.extend)
+    decided: list[Reads] = []
+    monkeypatch.setattr(kept, "assert_declared", decided.extend)
     decide_the_rest()
-    read = {path for one in reads if one.kind == kind for path in one.paths}
+    read = {path for one in (*reads, *decided) if one.kind == kind for path in one.paths}
     paths = {path for projection in projections for path in declared_paths(projection)}
     assert {path for path in paths if not is_read(path, read)} == set()
 
@@ -129,7 +130,6 @@ def test_a_read_that_is_not_declared_is_noticed(
 ) -> None:
     paths = tuple(path for path in projection.paths if path != parse(missing))
     monkeypatch.setattr(projection, "paths", paths)
-    run_all()
     with pytest.raises(UndeclaredReadError, match=f"{kind} {missing.replace('.', ' ')}"):
         assert_declared(reads)
 

@@ -96,9 +96,9 @@ def test_pods_concern_their_leader(found: dict[str, Any], key: ObjectKey) -> Non
 
 def test_worker_statefulsets_concern_their_leader() -> None:
     """R-ARC-8, R-WSTS-5."""
-    assert list(pod.keys_of_statefulset(Change(WORKERS, None))) == [GROUP]
-    assert list(pod.keys_of_statefulset(Change(None, owned_by(LWS, UNLABELED)))) == []
-    assert list(pod.keys_of_statefulset(Change(None, UNLABELED))) == []
+    assert list(pod.keys_of_controlled(Change(WORKERS, None))) == [GROUP]
+    assert list(pod.keys_of_controlled(Change(None, owned_by(LWS, UNLABELED)))) == []
+    assert list(pod.keys_of_controlled(Change(None, UNLABELED))) == []
 
 
 def test_objects_are_filed_under_leaderworkerset_and_group() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 
 from tests import builders
+from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.permissions import Need, RecordingTransport, missing, unused
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
@@ -13,8 +14,9 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core.gang.volcano import VOLCANO
+from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
 
@@ -42,6 +44,21 @@ async def live_through_everything(cluster: Cluster) -> None:
     await cluster.settle()
     await cluster.bind("web-0", "n1")
     await cluster.settle()
+    await roll_roles(cluster)
+
+
+async def roll_roles(cluster: Cluster) -> None:
+    """Let all happen that the controller of DisaggregatedSets writes for: roles, a scaler, services, a rollout."""
+    external = disaggregatedset_object([role("prefill", external=True), role("decode", size=2)])
+    metadata = {name: external["metadata"][name] for name in ("name", "namespace")}
+    await cluster.client.create(DISAGGREGATED_SETS, external | {"metadata": metadata})
+    await cluster.settle()
+    key = ObjectKey(NAMESPACE, "split")
+    await cluster.client.patch(DISAGGREGATED_SETS, key, {"spec": with_image(external, "app:2")}, kind="merge")
+    await cluster.settle(120)
+    static = {"roles": [role("prefill", image="app:2"), role("decode", size=2, image="app:2")]}
+    await cluster.client.patch(DISAGGREGATED_SETS, key, {"spec": static}, kind="merge")
+    await cluster.settle()
 
 
 async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) -> set[Need]:
@@ -66,3 +83,12 @@ def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
         assert unused(MANAGED.permissions, needs) == []
 
     virtualtime.run(scenario())
+
+
+def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
+    """R-GANG-7: none of them without a provider, and only those of the provider."""
+    kinds = managed("volcano")
+    own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
+
+    assert {verb for one in own for verb in one.verbs} == {"create", "delete", "list", "watch"}
+    assert set(kinds.permissions) - own == set(MANAGED.permissions)

@@ -15,6 +15,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import leaderworkerset, pod, selection
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.weight import LIMIT, is_large
+from leaderworkerset.core.policies.gang import NO_GANG
 
 KEY = ObjectKey(NAMESPACE, "web")
 
@@ -86,15 +87,14 @@ async def drivers_of(variables: int) -> tuple[int, int]:
     pod_object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | {"namespace": NAMESPACE}}
     await cluster.client.create(PODS, pod_object | {"spec": {"containers": [container]}})
     caches = Caches(cluster.client, selection.CACHES)
-    informers = selection.informers_of(caches)
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(informer.run()) for informer in caches.all()]
         for informer in caches.all():
             await informer.wait_synced()
-        whole, plan = await turns_during(leaderworkerset.Driver(informers, SystemClock()).plan, KEY)
+        whole, plan = await turns_during(leaderworkerset.Driver(caches, SystemClock(), NO_GANG).plan, KEY)
         assert plan.actions
         one, plan = await turns_during(
-            pod.Driver(informers, cluster.client, SystemClock()).plan, ObjectKey(NAMESPACE, "web-0")
+            pod.Driver(caches, cluster.client, SystemClock(), NO_GANG).plan, ObjectKey(NAMESPACE, "web-0")
         )
         assert plan.requeue_after == 1.0
         for task in running:

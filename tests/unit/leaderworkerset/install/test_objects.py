@@ -62,7 +62,11 @@ def test_names_are_those_of_the_go_manager() -> None:
 
 KINDS_AND_NAMES = {
     "Namespace": ["lws-system"],
-    "CustomResourceDefinition": ["leaderworkersets.leaderworkerset.x-k8s.io"],
+    "CustomResourceDefinition": [
+        "leaderworkersets.leaderworkerset.x-k8s.io",
+        "disaggregatedsets.disaggregatedset.x-k8s.io",
+        "disaggregatedsetrolescalers.disaggregatedset.x-k8s.io",
+    ],
     "ClusterRole": ["lws-manager-role", "lws-proxy-role", "lws-metrics-reader"],
     "ClusterRoleBinding": ["lws-manager-rolebinding", "lws-proxy-rolebinding", "lws-metrics-reader-rolebinding"],
     "Role": ["lws-leader-election-role", "lws-certificates-role"],

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
+from kuberuntime.permissions import policy_rules
 from leaderworkerset.install import rbac
 from leaderworkerset.kinds.managed import MANAGED
 
@@ -28,9 +29,11 @@ def test_nodes_are_read_only() -> None:
     assert verbs(RULES, "nodes") <= READING
 
 
-def test_specs_of_leaderworkersets_are_not_written() -> None:
-    """R-ARC-6."""
-    assert verbs(RULES, "leaderworkersets") <= READING
+def test_leaderworkersets_are_written_for_disaggregatedsets_only() -> None:
+    """R-ARC-6, R-DS-106: their own controller writes nothing but their status."""
+    own = [rule for kind in MANAGED.kinds[:2] for spec in kind.controllers for rule in spec.permissions]
+    assert verbs(policy_rules(own), "leaderworkersets") <= READING
+    assert verbs(RULES, "leaderworkersets") == (READING - {"get"}) | {"create", "delete", "patch"}
     assert verbs(RULES, "leaderworkersets/status") == {"update"}
 
 

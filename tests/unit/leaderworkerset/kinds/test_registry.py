@@ -16,14 +16,14 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.selection import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.kinds.kind import Kind
-from leaderworkerset.kinds.leaderworkerset import LEADERWORKERSET
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.kinds.pod import POD
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
+
+LEADERWORKERSET, POD = MANAGED.kinds[:2]
 
 
 @pytest.fixture
@@ -91,10 +91,17 @@ def test_two_functions_under_the_name_of_one_index_are_refused(client: Client) -
         Caches(client, declared)
 
 
-def test_both_controllers_of_the_manager_share_their_caches(client: Client) -> None:
-    caches = Caches(client, (cache for spec in MANAGED.controllers for cache in spec.caches))
+def test_the_controllers_of_leaderworkersets_and_pods_share_their_caches(client: Client) -> None:
+    caches = Caches(client, (*LEADERWORKERSET.controllers[0].caches, *POD.controllers[0].caches))
     assert len(caches.all()) == len(CACHES)
     assert caches[POD_CACHE].resource == PODS
+
+
+def test_leaderworkersets_are_followed_once_for_all_controllers(client: Client) -> None:
+    caches = Caches(client, (cache for spec in MANAGED.controllers for cache in spec.caches))
+    followed = [informer.resource.plural for informer in caches.all()]
+    assert followed.count("leaderworkersets") == 1
+    assert followed.count("services") == 2  # those of LeaderWorkerSets, and those of roles
 
 
 @pytest.mark.parametrize("spec", MANAGED.controllers, ids=lambda spec: spec.name)
@@ -111,5 +118,9 @@ def test_a_controller_watches_every_cache_that_it_reads(spec: ControllerSpec, cl
 
 
 def test_only_kinds_with_a_definition_are_defined() -> None:
-    assert MANAGED.defined == (LEADERWORKERSET.resource,)
-    assert [obj["metadata"]["name"] for obj in MANAGED.definitions()] == ["leaderworkersets.leaderworkerset.x-k8s.io"]
+    assert POD.resource not in MANAGED.defined
+    assert [obj["metadata"]["name"] for obj in MANAGED.definitions()] == [
+        "leaderworkersets.leaderworkerset.x-k8s.io",
+        "disaggregatedsets.disaggregatedset.x-k8s.io",
+        "disaggregatedsetrolescalers.disaggregatedset.x-k8s.io",
+    ]

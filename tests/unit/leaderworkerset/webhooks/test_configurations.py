@@ -54,6 +54,11 @@ def test_the_validating_configuration() -> None:
             None,
         ),
         ("vpod.kb.io", rule("", "pods", "CREATE", "UPDATE"), MEMBERS),
+        (
+            "vdisaggregatedset.kb.io",
+            rule("disaggregatedset.x-k8s.io", "disaggregatedsets", "CREATE", "UPDATE"),
+            None,
+        ),
     ]
     assert found["webhooks"][1]["clientConfig"] == {
         "url": "https://127.0.0.1:9443/validate--v1-pod",

@@ -39,6 +39,7 @@ def test_the_paths() -> None:
         "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/mutate--v1-pod",
         "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+        "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset",
         "/validate--v1-pod",
     }
 
@@ -144,6 +145,15 @@ def test_a_bad_pod_of_a_group_is_denied() -> None:
 def test_a_malformed_pod_is_a_bad_request() -> None:
     status = ask(handlers.MUTATE_POD, {"metadata": {"labels": []}, "spec": {}})["status"]
     assert (status["code"], status["message"]) == (400, "metadata.labels: Invalid value: []: must be an object")
+
+
+def test_a_mark_of_null_is_an_empty_text_as_go_reads_it() -> None:
+    """Found by a fuzzer: the size of subgroups was null, and the answer 500."""
+    marks = {f"{P}name": "one", f"{P}worker-index": "1", f"{P}group-index": "0"}
+    notes = {f"{P}size": "2", f"{P}subgroup-size": None, f"{P}subgroup-policy-type": None}
+    pod = {"metadata": {"name": "one-0-1", "labels": marks, "annotations": notes}, "spec": POD_TEMPLATE["spec"]}
+    response = ask(handlers.MUTATE_POD, pod)
+    assert response["status"]["code"] == 403
 
 
 def test_every_pod_is_valid() -> None:

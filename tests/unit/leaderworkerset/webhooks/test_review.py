@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kuberuntime.objects.gotypes import GoTypeError
+from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.webhooks import review
@@ -54,8 +54,8 @@ def test_a_changed_object_is_allowed_with_a_patch() -> None:
     [
         (DeniedError("no"), {"code": 403, "message": "no", "reason": "Forbidden"}),
         (
-            GoTypeError("spec.replicas", "x", "a number"),
-            {"code": 400, "message": 'spec.replicas: Invalid value: "x": must be a number'},
+            GoTypeError(Mismatch("spec.replicas", "x", "int32")),
+            {"code": 400, "message": 'spec.replicas: Invalid value: "x": must be an integer of 32 bits'},
         ),
     ],
     ids=["refused (R-ADM-1)", "wrong type (R-DEF-7)"],

@@ -4,6 +4,7 @@ import asyncio
 import io
 import socket
 import ssl
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -12,12 +13,15 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.serving.serving import Address
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import bodies, certificates
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
-from leaderworkerset.webhooks.server import LARGEST_BODY, WebhookServer
+from leaderworkerset.webhooks.review import Review
+from leaderworkerset.webhooks.server import LARGE, LARGEST_BODY, WebhookOptions, WebhookServer
 
 LIMIT = 20.0
 """Seconds in which anything must come true."""
@@ -36,7 +40,9 @@ def review(**parts: Any) -> dict[str, Any]:
 
 
 def server(*, body_seconds: float = bodies.SECONDS) -> WebhookServer:
-    return WebhookServer(Address("127.0.0.1", 0), SERVING.chain, MANAGED.decisions, body_seconds=body_seconds)
+    return WebhookServer(
+        Address("127.0.0.1", 0), SERVING.chain, MANAGED.decisions, WebhookOptions(body_seconds=body_seconds)
+    )
 
 
 def test_a_review_is_answered_over_https() -> None:
@@ -64,6 +70,32 @@ def test_it_answers_while_the_loop_of_the_controllers_is_busy() -> None:
                 assert asked.result(timeout=10) == 200
 
     asyncio.run(scenario())
+
+
+def test_a_large_review_lets_small_ones_pass() -> None:
+    """The decision on the large one ends only after the small one was answered."""
+    answered = threading.Event()
+
+    def decide(asked: Review) -> JSONObject:
+        if "large" in meta.annotations(asked.object):
+            assert answered.wait(LIMIT)
+        return asked.object
+
+    async def ask(client: aiohttp.ClientSession, url: str, **annotations: str) -> bool:
+        asked = review(object={"metadata": {"name": "p", "annotations": annotations}})
+        async with client.post(url, json=asked, ssl=trust()) as answer:
+            allowed: bool = (await answer.json())["response"]["allowed"]
+            return allowed
+
+    async def scenario() -> None:
+        running = WebhookServer(Address("127.0.0.1", 0), SERVING.chain, {"/decide": decide})
+        async with running, aiohttp.ClientSession() as client, asyncio.TaskGroup() as group:
+            large = [group.create_task(ask(client, f"{running.url}/decide", large="x" * LARGE)) for _ in range(2)]
+            assert await ask(client, f"{running.url}/decide")
+            answered.set()
+            assert await asyncio.gather(*large) == [True, True]
+
+    asyncio.run(asyncio.wait_for(scenario(), LIMIT))
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", MUTATE_POD, 405), ("POST", "/convert", 404)])
@@ -153,7 +185,7 @@ def test_every_request_is_observed_with_its_code() -> None:
             Address("127.0.0.1", 0),
             SERVING.chain,
             MANAGED.decisions,
-            observe=lambda path, code, _: seen.append((path, code)),
+            WebhookOptions(observe=lambda path, code, _: seen.append((path, code))),
         )
         async with observed as running, aiohttp.ClientSession() as client:
             for method, path in (("POST", MUTATE_POD), ("GET", MUTATE_POD), ("POST", "/elsewhere")):

@@ -14,7 +14,7 @@ from kuberuntime.client.transport import Request
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import Store
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -136,7 +136,7 @@ def run(scenario: Callable[[Api], Awaitable[None]], store: Store | None = None, 
 
     async def with_server() -> None:
         clock = StoppedClock()
-        server = ApiServer(store or Store(), served(), clock, random=Random(1), max_pods=max_pods)
+        server = ApiServer(store or Store(), served(), clock, ServerOptions(random=Random(1), max_pods=max_pods))
         try:
             await server.start()
             async with asyncio.timeout(10):

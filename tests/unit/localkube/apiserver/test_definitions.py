@@ -38,6 +38,22 @@ def test_a_definition_that_changes_ends_the_watches_of_its_kind() -> None:
     run(scenario)
 
 
+def test_a_kind_is_built_anew_when_the_spec_of_its_definition_changes_and_by_no_other_write() -> None:
+    async def scenario(api: Api) -> None:
+        await api.create(CRDS, definition())
+        registry = api.server.backend.registry
+        first = registry.find_kind("example.org/v1", "Widget")
+        await api.patch(DEFINITION, {"metadata": {"labels": {"a": "b"}}})
+        assert first is not None
+        assert registry.find_kind("example.org/v1", "Widget") is first
+        await api.patch(DEFINITION, {"spec": {"names": {"shortNames": ["wi"]}}})
+        redefined = registry.find_kind("example.org/v1", "Widget")
+        assert redefined is not None
+        assert redefined.kind.short_names == ("wi",)
+
+    run(scenario)
+
+
 def test_a_definition_goes_when_its_objects_are_gone() -> None:
     async def scenario(api: Api) -> None:
         await api.create(CRDS, definition())

@@ -1,15 +1,42 @@
 """What clients are told when the store does not work."""
 
+import asyncio
 import os
 import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map, run
+from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, StoppedClock, config_map, run, served
 from tests.unit.localkube.apiserver.storage.test_store import file_size_limit
 
+from kuberuntime.client.transport import Response
+from localkube.apiserver.admission.webhook_transport import WebhookRequest
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.errors import StoreError
 from localkube.apiserver.storage.store import Store
+
+
+class Unclosable:
+    """A transport to webhooks that cannot be closed."""
+
+    async def request(self, request: WebhookRequest) -> Response:
+        raise AssertionError(request)
+
+    async def close(self) -> None:
+        raise RuntimeError("a socket that is stuck")
+
+
+def test_the_store_is_released_even_where_connections_to_webhooks_cannot_be_closed(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+
+    async def scenario() -> None:
+        server = ApiServer(Store(path), served(), StoppedClock(), ServerOptions(webhooks=Unclosable()))
+        await server.start()
+        with pytest.raises(RuntimeError, match="stuck"):
+            await server.close()
+        Store(path).close()
+
+    asyncio.run(scenario())
 
 
 def test_a_locked_file_is_unavailable_for_the_while(tmp_path: Path) -> None:

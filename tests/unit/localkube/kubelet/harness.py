@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import PODS, Resource
 from kuberuntime.plan import Event
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
@@ -145,7 +145,7 @@ class Machine:
 @asynccontextmanager
 async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
     """Run a cluster around the body of a test."""
-    server = ApiServer(machine.store or Store(MEMORY), kinds(), VirtualClock(), random=Random(1))
+    server = ApiServer(machine.store or Store(MEMORY), kinds(), VirtualClock(), ServerOptions(random=Random(1)))
     await server.start()
     transport = CountingTransport(server, "system:node")
     client = Client(transport)

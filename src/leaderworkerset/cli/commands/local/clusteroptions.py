@@ -44,6 +44,7 @@ class ClusterOptions:
     max_pods: int = MAX_PODS
     port: int = 0
     log_level: str = "warning"
+    log_format: str = "text"
 
     def words(self) -> list[str]:
         """Return the command line words that say the same, for a process of its own."""
@@ -53,7 +54,8 @@ class ClusterOptions:
         words += [f"--node-capacity={capacity}" for capacity in self.node_capacity]
         words += [f"--image={name}={directory}" for name, directory in self.images]
         words += [f"--max-pods={self.max_pods}"]
-        return [*words, f"--port={self.port}", f"--log-level={self.log_level}", *(["--stub"] if self.stub else [])]
+        words += [f"--port={self.port}", f"--log-level={self.log_level}", f"--log-format={self.log_format}"]
+        return [*words, *(["--stub"] if self.stub else [])]
 
 
 OPTIONS = (
@@ -131,6 +133,13 @@ OPTIONS = (
         default="warning",
         show_default=True,
         help="What controllers and kubelet log on standard error.",
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="A line of text, or of JSON, for each event of the log.",
     ),
 )
 

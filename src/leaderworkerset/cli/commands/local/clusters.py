@@ -21,6 +21,7 @@ from leaderworkerset.cli.commands.local import keptoptions
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views import wording
 
 ANSWER: Final = 5.0
 """Seconds that a cluster may take to say how many nodes and pods it has."""
@@ -48,7 +49,7 @@ class Cluster:
 
     def row(self, now: datetime) -> tuple[str, ...]:
         """Return the line of the table."""
-        since = output.duration(now - self.since) if self.since else "-"
+        since = wording.duration(now - self.since) if self.since else "-"
         counts = ("-" if count is None else str(count) for count in (self.nodes, self.pods))
         return (self.name, self.state, since, *counts, str(self.directory))
 

@@ -17,7 +17,7 @@ from leaderworkerset.cli.errors import CommandError
 
 FILE: Final = "options.json"
 
-SINGLE: Final = ("log_level",)
+SINGLE: Final = ("log_level", "log_format")
 """Options of one start: the next one begins with their defaults."""
 
 

@@ -60,9 +60,10 @@ async def local_cluster(
 ) -> AsyncIterator[LocalCluster]:
     """Start everything, and end everything when the context is left.
 
-    `nodes` stand instead of those of the options. The controllers and webhooks of LeaderWorkerSets speak HTTP to the API server, as they do on Kubernetes.
+    `nodes` stand instead of those of the options. The controllers and webhooks of LeaderWorkerSets speak HTTP to the
+    API server, as they do on Kubernetes.
     """
-    logging.configure(options.log_level)
+    logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
     settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
     clock = SystemClock()
     with _refusals(place):
@@ -81,10 +82,19 @@ async def local_cluster(
                 ):
                     gc.freeze()  # what the start made stays; looking through it again and again would delay events
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
-                    yield LocalCluster(own, transport.channels, server.notes)
+                    yield LocalCluster(own, transport.channels, noted(server.notes))
             finally:
                 gc.unfreeze()
                 await client.close()
+
+
+def noted(lost: Sequence[str]) -> tuple[str, ...]:
+    """Return what the sandboxes of this machine lack as one note, none where they lack nothing.
+
+    >>> noted(["limits: they are not enforced", "a way out: pods reach each other only"])
+    ('Note: without limits: they are not enforced; without a way out: pods reach each other only',)
+    """
+    return (f"Note: without {'; without '.join(lost)}",) if lost else ()
 
 
 @contextmanager

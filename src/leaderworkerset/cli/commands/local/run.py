@@ -25,12 +25,12 @@ from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError,
 from leaderworkerset.cli.following import Following, SetInformers, following
 from leaderworkerset.cli.manifestoptions import manifest_options
 from leaderworkerset.cli.manifests import Document
-from leaderworkerset.cli.views.live import Display, display
+from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
-from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
@@ -153,9 +153,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
-    missing = "; ".join(
-        f"{view.name}: {view.ready} of {view.desired} groups ready{reasons(view)}" for view in views_of(sets)
-    )
+    missing = "; ".join(f"{view.name}: {ready_groups(view)}" for view in views_of(sets))
     raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}")
 
 
@@ -213,7 +211,7 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
             return failures.verdict(views) or (Ending.FINISHED if all_done(views) else None)
         return None
 
-    return await objects.until(look)
+    return await objects.until(look, every=REFRESH)
 
 
 def gone(views: Sequence[View]) -> Ending | None:

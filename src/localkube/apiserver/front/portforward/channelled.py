@@ -1,4 +1,4 @@
-"""Ports of a pod over channels, as `lws port-forward` reaches them: one connection to each port that is asked for.
+"""Ports of a pod over channels, as the client of `kuberuntime` reaches them: one connection to each port that is asked for.
 
 Channel 2i carries the data of port i, 2i + 1 its error.
 """

@@ -11,7 +11,6 @@ the pod reads on or ends.
 
 import asyncio
 from collections.abc import AsyncIterable
-from typing import Final
 
 from localkube.apiserver.front.portforward.link import Dial, PortLink
 from localkube.apiserver.front.portforward.outlet import Outlet, Send
@@ -19,8 +18,6 @@ from localkube.apiserver.front.portforward.pairing import Pair, PairingError, Pa
 from localkube.apiserver.front.spdy.connection import BytesReceived, Connection, Dropped, Ended, Event, StreamOpened
 from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import GoAwayStatus, ResetStatus
-
-PROTOCOL: Final = "SPDY/3.1+portforward.k8s.io"
 
 
 class Tunnel:

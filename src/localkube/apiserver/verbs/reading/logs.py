@@ -7,9 +7,9 @@ from typing import cast
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.gotypes import scalars
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.types import scalars
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import containers
 from localkube.apiserver.verbs.reading.get import get

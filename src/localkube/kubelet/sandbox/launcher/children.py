@@ -66,7 +66,7 @@ class Children:
 
     def run_program(self, link: Link, program: ProgramSpec, streams: Streams) -> NoReturn:
         """Be the parent of a program, in the child, until it ends."""
-        report = self.settle(link, "lws-init", streams)
+        report = self.settle(link, "kube-init", streams)
         if is_readable(link.fileno()):
             os._exit(supervise.FAILED)  # the launcher ended before we asked the kernel to tell us
         pid = supervise.start(lambda: become(program, streams, self._files), report, own=set(streams))

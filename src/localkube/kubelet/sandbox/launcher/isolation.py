@@ -20,7 +20,7 @@ from .kernel.refusal import RefusedError
 from .launchedpods import Container, MountRequest, Pod
 from .supervise import adopt_orphans, send_signal
 
-_HOSTS_INSIDE = "/run/leaderworkerset"
+_HOSTS_INSIDE = "/run/localkube"
 _KERNEL_VIEWS = ("/proc", "/sys", "/dev")
 _PRIVATE = ("/tmp",)  # noqa: S108 - what this gives a container is its own
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the same
@@ -248,7 +248,7 @@ def _make_names(hostname: str) -> tuple[int, int]:
 
 def _idle() -> NoReturn:
     """Be the PID 1 that the containers of a pod share: reap, and end only by being killed."""
-    syscalls.set_process_name("lws-pod")
+    syscalls.set_process_name("kube-pod")
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     os.closerange(0, 1 << 16)

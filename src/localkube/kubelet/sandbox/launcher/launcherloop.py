@@ -110,7 +110,7 @@ class Server:
             self._ground.enter(pod, container)
             if container.program.argv:
                 self._children.run_program(link, container.program, streams)
-            supervise.report_started(self._children.settle(link, "lws-stub", streams), os.getpid())
+            supervise.report_started(self._children.settle(link, "kube-stub", streams), os.getpid())
             link.close()
             stub.serve(self._ground.stub_address(pod), container.stub_ports, output=fds[0], errors=fds[1])
 

@@ -15,12 +15,14 @@ from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
 from .kernel import descriptors, linuxnamespaces, syscalls
 from .kernel.refusal import explain
+from .launcherlog import BoundedLog
 from .launcherloop import Server
 from .link import Link
 
 
 def main() -> None:
     """Start as the configuration says: isolation, network, run directory, the cluster process, the programs' limit of files."""
+    sys.stderr = BoundedLog(sys.stderr.fileno())
     configuration: dict[str, Any] = json.loads(sys.argv[1])
     link = Link(socket.socket(fileno=configuration["fd"]))
     link.sock.set_inheritable(False)
@@ -33,7 +35,7 @@ def main() -> None:
         link.send({"refused": explain(error)})
         os._exit(1)
     with suppress(AttributeError):  # not Linux
-        syscalls.set_process_name("lws-launcher")
+        syscalls.set_process_name("kube-launcher")
     link.send({"ready": ground.own_pid()})
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every object

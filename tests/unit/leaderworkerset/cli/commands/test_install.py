@@ -100,7 +100,10 @@ def test_a_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str
 
 
 def sets(count: int) -> list[JSONObject]:
-    return [{"metadata": {"namespace": "default", "name": f"web-{index}"}} for index in range(count)]
+    return [
+        {"kind": "LeaderWorkerSet", "metadata": {"namespace": "default", "name": f"web-{index}"}}
+        for index in range(count)
+    ]
 
 
 def test_without_leaderworkersets_nothing_is_lost() -> None:
@@ -111,7 +114,31 @@ def test_leaderworkersets_are_named_with_the_ways_out() -> None:
     with pytest.raises(errors.CommandError) as caught:
         refuse_loss(sets(5))
     assert str(caught.value) == (
-        "LeaderWorkerSets would be deleted with their definition: default/web-0, default/web-1, default/web-2 and 2"
-        " more; delete them first, or have it done by --delete-leaderworkersets, or keep them and the definition by"
-        " --keep-crd"
+        "objects would be deleted with their definitions: leaderworkerset default/web-0, leaderworkerset default/web-1,"
+        " leaderworkerset default/web-2 and 2 more; delete them first, or have it done by --delete-workloads, or keep"
+        " them and the definitions by --keep-crd"
     )
+
+
+@pytest.mark.parametrize(
+    ("provider", "groups"),
+    [
+        ("", []),
+        ("volcano", ["scheduling.volcano.sh"]),
+        ("native", ["scheduling.k8s.io"]),
+        ("auto", ["scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"]),
+    ],
+)
+def test_the_role_follows_the_gang_schedulers_of_the_configuration(
+    provider: str, groups: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-GANG-7."""
+    path = tmp_path / "config.yaml"
+    section = f"gangSchedulingManagement: {{schedulerProvider: {provider}}}\n" if provider else ""
+    path.write_text(HEAD + section)
+
+    assert app.run(["install", "--dry-run=client", "-o", "json", "--config", str(path)]) == 0
+
+    objects = json.loads(capsys.readouterr().out)["items"]
+    (role,) = [one for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "lws-manager-role"]
+    assert sorted({rule["apiGroups"][0] for rule in role["rules"] if "scheduling" in rule["apiGroups"][0]}) == groups

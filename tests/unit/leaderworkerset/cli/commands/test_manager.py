@@ -46,7 +46,7 @@ def test_the_flags_stand_in_the_help(capsys: pytest.CaptureFixture[str]) -> None
         ("webhook: {\n", "not valid YAML"),
         ("webhook: {port: 1}\nwebhook: {port: 2}\n", "key 'webhook' is given twice"),
         ("gangSchedulingManagement: {}\n", "must be set when gang scheduling is enabled"),
-        ("gangSchedulingManagement: {schedulerProvider: volcano}\n", "gang scheduling is not built yet"),
+        ("gangSchedulingManagement: {schedulerProvider: kai}\n", "schedulerProvider: Unsupported value"),
         ("tls: {minVersion: VersionTLS10}\n", "Please use VersionTLS12 or VersionTLS13"),
         ("leaderElection: {renewDeadline: 20s}\n", "must be greater than renewDeadline"),
     ],

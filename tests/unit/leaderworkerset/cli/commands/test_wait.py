@@ -3,7 +3,11 @@
 from typing import Any
 
 import pytest
+from tests.simulation.virtualtime import run
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
 from leaderworkerset.cli.commands import wait
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.views.groups import Group, Rank, View
@@ -30,9 +34,9 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
     [
         ("ready", None, "it is gone"),
         ("ready", view(1, conditions=(AVAILABLE,)), None),
-        ("ready", view(0), "0 of 1 groups ready"),
+        ("ready", view(0), "0 of 1 group ready"),
         ("replicas=0", view(0), None),
-        ("replicas=2", view(1), "1 groups ready, not 2"),
+        ("replicas=2", view(1), "1 group ready, not 2"),
         ("replicas=2", None, "it is gone"),
         ("delete", None, None),
         ("delete", view(0), "it is still there"),
@@ -55,3 +59,44 @@ def test_conditions(condition: str, given: View | None, missing: str | None) -> 
 def test_unknown_words_are_refused(words: str) -> None:
     with pytest.raises(UsageError, match="--for="):
         wait.parse(words)
+
+
+def failed(**status: Any) -> Rank:
+    pod = {
+        "metadata": {"name": "web-0", "namespace": "default"},
+        "spec": {"containers": [{"name": "main"}]},
+        "status": {"containerStatuses": [{"name": "main", **status}]},
+    }
+    return Rank(group=0, index=0, pod="web-0", state="Error", object=pod)
+
+
+ENDED = {"terminated": {"exitCode": 3, "reason": "Error"}}
+
+
+def quoted(given: View, *script: Response) -> tuple[str, list[dict[str, str]]]:
+    transport = ScriptedTransport(*script)
+    text = run(wait.quotation(Client(transport), given))
+    return text, [dict(request.query) for request in transport.requests]
+
+
+def test_the_last_lines_of_a_rank_that_failed_without_a_message_are_fetched() -> None:
+    text, asked = quoted(view(0, failed(state=ENDED)), answer(200, b"loading\n\nboom\n"))
+    assert text == "\nthe last lines of web-0, container main:\n  loading\n  boom"
+    assert asked == [{"container": "main", "tailLines": "5"}]
+
+
+def test_of_a_rank_that_runs_again_it_is_the_run_before() -> None:
+    again = failed(state={"running": {}}, lastState=ENDED)
+    _, asked = quoted(view(0, again), answer(200, b"boom\n"))
+    assert asked == [{"container": "main", "previous": "true", "tailLines": "5"}]
+
+
+def test_nothing_is_fetched_where_the_message_says_it_or_nothing_failed() -> None:
+    told = failed(state={"terminated": {"exitCode": 3, "message": "boom"}})
+    assert quoted(view(0, told)) == ("", [])
+    assert quoted(view(0, failed(state={"running": {}}))) == ("", [])
+
+
+def test_a_log_that_cannot_be_read_is_left_out() -> None:
+    text, _ = quoted(view(0, failed(state=ENDED)), failure(400, "BadRequest", "no log"))
+    assert text == ""

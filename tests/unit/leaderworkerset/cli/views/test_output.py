@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leaderworkerset.cli.views import output
-from leaderworkerset.views import groups
+from leaderworkerset.views import groups, wording
 from leaderworkerset.views.document import document as build
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ def rank(index: int, **changes: object) -> groups.Rank:
     ],
 )
 def test_durations_have_at_most_two_units(seconds: int, text: str) -> None:
-    assert output.duration(timedelta(seconds=seconds)) == text
+    assert wording.duration(timedelta(seconds=seconds)) == text
 
 
 def test_reasons_make_a_column_only_where_there_are_some() -> None:

@@ -9,12 +9,13 @@ from tests import builders
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import replacement, rollout
+from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.rollout import Budget
 
 
 def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None = None, **rolling: Any) -> JSONObject:
-    """Return a leader StatefulSet that its controller has looked at, and that lost `maxUnavailable`."""
+    """Return a leader StatefulSet that its controller has observed, and that lost `maxUnavailable`."""
     strategy = {"rollingUpdate": {"partition": partition} | rolling}
     return {
         "metadata": {"generation": 3},
@@ -47,14 +48,13 @@ def chosen(
     letters: str, budget: Budget, *, partition: int = 0, replicas: int | None = None, **changes: Any
 ) -> list[int]:
     """Return the indexes of the groups to replace, in their order."""
-    found = replacement.choose(
+    return replacement.choose(
         statefulset(len(letters) if replicas is None else replicas, partition, **changes),
-        [group(index, letter) for index, letter in enumerate(letters)],
+        fold([group(index, letter) for index, letter in enumerate(letters)], "web"),
         limits=budget,
         size=2,
         key="new",
     )
-    return [int(one.group_index) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_set_without_a_strategy_is_helped() -> None:
 
 
 def test_without_a_statefulset_nothing_is_replaced() -> None:
-    assert replacement.choose(None, [group(0, "O")], limits=limits(1, 1), size=2, key="new") == []
+    assert replacement.choose(None, fold([group(0, "O")], "web"), limits=limits(1, 1), size=2, key="new") == []
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -
     """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
     one = Group("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
-    found = replacement.choose(statefulset(1), [one], limits=limits(1, 1), size=1, key="new")
+    found = replacement.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
 
     assert found == []
 
@@ -132,13 +132,15 @@ def test_a_leader_without_an_index_is_left_alone() -> None:
     """Q-22."""
     odd = Group("web-x", "x", None, True, "old", None)
 
-    assert replacement.choose(statefulset(1), [odd], limits=limits(1, 1), size=1, key="new") == []
+    assert replacement.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []
 
 
 def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> None:
     """R-STAT-6 counts it as ready; the bound does not."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
-    found = replacement.choose(statefulset(2), [between, group(1, "O")], limits=limits(2, 1), size=2, key="new")
+    found = replacement.choose(
+        statefulset(2), fold([between, group(1, "O")], "web"), limits=limits(2, 1), size=2, key="new"
+    )
 
     assert found == []
 

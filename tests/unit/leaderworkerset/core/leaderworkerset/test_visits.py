@@ -8,6 +8,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
+from kuberuntime.plan import Apply, Delete, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import reconcile as decision  # by its module: decided once, not checked
 from leaderworkerset.core.leaderworkerset.fold import fold
@@ -80,3 +81,59 @@ def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> Non
     assert Counted.visits == 0
     assert plan == decision.reconcile(replace(observed, folded=None), builders.NOW)
     assert Counted.visits == count
+
+
+@pytest.mark.parametrize("count", [50, 100, 200])
+def test_a_step_visits_no_group_while_an_outdated_leader_is_being_deleted(count: int) -> None:
+    """Before, it visited every group as long as the outdated leader stood above the partition."""
+    observed = with_outdated(rolling(count, count // 2, honors_max_unavailable=False), count - 1, is_deleting=True)
+    Counted.visits = 0
+
+    plan = decision.reconcile(observed, builders.NOW)
+
+    assert plan.error is None
+    assert deleted(plan) == []
+    assert Counted.visits == 0
+
+
+@pytest.mark.parametrize("count", [50, 100, 200])
+def test_a_step_visits_the_groups_alone_that_it_replaces(count: int) -> None:
+    at_work = rolling(count, count // 2, honors_max_unavailable=False)
+    observed = with_outdated(at_work, count - 1, is_deleting=False)
+    Counted.visits = 0
+
+    plan = decision.reconcile(observed, builders.NOW)
+
+    assert deleted(plan) == [f"web-{count - 1}"]
+    assert Counted.visits == 0
+    assert deleted(decision.reconcile(replace(observed, leaders=None), builders.NOW)) == [f"web-{count - 1}"]
+    assert Counted.visits == count
+
+
+def with_outdated(observed: Observed, index: int, *, is_deleting: bool) -> Observed:
+    """Return the same with one leader above the partition of the revision before, and the partition as it is to be."""
+    groups = list(observed.groups)
+    groups[index] = replace(groups[0], leader=f"web-{index}", group_index=str(index), index=index)
+    groups[index] = replace(groups[index], is_deleting=is_deleting)
+    status = {"observedGeneration": 1, "updateRevision": "web-new"}
+    statefulset = {**(observed.leader_statefulset or {}), "status": status}
+    statefulset["metadata"] = {**statefulset["metadata"], "generation": 1}
+    found = replace(
+        observed,
+        leader_statefulset=statefulset,
+        groups=Counted(groups),
+        folded=fold(groups, "web"),
+        leaders={group.leader: group for group in groups},
+    )
+    applied = [one for one in decision.reconcile(found, builders.NOW).actions if isinstance(one, Apply)]
+    if not applied:
+        return found
+    moved = builders.as_applied(applied[0].object) | {"status": status}
+    del moved["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
+    moved["metadata"]["generation"] = 1
+    return replace(found, leader_statefulset=moved)
+
+
+def deleted(plan: Plan) -> list[str]:
+    """Return the names of what the plan deletes."""
+    return [action.key.name for action in plan.actions if isinstance(action, Delete)]

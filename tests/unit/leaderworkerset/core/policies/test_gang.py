@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS, Resource
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
@@ -18,8 +18,8 @@ from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.groups import describe
 from leaderworkerset.core.pod import reconcile as of_group
-from leaderworkerset.core.policies.gang import NO_GANG, members_to_start
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, members_to_start
+from leaderworkerset.core.policies.policy import Decision
 
 OBJECT = builders.leaderworkerset_object()
 REVISION = builders.revision(OBJECT)
@@ -30,40 +30,31 @@ GROUP_KIND = CONTROLLER_REVISIONS
 
 @dataclass
 class EveryPod:
-    """A gang scheduler with one object per group and one for all, named like the leader and like the set."""
+    """A gang scheduler with one object per group, named like the leader."""
 
-    is_used: bool = True
     refused: list[FieldError] = field(default_factory=list)
+    holds: str = ""
+    resources: Sequence[Resource] = (GROUP_KIND,)
 
-    def applies(self, _lws: LeaderWorkerSet) -> bool:
-        return self.is_used
-
-    def errors(self, _lws: LeaderWorkerSet) -> Sequence[FieldError]:
+    def errors(self, _lws: LeaderWorkerSet, _old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         return self.refused
 
-    def mark(self, pod: JSONObject) -> JSONObject:
-        name = "-".join(meta.labels(pod)[key] for key in (labels.NAME, labels.GROUP_INDEX))
+    def mark(self, pod: JSONObject, request: str) -> JSONObject:
+        name = "-".join([*(meta.labels(pod)[key] for key in (labels.NAME, labels.GROUP_INDEX)), request])
         metadata = meta.metadata(pod)
         return pod | {"metadata": metadata | {"annotations": meta.annotations(pod) | {"gang": name}}}
 
-    def minimum_members(self, lws: LeaderWorkerSet) -> int:
-        return members_to_start(lws)
+    def decide(self, group: GangGroup) -> Decision:
+        if group.live.gang_objects:
+            return Decision()
+        made = {"metadata": {"name": meta.name(group.live.leader)}, "spec": {"minMember": group.revised.size}}
+        return Decision(holds=self.holds, actions=(Create(resource=GROUP_KIND, object=made),))
 
-    def shared_objects(self, obj: JSONObject, lws: LeaderWorkerSet, revision: str) -> Sequence[Create]:
-        made = {"metadata": {"name": f"{lws.name}-{revision}", "namespace": meta.namespace(obj)}}
-        return (Create(resource=GROUP_KIND, object=made, if_absent=True),)
-
-    def group_objects(self, group: LiveGroup) -> Sequence[Create]:
-        if group.gang_objects:
-            return ()
-        made = {"metadata": {"name": meta.name(group.leader)}, "spec": {"minMember": self.minimum_members(group.lws)}}
-        return (Create(resource=GROUP_KIND, object=made),)
-
-    def outdated(self, observed: Sequence[JSONObject], leaders: Collection[str]) -> Sequence[Delete]:
+    def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         return [
             Delete(resource=GROUP_KIND, key=meta.key(one), propagation="Background", uid=meta.uid(one))
             for one in observed
-            if meta.name(one) not in leaders
+            if meta.labels(one)[labels.TEMPLATE_REVISION_HASH] not in revisions
         ]
 
 
@@ -85,6 +76,15 @@ def test_the_object_of_a_group_is_created_before_its_workers() -> None:
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
 
 
+def test_a_group_has_the_size_of_its_own_revision() -> None:
+    """A group that is made anew during an update of the size is as large as before."""
+    resized = builders.leaderworkerset_object(size=5)
+
+    plan = of_group.reconcile(group(resized), builders.NOW, EveryPod())
+
+    assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
+
+
 def test_a_group_of_one_pod_has_its_object_too() -> None:
     """R-GANG-3: before the size is considered."""
     obj = builders.leaderworkerset_object(size=1)
@@ -94,41 +94,56 @@ def test_a_group_of_one_pod_has_its_object_too() -> None:
 
 def test_an_object_that_exists_is_not_created_again() -> None:
     """R-GANG-3: never updated."""
-    plan = of_group.reconcile(group(gang_objects=[{"metadata": {"name": "web-0"}}]), builders.NOW, EveryPod())
+    known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
+
+    plan = of_group.reconcile(group(gang_objects=known), builders.NOW, EveryPod())
 
     assert kinds(plan.actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
-@pytest.mark.parametrize(("policy", "expected"), [("LeaderCreated", 2), ("LeaderReady", 1)])
-def test_workers_that_await_their_leader_are_not_counted(policy: str, expected: int) -> None:
-    """R-GANG-4."""
-    lws = leaderworkerset.decode(OBJECT | {"spec": OBJECT["spec"] | {"startupPolicy": policy}})
+def test_workers_wait_while_the_scheduler_holds_them() -> None:
+    plan = of_group.reconcile(group(), builders.NOW, EveryPod(holds="waits"))
 
-    assert members_to_start(lws) == expected
+    assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0"]
 
 
-def test_what_all_groups_share_is_created_before_the_leader_statefulset() -> None:
+@pytest.mark.parametrize(
+    ("policy", "annotations", "expected"),
+    [
+        ("LeaderCreated", {}, 2),
+        ("LeaderReady", {}, 1),
+        ("LeaderCreated", {labels.EXCLUSIVE_TOPOLOGY: "rack"}, 1),
+    ],
+    ids=["all at once", "the leader first", "where the leader is"],
+)
+def test_workers_that_await_their_leader_are_not_counted(
+    policy: str, annotations: dict[str, str], expected: int
+) -> None:
+    """R-GANG-4, R-KQ-149."""
+    obj = builders.leaderworkerset_object(spec={"startupPolicy": policy}, metadata={"annotations": annotations})
+
+    assert members_to_start(leaderworkerset.decode(obj)) == expected
+
+
+def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> None:
     """R-KQ-148."""
-    plan = of_lws.reconcile(of_lws.Observed(leaderworkerset=OBJECT), builders.NOW, EveryPod())
-
-    order = [action.resource for action in plan.actions]  # type: ignore[union-attr]
-    assert order == [CONTROLLER_REVISIONS, GROUP_KIND, STATEFULSETS, SERVICES]
-
-
-def test_objects_of_groups_that_are_gone_are_deleted() -> None:
-    """R-KQ-148."""
-    objects = [builders.leader_pod(OBJECT, index) for index in (0, 7)]
+    key = builders.key_of(OBJECT)
+    objects = [
+        {"kind": "Other", "metadata": {"name": name, "labels": {labels.TEMPLATE_REVISION_HASH: revision}}}
+        for name, revision in (("current", key), ("older", "older"))
+    ]
+    leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
     observed = of_lws.Observed(
         leaderworkerset=OBJECT,
         leader_statefulset=builders.as_applied(builders.worker_statefulset(LEADER)),
-        groups=(describe(LEADER, None),),
+        revisions=(REVISION,),
+        groups=[describe(leader, builders.worker_statefulset(leader)) for leader in leaders],
         gang_objects=objects,
     )
 
     plan = of_lws.reconcile(observed, builders.NOW, EveryPod())
 
-    deleted = [action.key.name for action in plan.actions if isinstance(action, Delete)]
-    assert deleted == ["web-7"]
+    assert [action.key.name for action in plan.actions if isinstance(action, Delete)] == ["older"]
 
 
 def test_pods_are_marked_when_all_their_labels_are_set() -> None:
@@ -136,7 +151,7 @@ def test_pods_are_marked_when_all_their_labels_are_set() -> None:
     pod = builders.leader_pod(OBJECT)
     pod["metadata"]["annotations"] = {labels.SIZE: "2"}
 
-    assert meta.annotations(admit_pod(pod, EveryPod()))["gang"] == "web-0"
+    assert meta.annotations(admit_pod(pod, EveryPod(), "r1"))["gang"] == "web-0-r1"
 
 
 def test_combinations_that_would_never_start_are_refused() -> None:
@@ -144,12 +159,19 @@ def test_combinations_that_would_never_start_are_refused() -> None:
     error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
 
     assert validate_leaderworkerset(OBJECT, gang=EveryPod(refused=[error])) == [error]
-    assert validate_leaderworkerset(OBJECT, gang=EveryPod(is_used=False, refused=[error])) == []
 
 
 def test_without_a_gang_scheduler_nothing_is_added() -> None:
     """R-GANG-1: the default."""
-    unused = EveryPod(is_used=False)
-
-    assert of_group.reconcile(group(), builders.NOW) == of_group.reconcile(group(), builders.NOW, unused)
     assert kinds(of_group.reconcile(group(), builders.NOW, NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
+
+
+def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
+    """A choice without effect is an error, but one that is stored already stops no other change."""
+    chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}})
+
+    (error,) = validate_leaderworkerset(chosen)
+
+    assert "metadata.annotations[leaderworkerset.sigs.k8s.io/gang-scheduler]" in str(error)
+    assert "gangSchedulingManagement.schedulerProvider" in str(error)
+    assert validate_leaderworkerset(chosen, chosen) == []

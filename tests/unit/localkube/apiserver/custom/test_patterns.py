@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from kuberuntime.objects.field import FieldError
 from localkube.apiserver.custom import keywords, patterns
@@ -84,7 +85,7 @@ PATTERNS = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(PATTERNS, st.text("ab1", max_size=8))
 def test_patterns_find_what_python_finds(pattern: str, text: str) -> None:
     expected = re.search(pattern.replace("$", r"\Z"), text) is not None

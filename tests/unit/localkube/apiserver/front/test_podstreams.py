@@ -244,7 +244,7 @@ def test_clients_that_speak_spdy_without_a_websocket_are_told_what_to_use() -> N
         headers = {"upgrade": "SPDY/3.1", "connection": "Upgrade"}
         code, body = await door.send("POST", f"{PODS}/web/portforward", headers=headers)
         assert code == 400
-        assert "speaks WebSockets, not SPDY: use kubectl 1.31 or newer, or lws" in body["message"]
+        assert "speaks WebSockets, not SPDY: use kubectl 1.31 or newer" in body["message"]
 
     run(scenario)
 

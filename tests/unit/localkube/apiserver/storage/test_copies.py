@@ -148,6 +148,7 @@ def test_what_prevents_a_copy_does_not_end_the_cluster(tmp_path: Path) -> None:
         (tmp_path / "state.db").write_bytes(b"damaged")
         made.keep(NOW)
         assert copies.find(tmp_path / "state.db") == []
+        store.close()
 
     with_loop(scenario())
 

@@ -6,7 +6,7 @@ import pytest
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
-from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner, read_node
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, REMEMBERED, Graph, Node, Owner, read_node
 
 
 def node(name: str, *owners: str, blocks: bool = True) -> Node:
@@ -44,6 +44,21 @@ def test_dependents_of_a_deleted_object_are_looked_at() -> None:
     assert graph.remove(UID("a")) == {"b", "c"}
     assert graph.is_known_gone(UID("a"))
     assert not graph.is_known_gone(UID("never-seen"))
+
+
+def test_as_many_deleted_owners_are_remembered_as_a_bound_says() -> None:
+    graph = build(node("b", "a"))
+    graph.note_absent(UID("a"))
+    for number in range(REMEMBERED):
+        graph.note_absent(UID(f"absent-{number}"))
+    assert not graph.is_known_gone(UID("a"))
+    assert graph.is_known_gone(UID("absent-0"))
+
+
+def test_a_deleted_object_that_nobody_names_is_not_remembered() -> None:
+    graph = build(node("b", "a"))
+    graph.remove(UID("b"))
+    assert not graph.is_known_gone(UID("b"))
 
 
 def test_a_foreground_deletion_concerns_the_owner_and_its_dependents() -> None:

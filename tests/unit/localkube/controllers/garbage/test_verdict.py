@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
@@ -92,7 +93,7 @@ NAMES = [str(number) for number in range(10)]
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100))
 @given(
     st.fixed_dictionaries({name: st.sets(st.sampled_from(NAMES), max_size=3) for name in NAMES}),
     st.sets(st.sampled_from(NAMES)),

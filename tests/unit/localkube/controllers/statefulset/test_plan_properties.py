@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.localkube.controllers.objects import NOW, build_statefulset, build_template, merge, ready_status
 
 from kuberuntime.objects import meta
@@ -88,7 +89,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50))
 @given(worlds())
 def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
     statefulset = world.statefulset
@@ -110,7 +111,7 @@ def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50))
 @given(worlds())
 def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_partition(world: World) -> None:
     decided = plan.decide(world.observe())

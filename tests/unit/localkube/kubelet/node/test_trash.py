@@ -7,11 +7,13 @@ from pathlib import Path
 
 from localkube.kubelet.node.trash import Trash
 
+LIMIT = 60.0
+
 
 async def emptied(trash: Trash, directory: Path) -> None:
     """Let the trash work until nothing is left."""
     task = asyncio.create_task(trash.run())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LIMIT):
         while await asyncio.to_thread(os.listdir, directory):
             pass
     task.cancel()

@@ -26,7 +26,7 @@ from .netlink import (
     build_veth,
 )
 
-BRIDGE = "lws0"
+BRIDGE = "kube0"
 PREFIX = 16
 PODS_PER_BRIDGE = 1000
 """Of 1,023 ports; the others of the first bridge are for further bridges, and the way out."""
@@ -138,7 +138,7 @@ class BridgeNetwork:
 
     def _extend(self) -> _Bridge:
         """Hang another bridge on the first."""
-        name, index = self._next("lws")
+        name, index = self._next("kube")
         inner, inner_index = self._next("down")
         with _current() as here:
             self._netlink.perform(

@@ -1,0 +1,95 @@
+"""Go's struct types as data: type name to JSON fields to Go's notation of the field's type.
+
+The notation is that of Go with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`. Scalars
+beyond Go's own are `quantity`, `time`, `microtime`, `bytes` (base64), `int-or-string`, and `raw` for JSON that is kept as it
+is. `KUBERNETES` has what pod templates, volume claims and metadata are made of; others declare their types on top of it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+Shape: TypeAlias = Literal["scalar", "struct", "list", "map"]
+
+SCALARS: Final = frozenset(
+    {"string", "bool", "int32", "int64", "int-or-string", "quantity", "time", "microtime", "bytes", "raw"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GoField:
+    """One field: the type without its pointer mark, and how absence and emptiness look on the wire."""
+
+    type: str
+    pointer: bool
+    omit_empty: bool
+    omit_zero: bool
+
+    @property
+    def shape(self) -> Shape:
+        """Return what sort of value the field holds."""
+        return shape_of(self.type)
+
+
+def shape_of(go_type: str) -> Shape:
+    """Return what sort of value a type has.
+
+    >>> shape_of("[]Container"), shape_of("map[string]string"), shape_of("int32"), shape_of("PodSpec")
+    ('list', 'map', 'scalar', 'struct')
+    """
+    if go_type.startswith("[]"):
+        return "list"
+    if go_type.startswith("map["):
+        return "map"
+    return "scalar" if go_type in SCALARS else "struct"
+
+
+def element_of(go_type: str) -> str:
+    """Return the type of the items of a list or the values of a map."""
+    return go_type.removeprefix("[]").removeprefix("map[string]")
+
+
+class GoTypes:
+    """A table of struct types, read from a file at first use; what it lacks is looked up in `base`."""
+
+    def __init__(self, file: Path, base: "GoTypes | None" = None) -> None:
+        self._file = file
+        self._base = base
+        self._fields: dict[str, dict[str, GoField]] = {}
+
+    @cached_property
+    def own(self) -> dict[str, dict[str, str]]:
+        """Return the table of the file, without that of the base."""
+        return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
+
+    def owner(self, struct: str) -> "GoTypes":
+        """Return the table that declares a struct: this one or one below it."""
+        if struct in self.own:
+            return self
+        if self._base is None:
+            raise KeyError(f"no Go type {struct!r} is recorded in {self._file.name}")
+        return self._base.owner(struct)
+
+    def fields(self, struct: str) -> dict[str, GoField]:
+        """Return the fields of a struct in the order of their declaration.
+
+        >>> KUBERNETES.fields("EmptyDirVolumeSource")["sizeLimit"].type
+        'quantity'
+        """
+        found = self._fields.get(struct)
+        if found is None:
+            declared = self.owner(struct).own[struct]
+            found = {name: _field(*notation.split(",")) for name, notation in declared.items()}
+            self._fields[struct] = found
+        return found
+
+
+def _field(go_type: str, *options: str) -> GoField:
+    return GoField(go_type.removeprefix("*"), go_type.startswith("*"), "omitempty" in options, "omitzero" in options)
+
+
+KUBERNETES: Final = GoTypes(Path(__file__).with_name("kubernetes.json"))
+"""The types that pod templates, volume claims, conditions and metadata are made of."""

@@ -1,0 +1,120 @@
+"""Where a value does not fit its Go type: the first such place, for error texts.
+
+The round trip itself runs in C and says little; this walk is made only after it has failed.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from kuberuntime.objects import quantity
+from kuberuntime.objects.field import FieldError, Kind
+from kuberuntime.objects.gotypes import scalars
+from kuberuntime.objects.gotypes.declarations import GoTypes, element_of, shape_of
+from kuberuntime.objects.meta import JSON
+
+EXPECTED: Final = {
+    "string": "a string",
+    "bool": "true or false",
+    "int32": "an integer of 32 bits",
+    "int64": "an integer of 64 bits",
+    "int-or-string": "an integer of 32 bits or a string",
+    "time": "a time with its zone, like 2026-01-31T12:00:00Z",
+    "microtime": "a time with its zone, like 2026-01-31T12:00:00.000000Z",
+    "bytes": "bytes in base64",
+}
+CONTAINERS: Final = {"list": "a list", "map": "an object", "struct": "an object"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A value that does not fit its type.
+
+    `path` is for people, with indexes and keys; `names` are the fields on the way, the last of which `owner` declares.
+    `syntax` says what is wrong with a text, in Go's words; it is empty where the JSON type is wrong.
+    """
+
+    path: str
+    value: JSON
+    go_type: str
+    owner: str = ""
+    names: tuple[str, ...] = ()
+    syntax: str = ""
+
+    @property
+    def expected(self) -> str:
+        """Return what must stand there instead."""
+        if self.go_type != "quantity":
+            return EXPECTED.get(self.go_type) or CONTAINERS[shape_of(self.go_type)]
+        try:
+            return quantity.canonical(self.value)
+        except quantity.QuantityError as error:
+            return str(error).removeprefix("must be ")
+
+
+class GoTypeError(ValueError):
+    """A value does not fit its Go type; `error` names the field, `mismatch` has all that is known."""
+
+    def __init__(self, mismatch: Mismatch) -> None:
+        self.mismatch = mismatch
+        self.error = FieldError(Kind.TYPE_INVALID, mismatch.path, mismatch.value, f"must be {mismatch.expected}")
+        super().__init__(str(self.error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the walk is."""
+
+    path: str
+    owner: str
+    names: tuple[str, ...] = ()
+
+    def field(self, struct: str, name: str) -> "_Place":
+        return _Place(f"{self.path}.{name}" if self.path else name, struct, (*self.names, name))
+
+    def item(self, key: int | str) -> "_Place":
+        return _Place(f"{self.path}[{key}]", self.owner, self.names)
+
+
+def find_mismatch(types: GoTypes, struct: str, value: JSON, path: str) -> Mismatch | None:
+    """Return the first place of `value` that does not fit `struct`; null fits everywhere."""
+    return _find(types, struct, value, _Place(path, struct))
+
+
+def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch | None:
+    if value is None:
+        return None
+    shape, element = shape_of(go_type), element_of(go_type)
+    match shape:
+        case "list" if isinstance(value, list):
+            found = (_find(types, element, item, place.item(index)) for index, item in enumerate(value))
+        case "map" if isinstance(value, dict):
+            found = (_find(types, element, item, place.item(key)) for key, item in value.items())
+        case "struct" if isinstance(value, dict):
+            fields = types.fields(go_type)
+            found = (
+                _find(types, fields[name].type, item, place.field(go_type, name))
+                for name, item in value.items()
+                if name in fields
+            )
+        case _:
+            syntax = _scalar_problem(go_type, value) if shape == "scalar" else ""
+            return None if syntax is None else Mismatch(place.path, value, go_type, place.owner, place.names, syntax)
+    return next((one for one in found if one is not None), None)
+
+
+def _scalar_problem(go_type: str, value: JSON) -> str | None:
+    """Return what is wrong with a scalar: empty for its JSON type, None for nothing."""
+    annotation: Any = scalars.ANNOTATIONS[go_type]
+    if annotation in scalars.KINDS:
+        try:
+            scalars.decode(annotation, value)
+        except ValueError as error:
+            return str(error)
+        return None
+    try:
+        msgspec.convert(value, annotation)
+    except msgspec.ValidationError:
+        return ""
+    return None

@@ -1,0 +1,135 @@
+"""Reading a JSON value into a Go struct and writing it again, as every Go client and the API server do (R-REV-6).
+
+That drops unknown fields and zero values of `omitempty` fields, keeps zero values behind pointers, always writes structs
+and quantities that are no pointers, and writes quantities and times in canonical form. One pass in C (msgspec) over
+generated structs does it, and returns a fresh tree that the caller may change.
+
+In: a table of types, a type name and a JSON value. Out: the value as Go would write it, or `GoTypeError`, which names the
+field that has the wrong type. Structs are generated at first use, type by type.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from kuberuntime.objects.gotypes import scalars
+from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
+from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch, find_mismatch
+from kuberuntime.objects.meta import JSON, JSONObject
+
+ZEROES: dict[str, Any] = {
+    "string": "", "bool": False, "int32": 0, "int64": 0, "int-or-string": 0, "quantity": scalars.QuantityText("0"),
+    "bytes": None,
+}  # fmt: skip
+TIMES = {"time", "microtime"}
+NEVER_EMPTY = {"int-or-string", "quantity"}
+"""Scalars that Go holds in structs, which `omitempty` does not leave out."""
+
+CONTAINERS: dict[str, type[list[Any] | dict[str, Any]]] = {"list": list, "map": dict}
+
+
+def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSONObject:
+    """Return `value` as Go writes it after reading it into `struct`; `path` is where the value stands, for errors.
+
+    >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
+    >>> round_trip(KUBERNETES, "Container", {"name": "c", "image": "", "unknown": 1})
+    {'name': 'c', 'resources': {}}
+    """
+    try:
+        return _round_trip(types, struct, {} if value is None else value)
+    except msgspec.ValidationError:
+        # Null is the zero value of whatever it stands for; rare enough to be worth a second pass only.
+        try:
+            return _round_trip(types, struct, _denull(types, struct, value))
+        except msgspec.ValidationError as error:
+            found = find_mismatch(types, struct, value, path)
+            raise GoTypeError(found or Mismatch(path, value, struct, struct, syntax=str(error))) from error
+
+
+def _round_trip(types: GoTypes, struct: str, value: JSON) -> JSONObject:
+    decoded = msgspec.convert(value, _compile(types.owner(struct), struct), dec_hook=scalars.decode)
+    result: JSONObject = msgspec.to_builtins(decoded, enc_hook=scalars.encode)
+    return result
+
+
+@cache
+def _compile(types: GoTypes, struct: str) -> type[msgspec.Struct]:
+    """Generate the msgspec struct of a Go type, from the table that declares it."""
+    fields = [(name, _annotation(types, field), _default(types, field)) for name, field in types.fields(struct).items()]
+    return msgspec.defstruct(struct, fields, kw_only=True, omit_defaults=True, gc=False)
+
+
+def _annotation(types: GoTypes, field: GoField) -> Any:
+    annotation = _type_annotation(types, field.type)
+    return annotation | None if _accepts_null(field) else annotation
+
+
+def _accepts_null(field: GoField) -> bool:
+    """Return whether the absent value is null; everything else has a zero value of its own."""
+    if field.pointer or field.omit_zero or field.type in TIMES:
+        return True
+    return field.shape in CONTAINERS and not field.omit_empty
+
+
+def _type_annotation(types: GoTypes, go_type: str) -> Any:
+    element = element_of(go_type)
+    match shape_of(go_type):
+        case "list":
+            return list[_type_annotation(types, element)]  # type: ignore[misc]  # a type made at run time
+        case "map":
+            return dict[str, _type_annotation(types, element)]  # type: ignore[misc]  # as above
+        case "struct":
+            return _compile(types.owner(go_type), go_type)
+        case _:
+            return scalars.ANNOTATIONS[go_type]
+
+
+def _default(types: GoTypes, field: GoField) -> Any:
+    """Return the default; a plain one is left out on the wire, one from a factory is always written."""
+    if _accepts_null(field):
+        is_struct = field.type in TIMES and not field.pointer
+        return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
+    if field.shape == "struct":
+        return msgspec.field(default_factory=_compile(types.owner(field.type), field.type))
+    if field.shape in CONTAINERS:
+        return msgspec.field(default_factory=CONTAINERS[field.shape])
+    zero = ZEROES[field.type]
+    return zero if field.omit_empty and field.type not in NEVER_EMPTY else _always(zero)
+
+
+def _always(value: Any) -> Any:
+    factory: Callable[[], Any] = lambda: value  # noqa: E731  a name for the type checker
+    return msgspec.field(default_factory=factory)
+
+
+def _denull(types: GoTypes, go_type: str, value: JSON) -> JSON:
+    """Return the value without fields that are null, and with the zero value for other nulls."""
+    element = element_of(go_type)
+    match shape_of(go_type):
+        case "list" if isinstance(value, list):
+            return [_denull(types, element, _zero_of(element) if item is None else item) for item in value]
+        case "map" if isinstance(value, dict):
+            return {
+                key: _denull(types, element, _zero_of(element) if item is None else item) for key, item in value.items()
+            }
+        case "struct" if isinstance(value, dict):
+            fields = types.fields(go_type)
+            return {
+                name: _denull(types, fields[name].type, item)
+                for name, item in value.items()
+                if name in fields and (item is not None or fields[name].type == "raw")
+            }
+        case _:
+            return value
+
+
+def _zero_of(go_type: str) -> JSON:
+    match shape_of(go_type):
+        case "list":
+            return []
+        case "struct" | "map":
+            return {}
+        case _:
+            return "0" if go_type == "quantity" else "" if go_type == "bytes" else ZEROES.get(go_type)

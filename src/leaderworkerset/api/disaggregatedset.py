@@ -1,0 +1,206 @@
+"""The DisaggregatedSet as frozen structs (R-DS-3, R-DS-5), and its labels and annotations (R-DS-15).
+
+Whatever may be absent is None, since the contract tells apart what is absent from what is 0: an absent
+`rollingUpdateConfiguration` means a surge of 1. Pod templates and role metadata stay JSON objects; the revision and the
+LeaderWorkerSets are made from the object as it was read.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.intstr import IntOrString
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from leaderworkerset.api.leaderworkerset import Base, Condition, DecodeError, Int32, field_error
+
+API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"
+KIND: Final = "DisaggregatedSet"
+
+PREFIX: Final = "disaggregatedset.x-k8s.io/"
+
+# Labels of LeaderWorkerSets, pods, services and role scalers.
+SET_NAME: Final = PREFIX + "name"
+ROLE: Final = PREFIX + "role"
+SLICE: Final = PREFIX + "slice"
+REVISION: Final = PREFIX + "revision"
+APP: Final = "app"
+
+INITIAL_REPLICAS: Final = PREFIX + "initial-replicas"
+"""An annotation of LeaderWorkerSets: their groups when the rollout away from them began."""
+
+MIN_ROLES: Final = 2
+MAX_ROLES: Final = 10
+MAX_SLICES: Final = 100
+
+
+class ScalingMode(StrEnum):
+    """Who decides how many groups a role has: its `spec.replicas`, or its DisaggregatedSetRoleScaler."""
+
+    STATIC = "Static"
+    EXTERNAL = "External"
+
+
+class PlacementType(StrEnum):
+    """Whether slices, or whole sets, have topology domains of their own."""
+
+    NONE = "None"
+    EXCLUSIVE_SLICE = "ExclusiveSlice"
+    EXCLUSIVE_TOPOLOGY = "ExclusiveTopology"
+
+
+class Scaling(Base, frozen=True, kw_only=True):
+    """`spec.roles[].scaling`."""
+
+    mode: str | None = None
+
+
+class RollingUpdateConfiguration(Base, frozen=True, kw_only=True):
+    """`spec.roles[].spec.rolloutStrategy.rollingUpdateConfiguration`."""
+
+    partition: Int32 | None = None
+    max_unavailable: IntOrString | None = None
+    max_surge: IntOrString | None = None
+
+
+class RolloutStrategy(Base, frozen=True, kw_only=True):
+    """`spec.roles[].spec.rolloutStrategy`."""
+
+    type: str | None = None
+    rolling_update_configuration: RollingUpdateConfiguration | None = None
+
+
+class RoleSpec(Base, frozen=True, kw_only=True):
+    """`spec.roles[].spec`, as far as a DisaggregatedSet reads it: the spec of a LeaderWorkerSet."""
+
+    replicas: Int32 | None = None
+    rollout_strategy: RolloutStrategy | None = None
+    leader_worker_template: JSONObject | None = None
+
+
+class RoleMetadata(Base, frozen=True, kw_only=True):
+    """`spec.roles[].metadata`: labels and annotations of the role's LeaderWorkerSets."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Role(Base, frozen=True, kw_only=True):
+    """One entry of `spec.roles`."""
+
+    name: str = ""
+    scaling: Scaling | None = None
+    metadata: RoleMetadata | None = None
+    spec: RoleSpec | None = None
+
+    @property
+    def is_external(self) -> bool:
+        """Return whether a role scaler decides how many groups there are."""
+        return self.scaling is not None and self.scaling.mode == ScalingMode.EXTERNAL
+
+    @property
+    def replicas(self) -> int:
+        """Return the number of groups per slice that the spec asks for (R-DS-25)."""
+        return 1 if self.spec is None or self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def rolling_update(self) -> RollingUpdateConfiguration | None:
+        """Return the budgets, None where none are given."""
+        strategy = None if self.spec is None else self.spec.rollout_strategy
+        return None if strategy is None else strategy.rolling_update_configuration
+
+
+class PlacementPolicy(Base, frozen=True, kw_only=True):
+    """`spec.placementPolicy`."""
+
+    type: str | None = None
+    topology: str | None = None
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Return whether pods get affinity terms."""
+        return (self.type or PlacementType.NONE) != PlacementType.NONE
+
+
+class DisaggregatedSetSpec(Base, frozen=True, kw_only=True):
+    """`spec`."""
+
+    roles: tuple[Role, ...] | None = None
+    slices: Int32 | None = None
+    placement_policy: PlacementPolicy | None = None
+
+
+class RoleStatus(Base, frozen=True, kw_only=True):
+    """One entry of `status.roleStatuses`; zero counts are absent on the wire."""
+
+    name: str = ""
+    replicas: int = 0
+    ready_replicas: int = 0
+    updated_replicas: int = 0
+
+
+class DisaggregatedSetStatus(Base, frozen=True, kw_only=True):
+    """`status`."""
+
+    observed_generation: int = 0
+    role_statuses: tuple[RoleStatus, ...] | None = None
+    conditions: tuple[Condition, ...] | None = None
+
+
+class DisaggregatedSet(Base, frozen=True, kw_only=True):
+    """A DisaggregatedSet. `metadata` stays a JSON object; the properties read it."""
+
+    metadata: JSONObject | None = None
+    spec: DisaggregatedSetSpec | None = None
+    status: DisaggregatedSetStatus | None = None
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return namespace and name."""
+        return meta.key({"metadata": self.metadata})
+
+    @property
+    def name(self) -> str:
+        """Return `metadata.name`."""
+        return self.key.name
+
+    @property
+    def uid(self) -> UID:
+        """Return `metadata.uid`."""
+        return meta.uid({"metadata": self.metadata})
+
+    @property
+    def generation(self) -> int:
+        """Return `metadata.generation`."""
+        return meta.generation({"metadata": self.metadata})
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Return the roles in the order of the spec."""
+        return () if self.spec is None else self.spec.roles or ()
+
+    @property
+    def slices(self) -> int:
+        """Return how many copies of the roles there shall be."""
+        return 1 if self.spec is None or self.spec.slices is None else self.spec.slices
+
+    @property
+    def placement(self) -> PlacementPolicy:
+        """Return the placement policy, one without type where none is given."""
+        return (None if self.spec is None else self.spec.placement_policy) or PlacementPolicy()
+
+
+def decode(obj: JSONObject) -> DisaggregatedSet:
+    """Read a DisaggregatedSet; null means absent; raise `DecodeError` naming the field that has the wrong type."""
+    present = {name: obj[name] for name in ("metadata", "spec", "status") if name in obj}
+    try:
+        return msgspec.convert(present, DisaggregatedSet)
+    except msgspec.ValidationError as error:
+        raise DecodeError(field_error(present, str(error))) from error
+
+
+def encode_status(status: DisaggregatedSetStatus) -> JSONObject:
+    """Return `status` as the API has it on the wire: without zero values."""
+    body: JSONObject = msgspec.to_builtins(status, str_keys=True)
+    return body

@@ -1,0 +1,250 @@
+"""The CustomResourceDefinitions of DisaggregatedSet and DisaggregatedSetRoleScaler (R-DS-1 to R-DS-6).
+
+A role's `spec` has the schema of a LeaderWorkerSet's. With `words` the same definitions carry descriptions; those of a
+role's `spec` come from whoever describes LeaderWorkerSets (`descriptions.py`).
+"""
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api import descriptions, schema
+from leaderworkerset.api.crd import GENERATOR_ANNOTATION
+from leaderworkerset.api.disaggregatedset import (
+    MAX_ROLES,
+    MAX_SLICES,
+    MIN_ROLES,
+    PlacementType,
+    ScalingMode,
+)
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
+
+ROLE_SPEC = "LeaderWorkerSetSpec"
+ROLE_NAME_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+ZERO_RULE: JSONObject = {
+    "rule": (
+        "self.roles.filter(r, !has(r.scaling) || r.scaling.mode != 'External')"
+        ".all(r, !has(r.spec.replicas) || r.spec.replicas == 0)"
+        " || self.roles.filter(r, !has(r.scaling) || r.scaling.mode != 'External')"
+        ".all(r, has(r.spec.replicas) && r.spec.replicas > 0)"
+    ),
+    "message": "replicas must be zero for all non-External roles, or non-zero for all of them",
+}
+"""R-DS-4: no role may be scaled to nothing alone."""
+
+SCALER_COLUMNS: tuple[JSONObject, ...] = (
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
+    {"name": "Current", "type": "integer", "jsonPath": ".status.replicas"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+)
+
+SCALER_SUBRESOURCES: JSONObject = {
+    "status": {},
+    "scale": {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    },
+}
+
+TEXTS: dict[str, str] = {
+    "DisaggregatedSet": (
+        "A DisaggregatedSet runs the roles of one service, such as prefill and decode, as LeaderWorkerSets that are"
+        " rolled out together."
+    ),
+    "spec": "Which roles shall run.",
+    "status": "What runs, as last seen by the controller.",
+    "spec.roles": "The roles, two to ten. A change of any template, or of their order, is rolled out in all of them.",
+    "spec.roles[].name": "The name of the role.",
+    "spec.roles[].scaling": "Who decides how many groups the role has.",
+    "spec.roles[].scaling.mode": (
+        "Static (the default): spec.replicas. External: the DisaggregatedSetRoleScaler that is made for the role."
+    ),
+    "spec.roles[].metadata": "Labels and annotations of the role's LeaderWorkerSets.",
+    "spec.roles[].spec": "The LeaderWorkerSet of the role; replicas counts the groups in each slice.",
+    "spec.slices": "How many independent copies of all roles shall run. Defaults to 1.",
+    "spec.placementPolicy": "Where slices may run.",
+    "spec.placementPolicy.type": (
+        "None (the default), ExclusiveSlice: each slice has a topology domain of its own among those of this set, or"
+        " ExclusiveTopology: among those of all sets of the namespace."
+    ),
+    "spec.placementPolicy.topology": "The label of nodes that names their topology domain.",
+    "status.observedGeneration": "The generation of the spec that this status was made from.",
+    "status.roleStatuses": "The counts of each role, over all slices.",
+    "status.roleStatuses[].name": "The name of the role.",
+    "status.roleStatuses[].replicas": "Groups that were created.",
+    "status.roleStatuses[].readyReplicas": "Groups of which all pods are ready.",
+    "status.roleStatuses[].updatedReplicas": "Groups of the newest revision.",
+    "status.conditions": "What holds of the whole: Available, Progressing.",
+}
+
+SCALER_TEXTS: dict[str, str] = {
+    "DisaggregatedSetRoleScaler": "The number of groups of one role, for autoscalers: it has the subresource scale.",
+    "spec": "What is wanted of the role.",
+    "status": "What runs of the role, as last seen by the controller.",
+    "spec.replicas": "How many groups of the role shall run.",
+    "status.replicas": "Groups of the role that were created.",
+    "status.selector": "The selector of the pods that an autoscaler measures: the leaders of the role.",
+    "status.observedGeneration": "The generation of the spec that this status was made from.",
+    "status.conditions": "What holds of the scaler: Ready.",
+}
+
+
+def disaggregatedset_crd() -> JSONObject:
+    """Return the definition of DisaggregatedSets; its parts are shared, treat it as frozen."""
+    version = {"subresources": {"status": {}}, "schema": {"openAPIV3Schema": _set_schema()}}
+    return _definition(DISAGGREGATED_SETS, (), version)
+
+
+def role_scaler_crd() -> JSONObject:
+    """Return the definition of role scalers; its parts are shared, treat it as frozen."""
+    version = {
+        "additionalPrinterColumns": list(SCALER_COLUMNS),
+        "subresources": SCALER_SUBRESOURCES,
+        "schema": {"openAPIV3Schema": _scaler_schema()},
+    }
+    return _definition(ROLE_SCALERS, ("dsrs",), version)
+
+
+def describe_disaggregatedset(document: JSONObject) -> JSONObject:
+    """Return the definition of DisaggregatedSets with descriptions; `document` is the OpenAPI document of core/v1."""
+    crd = disaggregatedset_crd()
+    root = descriptions.with_texts(_root_of(crd), TEXTS, document)
+    roles = root["properties"]["spec"]["properties"]["roles"]
+    role = roles["items"]
+    words = role["properties"]["spec"].get("description")
+    spec = descriptions.described_type(role["properties"]["spec"], ROLE_SPEC, document) | {"description": words}
+    items = role | {"properties": role["properties"] | {"spec": spec}}
+    return _with_root(crd, _replaced(root, ("spec", "roles"), roles | {"items": items}))
+
+
+def describe_role_scaler(document: JSONObject) -> JSONObject:
+    """Return the definition of role scalers with descriptions."""
+    crd = role_scaler_crd()
+    return _with_root(crd, descriptions.with_texts(_root_of(crd), SCALER_TEXTS, document))
+
+
+def _definition(resource: Resource, short_names: tuple[str, ...], version: JSONObject) -> JSONObject:
+    names: JSONObject = {
+        "kind": resource.kind,
+        "listKind": f"{resource.kind}List",
+        "plural": resource.plural,
+        "singular": resource.kind.lower(),
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.group_resource, "annotations": dict(GENERATOR_ANNOTATION)},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": names | ({"shortNames": list(short_names)} if short_names else {}),
+            "versions": [{"name": resource.version, "served": True, "storage": True} | version],
+        },
+    }
+
+
+def _root(spec: JSONObject, status: JSONObject) -> JSONObject:
+    return {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": spec,
+            "status": status,
+        },
+        "required": ["spec"],
+    }
+
+
+def _set_schema() -> JSONObject:
+    roles: JSONObject = {
+        "type": "array",
+        "minItems": MIN_ROLES,
+        "maxItems": MAX_ROLES,
+        "items": _role_schema(),
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    }
+    slices = {"type": "integer", "format": "int32", "default": 1, "minimum": 1, "maximum": MAX_SLICES}
+    placement = {
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "default": "None", "enum": [kind.value for kind in PlacementType]},
+            "topology": {"type": "string"},
+        },
+    }
+    spec: JSONObject = {
+        "type": "object",
+        "properties": {"roles": roles, "slices": slices, "placementPolicy": placement},
+        "required": ["roles"],
+        "x-kubernetes-validations": [ZERO_RULE],
+    }
+    counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), schema.SCALARS["int32"])
+    role_statuses = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"name": {"type": "string"}} | counts, "required": ["name"]},
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    }
+    status = {
+        "type": "object",
+        "properties": {
+            "observedGeneration": schema.SCALARS["int64"],
+            "roleStatuses": role_statuses,
+            "conditions": schema.schema_of("[]Condition"),
+        },
+    }
+    return _root(spec, status)
+
+
+def _role_schema() -> JSONObject:
+    name = {"type": "string", "minLength": 1, "maxLength": 63, "pattern": ROLE_NAME_PATTERN}
+    mode = {"type": "string", "default": "Static", "enum": [mode.value for mode in ScalingMode]}
+    return {
+        "type": "object",
+        "properties": {
+            "name": name,
+            "scaling": {"type": "object", "properties": {"mode": mode}},
+            "metadata": schema.EMBEDDED_METADATA,
+            "spec": schema.schema_of(ROLE_SPEC),
+        },
+        "required": ["name"],
+    }
+
+
+def _scaler_schema() -> JSONObject:
+    replicas = schema.SCALARS["int32"]
+    spec = {
+        "type": "object",
+        "properties": {"replicas": replicas | {"default": 0, "minimum": 0}},
+        "required": ["replicas"],
+    }
+    status = {
+        "type": "object",
+        "properties": {
+            "replicas": replicas,
+            "selector": {"type": "string"},
+            "observedGeneration": schema.SCALARS["int64"],
+            "conditions": schema.schema_of("[]Condition"),
+        },
+    }
+    return _root(spec, status)
+
+
+def _root_of(crd: JSONObject) -> JSONObject:
+    root: JSONObject = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return root
+
+
+def _with_root(crd: JSONObject, root: JSONObject) -> JSONObject:
+    (version,) = crd["spec"]["versions"]
+    return crd | {"spec": crd["spec"] | {"versions": [version | {"schema": {"openAPIV3Schema": root}}]}}
+
+
+def _replaced(shape: JSONObject, path: tuple[str, ...], value: JSONObject) -> JSONObject:
+    """Return the schema of an object with another schema for the field at `path`."""
+    if not path:
+        return value
+    child = _replaced(shape["properties"][path[0]], path[1:], value)
+    return shape | {"properties": shape["properties"] | {path[0]: child}}

@@ -1,0 +1,19 @@
+"""The Go types of LeaderWorkerSets (`gotypes.json`), on top of those of Kubernetes: revisions and schemas are made from them."""
+
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects.gotypes import roundtrip
+from kuberuntime.objects.gotypes.declarations import KUBERNETES, GoTypes
+from kuberuntime.objects.meta import JSON, JSONObject
+
+TYPES: Final = GoTypes(Path(__file__).with_name("gotypes.json"), KUBERNETES)
+
+
+def round_trip(struct: str, value: JSON, path: str = "") -> JSONObject:
+    """Return `value` as the Go controller writes it; a wrong type raises a `GoTypeError` that names the field.
+
+    >>> round_trip("NetworkConfig", {"subdomainPolicy": None})
+    {'subdomainPolicy': None}
+    """
+    return roundtrip.round_trip(TYPES, struct, value, path)

@@ -1,0 +1,45 @@
+"""Where the evidence of views is read: Warning events, and records of recreations. One list of each for a view."""
+
+from collections.abc import Sequence
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS
+from leaderworkerset.api import labels
+from leaderworkerset.views.evidence import Evidence, explained, wants_events
+from leaderworkerset.views.groups import View
+
+
+def warnings(namespace: str) -> Selection:
+    """Select the Warning events of a namespace (empty: of all)."""
+    return Selection(CORE_EVENTS, namespace, field_selector="type=Warning")
+
+
+def records(namespace: str, name: str = "") -> Selection:
+    """Select the records of recreations of one LeaderWorkerSet, or of all: revisions without a revision's label."""
+    whose = f"{labels.NAME}={name}" if name else labels.NAME
+    return Selection(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
+
+
+async def explain(client: Client, views: Sequence[View], namespace: str) -> list[View]:
+    """Return the views with what the evidence says; events are listed only where something is not ready."""
+    events = await _permitted(client, warnings(namespace)) if wants_events(views) else []
+    found = Evidence(events=events, records=await _permitted(client, records(namespace)) if views else [])
+    return explained(views, found, SystemClock().now())
+
+
+async def _permitted(client: Client, selection: Selection) -> list[JSONObject]:
+    """List objects, none where the user may not."""
+    try:
+        listing = await client.list(
+            selection.resource,
+            namespace=selection.namespace,
+            label_selector=selection.label_selector,
+            field_selector=selection.field_selector,
+        )
+    except ForbiddenError:
+        return []
+    return list(listing.items)

@@ -1,0 +1,185 @@
+"""The lines of the live view, cut to a terminal: what is not ready comes first, and reasons are never cut off. Pure.
+
+Up to ten groups have a line for each rank, more have a line for each group. Where the column WHY has no room, the
+reasons stand in full below the table.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views.terminal import escaped
+from leaderworkerset.views import recreations, wording
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.reasons import UNREADY, is_problem, others_than_ready
+
+FEW_GROUPS: Final = 10
+"""So many groups of a LeaderWorkerSet are shown by rank."""
+
+FEW_REASONS: Final = 3
+"""So many different reasons are shown below a table."""
+
+LEAST_ROWS: Final = 3
+"""So many rows of a table are shown however low the terminal is."""
+
+LEAST_REASON: Final = 30
+"""Columns below which a reason is not put beside a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The columns and lines there are; no number of lines means all that are needed."""
+
+    columns: int
+    lines: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of a table before it is aligned, why what it shows is not ready, and which pod that is about."""
+
+    cells: tuple[str, ...]
+    why: str
+    is_ready: bool
+    pod: str
+    is_rank: bool
+
+    @property
+    def beside(self) -> str:
+        """Return the reason as it stands in the row: that of a rank is about the pod in the row."""
+        return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
+
+
+def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
+    """Return the live view of LeaderWorkerSets, each with its share of the lines."""
+    share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
+    ordered = sorted(views, key=lambda view: all(map(_is_fine, view.groups)))
+    shown = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
+    return [_cut(line, size.columns) for line in shown]
+
+
+def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
+    head = output.sets([view], now, with_namespace=with_namespace)
+    if view.is_updating:
+        head.append(output.rollout(view))
+    ordered = sorted(view.groups, key=lambda group: (_is_fine(group), group.index))
+    if len(ordered) > FEW_GROUPS:
+        header: tuple[str, ...] = ("GROUP", "READY", "STATE", "RESTARTS", "AGE")
+        rows = [_of_group(group, now) for group in ordered]
+        foot = []
+    else:
+        header = output.GROUP_HEADER
+        rows = [_of_rank(rank, now) for group in ordered for rank in group.ranks]
+        foot = [line for group in ordered for line in _wrapped(output.recreated(group, now), size.columns)]
+    left = None if size.lines is None else size.lines - len(head) - len(foot) - 1
+    return [*head, *_table(header, rows, Size(size.columns, left)), *foot]
+
+
+def _is_fine(group: Group) -> bool:
+    return all(rank.is_ready or rank.state == "Completed" for rank in group.ranks)
+
+
+def _of_rank(rank: Rank, now: datetime) -> _Row:
+    cells = (
+        str(rank.group),
+        str(rank.index),
+        rank.pod,
+        wording.state(rank),
+        "yes" if rank.is_ready else "no",
+        str(rank.restarts),
+        wording.age(rank.created, now),
+    )
+    return _Row(cells, wording.reason(rank), rank.is_ready, rank.pod, is_rank=True)
+
+
+def _of_group(group: Group, now: datetime) -> _Row:
+    told = recreations.sentence(group.recreations, now) if group.recreations else ""
+    leader = group.ranks[0] if group.ranks else None
+    cells = (
+        str(group.index),
+        f"{group.ready_ranks}/{len(group.ranks)}",
+        others_than_ready(group) or "ready",
+        str(sum(rank.restarts for rank in group.ranks)),
+        wording.age(leader.created, now) if leader else "",
+    )
+    first = next((rank for rank in group.ranks if is_problem(rank)), None)
+    if first is None:
+        return _Row(cells, told, group.is_ready, "", is_rank=False)
+    return _Row(cells, "; ".join(filter(None, [first.why, told])), group.is_ready, first.pod, is_rank=False)
+
+
+def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
+    """Align rows; reasons stand beside them where all have room, else below."""
+    bare = output.table(header, [row.cells for row in rows])
+    told = [row.beside for row in rows if row.why]
+    room = size.columns - max(map(len, bare), default=0) - len("   ")
+    if told and room >= LEAST_REASON and all(len(escaped(why)) <= room for why in told):
+        whole = output.table((*header, "WHY"), [(*row.cells, row.beside) for row in rows])
+        return _fitting(whole, rows, size.lines, 0)
+    below = _below(_reasons(rows), size)
+    narrow = _narrowed(header, rows, size.columns) if room < 0 else bare
+    return [*_fitting(narrow, rows, size.lines, len(below)), *below]
+
+
+def _below(reasons: Sequence[str], size: Size) -> list[str]:
+    """Return the first reasons in full: one at least, more while they take no more than half of the lines."""
+    room = None if size.lines is None else size.lines // 2
+    shown: list[str] = []
+    for count, why in enumerate(reasons):
+        more = _wrapped(why, size.columns)
+        if count == FEW_REASONS or (count and room is not None and len(shown) + len(more) > room):
+            return [*shown, f"… and {wording.counted(len(reasons) - count, 'more reason')}"]
+        shown += more
+    return shown
+
+
+def _reasons(rows: Sequence[_Row]) -> list[str]:
+    """Return each reason once, after the first pod it is about and the number of the others; problems come first."""
+    pods: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
+        if row.why:
+            pods.setdefault(row.why, []).append(row.pod)
+    return [f"{_whose(about)}{why}" for why, about in pods.items()]
+
+
+def _whose(pods: Sequence[str]) -> str:
+    if not pods[0]:
+        return ""
+    return f"{pods[0]} and {len(pods) - 1} more: " if len(pods) > 1 else f"{pods[0]}: "
+
+
+def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
+    """Leave out columns until the table fits: restarts where there are none, the age, and what the pod's name says too."""
+    kept = list(range(len(header)))
+    for name in ("RESTARTS", "AGE", "POD"):
+        table = output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
+        if max(map(len, table)) <= columns:
+            return table
+        at = header.index(name) if name in header else -1
+        if at in kept and (name != "RESTARTS" or all(row.cells[at] == "0" for row in rows)):
+            kept.remove(at)
+    return output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
+
+
+def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
+    """Cut the rows of a table to the lines there are, and say how many are left out."""
+    room = None if available is None else max(available - below - 1, LEAST_ROWS)
+    if room is None or len(rows) <= room:
+        return table
+    hidden = rows[room - 1 :]
+    ready = sum(row.is_ready for row in hidden)
+    noun = "group" if table[0].split()[1:2] == ["READY"] else "rank"
+    told = "all ready" if ready == len(hidden) else f"{ready} ready"
+    return [*table[:room], f"… and {wording.counted(len(hidden), f'more {noun}')}, {told}"]
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """Break a text into lines of the terminal's width."""
+    return textwrap.wrap(escaped(text), max(columns - 1, 20), subsequent_indent="  ")
+
+
+def _cut(line: str, columns: int) -> str:
+    return line if len(line) <= columns else f"{line[: columns - 1]}…"

@@ -1,0 +1,128 @@
+"""The DisaggregatedSet controller: what to watch, how to observe, call the core (R-DS-28).
+
+Services are watched as well, so that one that is deleted comes back at once, and so that a pass sees what the last one
+made. A scaler that stands in the way of a set's own concerns that set, whoever it belongs to.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import SERVICES
+from kuberuntime.plan import Plan
+from leaderworkerset.api.disaggregatedset import SET_NAME, ScalingMode
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.controllers import kept, permissions
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
+from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+
+NAME: Final = "disaggregatedset"
+BY_SET: Final = "disaggregatedset"
+BY_SCALER: Final = "scaler"
+
+
+def set_key(obj: JSONObject) -> ObjectKey:
+    """Return the key of the DisaggregatedSet whose name the object carries."""
+    return ObjectKey(meta.namespace(obj), meta.labels(obj).get(SET_NAME, ""))
+
+
+def set_values(obj: JSONObject) -> Iterable[str]:
+    """File an object under the set whose name it carries."""
+    return (str(set_key(obj)),) if SET_NAME in meta.labels(obj) else ()
+
+
+def scaler_values(obj: JSONObject) -> Iterable[str]:
+    """File a set under the scalers that it asks for."""
+    namespace, name = meta.key(obj)
+    return [
+        str(ObjectKey(namespace, scaler_name(name, role.get("name") or "")))
+        for role in meta.spec(obj).get("roles") or []
+        if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL
+    ]
+
+
+SET_CACHE: Final = Cache(Selection(DISAGGREGATED_SETS), {BY_SCALER: scaler_values})
+LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), {BY_SET: set_values})
+SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: set_values})
+SERVICE_CACHE: Final = Cache(Selection(SERVICES, label_selector=SET_NAME), {BY_SET: set_values}, keep=kept.role_service)
+
+
+class Driver:
+    """Observes DisaggregatedSets in the caches."""
+
+    def __init__(self, caches: Caches, clock: Clock) -> None:
+        self._sets = caches[SET_CACHE]
+        self._leaderworkersets = caches[LEADERWORKERSET_CACHE]
+        self._scalers = caches[SCALER_CACHE]
+        self._services = caches[SERVICE_CACHE]
+        self._clock = clock
+        self._turn = asyncio.Lock()
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Decide what to do about one set: a large one in a thread, after the large ones before it."""
+        observed = self.observe(key)
+        if not is_large((observed.disaggregatedset, *observed.scalers), len(observed.leaderworkersets)):
+            return reconcile(observed, self._clock.now())
+        async with self._turn:
+            return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
+
+    def observe(self, key: ObjectKey) -> Observed:
+        """Collect what the caches know of one set."""
+        obj = self._sets.store.get(key)
+        scalers = {meta.key(scaler): scaler for scaler in self._scalers.store.by_index(BY_SET, str(key))}
+        for name in () if obj is None else scaler_values(obj):
+            namespace, _, own = name.rpartition("/")
+            standing = self._scalers.store.get(ObjectKey(namespace, own))
+            if standing is not None:
+                scalers[meta.key(standing)] = standing
+        return Observed(
+            disaggregatedset=obj,
+            leaderworkersets=self._leaderworkersets.store.by_index(BY_SET, str(key)),
+            services=self._services.store.by_index(BY_SET, str(key)),
+            scalers=tuple(scalers.values()),
+        )
+
+    def watches(self) -> Sequence[Watch]:
+        """Return what is watched, and which sets a change concerns."""
+        return (
+            Watch(self._sets, lambda change: (meta.key(change.object),)),
+            Watch(self._leaderworkersets, keys_of_owned),
+            Watch(self._scalers, self._keys_of_scaler),
+            Watch(self._services, keys_of_owned),
+        )
+
+    def _keys_of_scaler(self, change: Change) -> Iterable[ObjectKey]:
+        asking = self._sets.store.by_index(BY_SCALER, str(meta.key(change.object)))
+        return {*keys_of_owned(change), *(meta.key(one) for one in asking)}
+
+
+def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
+    """Map an object to the DisaggregatedSet that controls it."""
+    owner = meta.controller_of(change.object)
+    if owner is None or owner["kind"] != DISAGGREGATED_SETS.kind:
+        return ()
+    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+
+
+def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+    """Build the driver; everything it reads is cached."""
+    del client
+    return Driver(caches, clock)
+
+
+SPEC: Final = ControllerSpec(
+    name=NAME,
+    caches=(SET_CACHE, LEADERWORKERSET_CACHE, SCALER_CACHE, SERVICE_CACHE),
+    build=build,
+    writes=permissions.DISAGGREGATED_SET,
+)

@@ -1,0 +1,133 @@
+"""Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11), and warnings (R-DS-12, R-DS-13).
+
+In: the object as posted; what was stored before does not matter. Out: all errors at once, in the order of the contract.
+The rule of the schema that needs an expression (R-DS-4) is checked here too, for API servers that evaluate none.
+"""
+
+from collections.abc import Iterator
+
+from kuberuntime.objects import intstr, meta, names
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.intstr import IntOrString
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RollingUpdateConfiguration, decode
+from leaderworkerset.api.leaderworkerset import RolloutStrategyType
+from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT
+from leaderworkerset.core.disaggregatedset import rolehash
+from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
+
+LONGEST_SERVICE_NAME = 63
+LONGEST_SCALER_NAME = 253
+NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
+"""What the names of services have beside those of set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+
+EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
+
+
+def validate_disaggregatedset(obj: JSONObject) -> list[FieldError]:
+    """Return all errors; none: the object may be stored."""
+    whole = decode(obj)
+    by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
+    return [*by_role, *_zeros(whole), *_slices(whole), *_placement(obj, whole)]
+
+
+def warnings(obj: JSONObject) -> list[str]:
+    """Return what is allowed, and probably not meant."""
+    whole = decode(obj)
+    ignored = [
+        f"spec.roles[{index}].spec.replicas: role {role.name} is External, so {role.replicas} is ignored:"
+        f" DisaggregatedSetRoleScaler {scaler_name(whole.name, role.name)} says how many groups there are"
+        for index, role in enumerate(whole.roles)
+        if role.is_external and role.replicas > 1
+    ]
+    wrong = names.dns_1035_label(whole.name) if whole.name else []
+    return [
+        *ignored,
+        *(f"metadata.name: no LeaderWorkerSet can be called after {whole.name}: {text}" for text in wrong),
+    ]
+
+
+def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+    strategy = None if role.spec is None else role.spec.rollout_strategy
+    if strategy is not None and strategy.type and strategy.type != RolloutStrategyType.ROLLING_UPDATE:
+        supported = [RolloutStrategyType.ROLLING_UPDATE.value]
+        yield not_supported(f"{path}.spec.rolloutStrategy.type", strategy.type, supported)
+    rolling = role.rolling_update
+    if rolling is not None:
+        yield from _rolling(role, rolling, f"{path}.spec.rolloutStrategy.rollingUpdateConfiguration")
+    yield from _names(whole, role, path)
+
+
+def _rolling(role: Role, rolling: RollingUpdateConfiguration, path: str) -> Iterator[FieldError]:
+    if rolling.partition:
+        detail = "a DisaggregatedSet rolls all groups out: leave partition away"
+        yield FieldError(Kind.FORBIDDEN, f"{path}.partition", detail=detail)
+    replicas = None if role.spec is None else role.spec.replicas
+    if not replicas:
+        return
+    unavailable, surge = rolling.max_unavailable, rolling.max_surge
+    errors = [*_budget(unavailable, f"{path}.maxUnavailable"), *_budget(surge, f"{path}.maxSurge")]
+    yield from errors
+    if errors or intstr.scale_down(unavailable or 0, replicas) > 0 or intstr.scale_up(surge or 0, replicas) > 0:
+        return
+    yield invalid(f"{path}.maxUnavailable", unavailable or 0, "must not be 0 when `maxSurge` is 0")
+
+
+def _budget(value: IntOrString | None, path: str) -> Iterator[FieldError]:
+    if isinstance(value, str) and not intstr.is_percent(value):
+        yield invalid(path, value, PERCENT_TEXT)
+    if isinstance(value, int) and value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+    if value is not None and intstr.exceeds_whole(value):
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+    length = len(scaler_name(whole.name, role.name))
+    if role.is_external and length > LONGEST_SCALER_NAME:
+        text = f"the name of the role's scaler would have {length} characters, and at most 253 characters are allowed"
+        yield invalid(f"{path}.name", role.name, text)
+    length = len(whole.name) + len(role.name) + NAME_PARTS + len(str(max(0, whole.slices - 1)))
+    if length > LONGEST_SERVICE_NAME:
+        text = (
+            f"the name of the role's service would have {length} characters, and a DNS-1035 label has at most"
+            f" {LONGEST_SERVICE_NAME}: shorten the name of the set or of the role"
+        )
+        yield invalid(f"{path}.name", role.name, text)
+
+
+def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:
+    """R-DS-4."""
+    counts = {role.replicas for role in whole.roles if not role.is_external}
+    if 0 in counts and len(counts) > 1:
+        text = "replicas must be zero for all non-External roles, or non-zero for all of them"
+        yield invalid("spec.roles", [role.replicas for role in whole.roles], text)
+
+
+def _slices(whole: DisaggregatedSet) -> Iterator[FieldError]:
+    """R-DS-10."""
+    if whole.slices > 1 and any(role.is_external for role in whole.roles):
+        text = "spec.slices > 1 is not possible with External roles: a scaler counts the groups of one slice"
+        yield FieldError(Kind.FORBIDDEN, "spec.slices", detail=text)
+
+
+def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
+    """R-DS-11."""
+    if not whole.placement.is_exclusive:
+        return
+    if not whole.placement.topology:
+        yield required("spec.placementPolicy.topology", "name the label of nodes that tells their topology domain")
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
+        found = _annotations(role)
+        key = next((key for key in EXCLUSIVE_KEYS if key in found), None)
+        if key is not None:
+            text = f"the annotation {key} and spec.placementPolicy both place the groups: remove one of them"
+            yield FieldError(Kind.FORBIDDEN, f"spec.roles[{index}]", detail=text)
+
+
+def _annotations(role: JSONObject) -> set[str]:
+    """Return the keys of the annotations of a role and of its templates."""
+    template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
+    annotated = (role, template.get("leaderTemplate") or {}, template.get("workerTemplate") or {})
+    return {key for one in annotated for key in (one.get("metadata") or {}).get("annotations") or {}}

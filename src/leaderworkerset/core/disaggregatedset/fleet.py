@@ -1,0 +1,103 @@
+"""The LeaderWorkerSets of a DisaggregatedSet, by slice, revision and role (R-DS-14 to R-DS-16).
+
+In: LeaderWorkerSets that carry the set's name. Out: those that the set controls, as facts. Names are never parsed: what
+an object is stands in its labels; one without a slice label is of slice 0, from before there were slices.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROLE, SLICE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One LeaderWorkerSet: the groups of one role, in one slice, of one revision."""
+
+    key: ObjectKey
+    uid: UID
+    role: str
+    revision: str
+    slice: int | None
+    """None where the label is no number; such an object is left alone."""
+    is_legacy: bool
+    is_deleting: bool
+    created_at: str
+    replicas: int
+    initial: int | None
+    """Groups when the rollout away from it began, None where that is not recorded."""
+    created: int
+    ready: int
+    updated: int
+
+    @property
+    def baseline(self) -> int:
+        """Return the groups that a rollout starts from (R-DS-40)."""
+        return self.replicas if self.initial is None else self.initial
+
+    @property
+    def is_stable(self) -> bool:
+        """Return whether all groups that are asked for are ready (R-DS-37)."""
+        return self.ready == self.replicas and not self.is_deleting
+
+
+def owned(objects: Iterable[JSONObject], owner: UID) -> list[Part]:
+    """Return the LeaderWorkerSets that a set controls (R-DS-71), sorted by name."""
+    return sorted((part_of(obj) for obj in objects if is_owned(obj, owner)), key=lambda part: part.key)
+
+
+def is_owned(obj: JSONObject, owner: UID) -> bool:
+    """Return whether the controller of the object is the one with this UID."""
+    reference = meta.controller_of(obj)
+    return bool(owner) and reference is not None and reference["uid"] == owner
+
+
+def part_of(obj: JSONObject) -> Part:
+    """Read the facts of a LeaderWorkerSet."""
+    labels, status = meta.labels(obj), meta.status(obj)
+    return Part(
+        key=meta.key(obj),
+        uid=meta.uid(obj),
+        role=labels.get(ROLE, ""),
+        revision=labels.get(REVISION, ""),
+        slice=slice_of(obj),
+        is_legacy=not labels.get(SLICE),
+        is_deleting=meta.is_deleting(obj),
+        created_at=str(meta.metadata(obj).get("creationTimestamp") or ""),
+        replicas=_count(meta.spec(obj).get("replicas"), 1),
+        initial=_number(meta.annotations(obj).get(INITIAL_REPLICAS)),
+        created=_count(status.get("replicas"), 0),
+        ready=_count(status.get("readyReplicas"), 0),
+        updated=_count(status.get("updatedReplicas"), 0),
+    )
+
+
+def slice_of(obj: JSONObject) -> int | None:
+    """Return the slice that the labels name: 0 where they name none, None where they name no number."""
+    text = meta.labels(obj).get(SLICE)
+    return _number(text) if text else 0
+
+
+def newest_first(parts: Iterable[Part]) -> list[list[Part]]:
+    """Return the parts by revision, the newest revision first (R-DS-62); of two of the same second, by name."""
+    revisions: dict[str, list[Part]] = {}
+    for part in parts:
+        revisions.setdefault(part.revision, []).append(part)
+    return sorted(
+        revisions.values(), key=lambda found: (max(part.created_at for part in found), found[0].revision), reverse=True
+    )
+
+
+def total(parts: Sequence[Part], role: str) -> int:
+    """Return the groups of a role that are asked for."""
+    return sum(part.replicas for part in parts if part.role == role)
+
+
+def _count(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdecimal() else None

@@ -1,0 +1,57 @@
+"""The revision of a DisaggregatedSet: a hash of its roles' names and templates (R-DS-20 to R-DS-24).
+
+In: `spec.roles` as the API server serves it. Out: eight hexadecimal characters, those of the Go controller, so that
+either controller recognizes the LeaderWorkerSets of the other. The hash is of Go's own encoding of the typed structs:
+fields in the order of their declaration, not of the alphabet.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects.gotypes.declarations import element_of, shape_of
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api.fieldtypes import TYPES, round_trip
+
+LENGTH: Final = 8
+TEMPLATE_TYPE: Final = "LeaderWorkerTemplate"
+
+_ESCAPES: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+def revision_of(roles: Sequence[JSONObject]) -> str:
+    """Return the revision of roles; raise `GoTypeError` where a template has a wrong type.
+
+    >>> revision_of([])
+    '4f53cda1'
+    """
+    return hashlib.sha256(canonical(roles).encode()).hexdigest()[:LENGTH]
+
+
+def canonical(roles: Sequence[JSONObject]) -> str:
+    """Return the text that is hashed."""
+    entries = [
+        {"name": role.get("name") or "", "template": _template(role, f"spec.roles[{index}].spec.leaderWorkerTemplate")}
+        for index, role in enumerate(roles)
+    ]
+    text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(_ESCAPES)
+
+
+def _template(role: JSONObject, path: str) -> JSON:
+    template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
+    return _in_order(TEMPLATE_TYPE, round_trip(TEMPLATE_TYPE, template, path))
+
+
+def _in_order(go_type: str, value: JSON) -> JSON:
+    """Return the value with the fields of structs in their declared order, and the keys of maps sorted."""
+    shape = shape_of(go_type)
+    if shape == "list" and isinstance(value, list):
+        return [_in_order(element_of(go_type), item) for item in value]
+    if shape == "scalar" or not isinstance(value, dict):
+        return value
+    if shape == "map":
+        return {key: _in_order(element_of(go_type), value[key]) for key in sorted(value)}
+    fields = TYPES.fields(go_type)
+    return {name: _in_order(fields[name].type, value[name]) for name in fields if name in value}

@@ -1,0 +1,130 @@
+"""The scalers of External roles (R-DS-96 to R-DS-100): made, deleted, read, and told what runs.
+
+In: the role scalers that carry the set's name or stand in its way, and the parts of the set. Out: what each asks for,
+and what to write.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Action, Create, Delete, Emit, Patch
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, DisaggregatedSet
+from leaderworkerset.api.resources import ROLE_SCALERS
+from leaderworkerset.core.disaggregatedset import announcements, fleet
+from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.targets import Scalers
+
+BOUND = "Bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """The scalers as they shall be: what they ask for, the objects by role, and the writes that bring them about."""
+
+    wanted: Scalers
+    objects: Mapping[str, JSONObject]
+    actions: tuple[Action, ...]
+
+
+def reconcile_scalers(
+    obj: JSONObject, whole: DisaggregatedSet, found: Sequence[JSONObject], parts: Sequence[Part]
+) -> Scaled:
+    """Return the scalers of all External roles; those of other roles are deleted."""
+    external = {role.name for role in whole.roles if role.is_external}
+    owned = [scaler for scaler in found if fleet.is_owned(scaler, whole.uid)]
+    objects = {_role(scaler): scaler for scaler in owned if _role(scaler) in external}
+    actions: list[Action] = [
+        _delete(obj, scaler) for scaler in owned if _role(scaler) not in external and not meta.is_deleting(scaler)
+    ]
+    wanted = {role: int(meta.spec(scaler).get("replicas") or 0) for role, scaler in objects.items()}
+    taken = {meta.name(scaler) for scaler in found}
+    for role in whole.roles:
+        if role.name not in external or role.name in objects:
+            continue
+        name = scaler_name(whole.name, role.name)
+        if name in taken:
+            actions.append(Emit(events=(announcements.scaler_conflict(obj, name, role.name),)))
+        else:
+            wanted[role.name] = seed(parts, role.name)
+            actions.append(_create(obj, role.name, wanted[role.name]))
+    return Scaled(wanted, objects, tuple(actions))
+
+
+def scaler_name(set_name: str, role: str) -> str:
+    """Return the name of a role's scaler."""
+    return f"{set_name}-{role}"
+
+
+def seed(parts: Sequence[Part], role: str) -> int:
+    """Return what a new scaler asks for: as many groups as there are, 1 where there are no LeaderWorkerSets (R-DS-97)."""
+    return fleet.total(parts, role) if any(part.role == role for part in parts) else 1
+
+
+def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[Part], now: datetime) -> list[Action]:
+    """Return the writes that tell scalers what runs; none where they know (R-DS-100)."""
+    return [
+        Patch(
+            resource=ROLE_SCALERS,
+            key=meta.key(scaler),
+            patch={"status": status},
+            subresource="status",
+            if_present=True,
+        )
+        for role, scaler in objects.items()
+        for status in (_status(set_name, role, scaler, parts, now),)
+        if status != meta.status(scaler)
+    ]
+
+
+def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[Part], now: datetime) -> JSONObject:
+    before = meta.find_condition(scaler, "Ready")
+    is_old = before is not None and before.get("status") == "True"
+    ready: JSONObject = {
+        "type": "Ready",
+        "status": "True",
+        "reason": BOUND,
+        "message": f"scales role {role} of DisaggregatedSet {set_name}",
+        "observedGeneration": meta.generation(scaler),
+        "lastTransitionTime": before["lastTransitionTime"] if before and is_old else timestamps.render(now),
+    }
+    others = [one for one in meta.status(scaler).get("conditions") or [] if one.get("type") != "Ready"]
+    return {
+        "replicas": sum(part.created for part in parts if part.role == role),
+        "selector": f"{SET_NAME}={set_name},{ROLE}={role},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}",
+        "observedGeneration": meta.generation(scaler),
+        "conditions": [*others, ready],
+    }
+
+
+def _role(scaler: JSONObject) -> str:
+    return meta.labels(scaler).get(ROLE, "")
+
+
+def _create(obj: JSONObject, role: str, replicas: int) -> Create:
+    name = scaler_name(meta.name(obj), role)
+    body: JSONObject = {
+        "apiVersion": ROLE_SCALERS.api_version,
+        "kind": ROLE_SCALERS.kind,
+        "metadata": {
+            "name": name,
+            "namespace": meta.namespace(obj),
+            "labels": {SET_NAME: meta.name(obj), ROLE: role},
+            "ownerReferences": [meta.controller_reference(obj)],
+        },
+        "spec": {"replicas": replicas},
+    }
+    return Create(
+        resource=ROLE_SCALERS,
+        object=body,
+        on_success=(announcements.scaler_created(obj, name, role),),
+        on_failure=(announcements.failed_create(obj, ROLE_SCALERS.kind, name),),
+    )
+
+
+def _delete(obj: JSONObject, scaler: JSONObject) -> Delete:
+    event = announcements.scaler_deleted(obj, meta.name(scaler), _role(scaler))
+    return Delete(resource=ROLE_SCALERS, key=meta.key(scaler), uid=meta.uid(scaler), on_success=(event,))

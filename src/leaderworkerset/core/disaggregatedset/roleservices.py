@@ -1,0 +1,84 @@
+"""The headless services of roles (R-DS-80 to R-DS-84): one for each LeaderWorkerSet, once its revision can serve.
+
+In: the parts of a slice, and the services that the set owns. Out: which to create and which to delete. Services of an
+old revision stay as long as it serves with all its own roles (unlike Q-10); those of others are never touched (Q-9).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import SERVICES
+from kuberuntime.plan import Action, Create, Delete
+from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
+from leaderworkerset.core.disaggregatedset import announcements, fleet
+from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.roleset import owner_reference
+
+SUFFIX: Final = "-prv"
+
+
+def reconcile_services(
+    obj: JSONObject, current: Mapping[str, Part | None], old: Sequence[Part], services: Sequence[JSONObject]
+) -> list[Action]:
+    """Return what to do about the services of one slice; `current` are the newest parts by role, None where missing."""
+    parts = [part for part in current.values() if part is not None and part.ready > 0]
+    if len(parts) < len(current) or not parts:
+        return []
+    present = {meta.name(service) for service in services}
+    kept = {parts[0].revision, *_serving(old)}
+    creates: list[Action] = [_create(obj, part) for part in parts if service_name(part) not in present]
+    return [*creates, *(delete(service) for service in services if _revision(service) not in kept)]
+
+
+def service_name(part: Part) -> str:
+    """Return the name of the service of a LeaderWorkerSet."""
+    return part.key.name + SUFFIX
+
+
+def in_slice(services: Iterable[JSONObject], index: int) -> list[JSONObject]:
+    """Return the services of one slice."""
+    return [service for service in services if fleet.slice_of(service) == index]
+
+
+def delete(service: JSONObject) -> Delete:
+    """Delete a service of the set."""
+    return Delete(resource=SERVICES, key=meta.key(service), uid=meta.uid(service))
+
+
+def _serving(old: Sequence[Part]) -> set[str]:
+    """Return the old revisions of which every role has a ready group."""
+    idle = {part.revision for part in old if part.ready == 0}
+    return {part.revision for part in old} - idle
+
+
+def _revision(service: JSONObject) -> str:
+    return meta.labels(service).get(REVISION, "")
+
+
+def _create(obj: JSONObject, part: Part) -> Create:
+    name = service_name(part)
+    return Create(
+        resource=SERVICES,
+        object=build(obj, part),
+        on_failure=(announcements.failed_create(obj, SERVICES.kind, name),),
+    )
+
+
+def build(obj: JSONObject, part: Part) -> JSONObject:
+    """Build the service of a LeaderWorkerSet (R-DS-83)."""
+    selector = {SET_NAME: meta.name(obj), ROLE: part.role, REVISION: part.revision}
+    if not part.is_legacy:
+        selector[SLICE] = str(part.slice)
+    return {
+        "apiVersion": SERVICES.api_version,
+        "kind": SERVICES.kind,
+        "metadata": {
+            "name": service_name(part),
+            "namespace": meta.namespace(obj),
+            "labels": selector,
+            "ownerReferences": [owner_reference(obj)],
+        },
+        "spec": {"clusterIP": "None", "selector": dict(selector)},
+    }

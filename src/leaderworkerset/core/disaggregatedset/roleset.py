@@ -1,0 +1,120 @@
+"""The LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
+
+In: the DisaggregatedSet as it was read, the place of the role in it, slice and revision. Out: the object to create. What
+the user wrote is copied, but for the rollout strategy: the budgets in it are the set's, and as those of a LeaderWorkerSet
+with few groups they would be refused (Q-11, docs/adr/0011).
+"""
+
+from dataclasses import dataclass
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, OwnerReference
+from leaderworkerset.api.disaggregatedset import (
+    APP,
+    INITIAL_REPLICAS,
+    REVISION,
+    ROLE,
+    SET_NAME,
+    SLICE,
+    PlacementPolicy,
+    PlacementType,
+)
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a LeaderWorkerSet is for: the set it belongs to, and its slice, revision and role."""
+
+    set_name: str
+    slice: int
+    revision: str
+    role: str
+
+    @property
+    def name(self) -> str:
+        """Return the name of the LeaderWorkerSet."""
+        return f"{self.set_name}-{self.slice}-{self.revision}-{self.role}"
+
+    @property
+    def legacy_name(self) -> str:
+        """Return its name from before there were slices."""
+        return f"{self.set_name}-{self.revision}-{self.role}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the labels that nobody else sets (R-DS-16)."""
+        return {
+            SET_NAME: self.set_name,
+            ROLE: self.role,
+            SLICE: str(self.slice),
+            REVISION: self.revision,
+            APP: f"{self.set_name}-{self.slice}-{self.role}",
+        }
+
+
+def owner_reference(obj: JSONObject) -> OwnerReference:
+    """Build the reference of what a set owns; it does not block the set's deletion."""
+    reference = meta.controller_reference(obj)
+    del reference["blockOwnerDeletion"]
+    return reference
+
+
+def build(obj: JSONObject, role: JSONObject, place: Place, *, replicas: int, placement: PlacementPolicy) -> JSONObject:
+    """Build the LeaderWorkerSet; `role` is the entry of `spec.roles`, which is not changed."""
+    own: JSONObject = role.get("metadata") or {}
+    annotations = {name: text for name, text in (own.get("annotations") or {}).items() if name != INITIAL_REPLICAS}
+    metadata: JSONObject = {
+        "name": place.name,
+        "namespace": meta.namespace(obj),
+        "labels": (own.get("labels") or {}) | place.labels,
+        "ownerReferences": [owner_reference(obj)],
+    }
+    spec: JSONObject = {name: value for name, value in (role.get("spec") or {}).items() if name != "rolloutStrategy"}
+    template: JSONObject = spec.get("leaderWorkerTemplate") or {}
+    marked = {
+        name: _member(template.get(name) or {}, place, placement)
+        for name in ("leaderTemplate", "workerTemplate")
+        if name == "workerTemplate" or template.get(name) is not None
+    }
+    return {
+        "apiVersion": LEADERWORKERSETS.api_version,
+        "kind": LEADERWORKERSETS.kind,
+        "metadata": metadata | ({"annotations": annotations} if annotations else {}),
+        "spec": spec | {"replicas": replicas, "leaderWorkerTemplate": template | marked},
+    }
+
+
+def _member(template: JSONObject, place: Place, placement: PlacementPolicy) -> JSONObject:
+    """Return a pod template with the labels, and the affinity that the placement asks for."""
+    metadata: JSONObject = template.get("metadata") or {}
+    marked = template | {"metadata": metadata | {"labels": (metadata.get("labels") or {}) | place.labels}}
+    if not placement.is_exclusive or not placement.topology:
+        return marked
+    spec: JSONObject = template.get("spec") or {}
+    affinity: JSONObject = spec.get("affinity") or {}
+    for kind, expressions in _terms(place, placement):
+        affinity = affinity | {kind: _with_term(affinity.get(kind) or {}, expressions, placement.topology)}
+    return marked | {"spec": spec | {"affinity": affinity}}
+
+
+def _terms(place: Place, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
+    """Return the terms in order (R-DS-90): pods without slice label are slice 0, so only other slices keep off them."""
+    same_set: JSONObject = {"key": SET_NAME, "operator": "In", "values": [place.set_name]}
+    this_slice: JSONObject = {"key": SLICE, "operator": "In", "values": [str(place.slice)]}
+    other_slice: JSONObject = {"key": SLICE, "operator": "NotIn", "values": [str(place.slice)]}
+    has_slice: JSONObject = {"key": SLICE, "operator": "Exists"}
+    others = [same_set, other_slice] if place.slice else [same_set, has_slice, other_slice]
+    terms = [("podAffinity", [same_set, this_slice]), ("podAntiAffinity", others)]
+    if placement.type == PlacementType.EXCLUSIVE_TOPOLOGY:
+        has_set: JSONObject = {"key": SET_NAME, "operator": "Exists"}
+        other_set: JSONObject = {"key": SET_NAME, "operator": "NotIn", "values": [place.set_name]}
+        terms.append(("podAntiAffinity", [has_set, other_set, has_slice]))
+    return terms
+
+
+def _with_term(kind: JSONObject, expressions: list[JSONObject], topology: str) -> JSONObject:
+    term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": topology}
+    return kind | {_REQUIRED: [*(kind.get(_REQUIRED) or []), term]}

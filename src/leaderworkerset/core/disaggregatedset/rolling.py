@@ -1,0 +1,110 @@
+"""The rollout of one slice: from old LeaderWorkerSets to those of the newest revision (R-DS-35 to R-DS-43, R-DS-62).
+
+In: the parts of the slice and what is wanted of each role. Out: a `Move`: which LeaderWorkerSets to create empty, what
+to record on old ones, which counts to change. Nothing is remembered from one pass to the next: all state is in the
+objects.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from leaderworkerset.api.disaggregatedset import Role
+from leaderworkerset.core.disaggregatedset import fleet, planner, targets
+from leaderworkerset.core.disaggregatedset.drain import drain
+from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.planner import RoleState, Step
+from leaderworkerset.core.disaggregatedset.targets import Scalers
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """A LeaderWorkerSet that gets another number of groups."""
+
+    part: Part
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What a pass does about a rollout, in this order."""
+
+    starts: bool = False
+    records: tuple[Part, ...] = ()
+    """Old LeaderWorkerSets whose present size is to be recorded."""
+    creates: tuple[str, ...] = ()
+    """Roles that get their new LeaderWorkerSet, without groups."""
+    scalings: tuple[Scaling, ...] = field(default=())
+
+
+def move(roles: Sequence[Role], old: Sequence[Part], new: Mapping[str, Part], scalers: Scalers) -> Move:
+    """Return what to do now; nothing while new groups are not ready. `old` has groups; `new` are the parts by role."""
+    missing = tuple(role.name for role in roles if role.name not in new)
+    if not new:
+        records = tuple(part for part in old if part.initial != part.replicas)
+        return Move(starts=True, records=records, creates=missing)
+    if missing:  # an interrupted start, or one that somebody deleted (Q-3)
+        return Move(creates=missing)
+    if not all(new[role.name].is_stable for role in roles):
+        return Move()
+    names, state = describe(roles, old, new, scalers)
+    step = planner.next_step(state)
+    return Move() if step is None else Move(scalings=tuple(_apply(names, state, step, old, new)))
+
+
+def describe(
+    roles: Sequence[Role], old: Sequence[Part], new: Mapping[str, Part], scalers: Scalers
+) -> tuple[list[str], tuple[RoleState, ...]]:
+    """Return what the planner is asked about (R-DS-39 to R-DS-42): the roles of the spec, then those that are removed."""
+    known = {role.name: role for role in roles}
+    names = [*known, *sorted({part.role for part in old} - known.keys())]
+    return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)
+
+
+def _describe(
+    name: str, role: Role | None, old: Sequence[Part], new: Mapping[str, Part], scalers: Scalers
+) -> RoleState:
+    initial = sum(part.baseline for part in old if part.role == name)
+    there = new[name].replicas if role is not None and name in new else 0
+    wanted = 0 if role is None else targets.target(role, scalers, max(initial, there))
+    limits = targets.budget(role, wanted)
+    kept = max(wanted, there) if role is not None and role.is_external else wanted  # R-DS-41
+    left = fleet.total(old, name)
+    return RoleState(initial, left, there, kept, limits.surge, limits.unavailable)
+
+
+def _apply(
+    names: Sequence[str], state: planner.State, step: Step, old: Sequence[Part], new: Mapping[str, Part]
+) -> list[Scaling]:
+    """Return the raises, then the drains; a step that could drain nothing brings the next batch instead."""
+    drains = _drains(names, state, step, old)
+    raises = _raises(names, step, new)
+    if not drains and not raises:
+        instead = planner.raised(state)
+        raises = [] if instead is None else _raises(names, instead, new)
+    return [*raises, *drains]
+
+
+def _raises(names: Sequence[str], step: Step, new: Mapping[str, Part]) -> list[Scaling]:
+    planned = {name: count for name, count in zip(names, step.new, strict=True) if name in new}
+    return [Scaling(new[name], count) for name, count in planned.items() if count > new[name].replicas]
+
+
+def _drains(names: Sequence[str], state: planner.State, step: Step, old: Sequence[Part]) -> list[Scaling]:
+    budget = {name: role.old - left for name, role, left in zip(names, state, step.old, strict=True)}
+    spare = {
+        name: max(0, role.old - max(0, role.floor - role.new))
+        for name, role in zip(names, state, strict=True)
+        if role.has_floor
+    }
+    revisions = fleet.newest_first(old)
+    kept = drain([{name: fleet.total(found, name) for name in _roles_of(found)} for found in revisions], budget, spare)
+    return [
+        Scaling(part, keeps[part.role])
+        for found, keeps in zip(revisions, kept, strict=True)
+        for part in found
+        if keeps[part.role] < part.replicas
+    ]
+
+
+def _roles_of(parts: Sequence[Part]) -> list[str]:
+    return list(dict.fromkeys(part.role for part in parts))

@@ -1,0 +1,93 @@
+"""The status of a DisaggregatedSet: counts by role, and the conditions Available and Progressing (R-DS-92 to R-DS-95)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from msgspec import structs
+
+from kuberuntime.objects import timestamps
+from leaderworkerset.api.disaggregatedset import DisaggregatedSet, DisaggregatedSetStatus, RoleStatus
+from leaderworkerset.api.leaderworkerset import Condition
+from leaderworkerset.core.disaggregatedset import targets
+from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.targets import Scalers
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the counts come to: the condition that is True, the one that is not, and why."""
+
+    type: str
+    opposite: str
+    reason: str
+    message: str
+
+
+AVAILABLE: Final = Outcome(
+    "Available", "Progressing", "AllRolesReady", "All roles have their groups, ready and of the newest revision"
+)
+PROGRESSING: Final = Outcome(
+    "Progressing", "Available", "RolloutInProgress", "Not all roles have their groups, ready and of the newest revision"
+)
+
+
+def build(
+    whole: DisaggregatedSet, parts: Sequence[Part], revision: str, scalers: Scalers, now: datetime
+) -> DisaggregatedSetStatus:
+    """Build the status."""
+    counts = tuple(_count(role.name, parts, revision) for role in whole.roles)
+    outcome = AVAILABLE if _is_available(whole, counts, scalers) else PROGRESSING
+    before = () if whole.status is None else whole.status.conditions or ()
+    return DisaggregatedSetStatus(
+        observed_generation=whole.generation,
+        role_statuses=counts,
+        conditions=conditions(before, outcome, whole.generation, now),
+    )
+
+
+def conditions(before: Sequence[Condition], outcome: Outcome, generation: int, now: datetime) -> tuple[Condition, ...]:
+    """Set one condition of the pair to True, and the other one, where there is one, to False (R-DS-94)."""
+    moment = timestamps.render(now)
+    chosen = Condition(
+        type=outcome.type,
+        status="True",
+        reason=outcome.reason,
+        message=outcome.message,
+        last_transition_time=moment,
+        observed_generation=generation,
+    )
+    result = []
+    for one in before:
+        if one.type == outcome.type:
+            is_same = one.status == "True"
+            result.append(structs.replace(chosen, last_transition_time=one.last_transition_time) if is_same else chosen)
+        elif one.type == outcome.opposite and one.status == "True":
+            result.append(structs.replace(chosen, type=one.type, status="False"))
+        elif one.type == outcome.opposite:
+            result.append(structs.replace(one, observed_generation=generation))
+        else:
+            result.append(one)
+    return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
+
+
+def _count(role: str, parts: Sequence[Part], revision: str) -> RoleStatus:
+    own = [part for part in parts if part.role == role]
+    return RoleStatus(
+        name=role,
+        replicas=sum(part.created for part in own),
+        ready_replicas=sum(part.ready for part in own),
+        updated_replicas=sum(part.updated for part in own if part.revision == revision),
+    )
+
+
+def _is_available(whole: DisaggregatedSet, counts: Sequence[RoleStatus], scalers: Scalers) -> bool:
+    """Return whether every role has exactly the groups it shall have (R-DS-93)."""
+    for role, count in zip(whole.roles, counts, strict=True):
+        if role.is_external and role.name not in scalers:
+            return False
+        wanted = targets.target(role, scalers, 0) * whole.slices
+        if not count.replicas == count.ready_replicas == count.updated_replicas == wanted:
+            return False
+    return True

@@ -1,0 +1,140 @@
+"""What to do about a DisaggregatedSet now (R-DS-29).
+
+In: `Observed`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the contract: delete
+surplus slices, make scalers, convert what is from before there were slices; then all slices side by side, so that an
+error in one stops no other; then, whatever became of them, the statuses of scalers and set.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Action, Delete, Finally, Plan, PutStatus, Together
+from leaderworkerset.api import disaggregatedset
+from leaderworkerset.api.disaggregatedset import DisaggregatedSet
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core.disaggregatedset import (
+    announcements,
+    fleet,
+    rolehash,
+    rolescalers,
+    roleservices,
+    setstatus,
+)
+from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.oneslice import Wanted, reconcile_slice
+from leaderworkerset.core.disaggregatedset.roleset import Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What is known about a set: itself, and the objects that carry its name or stand in the way of its scalers."""
+
+    disaggregatedset: JSONObject | None
+    leaderworkersets: Sequence[JSONObject] = ()
+    services: Sequence[JSONObject] = ()
+    scalers: Sequence[JSONObject] = ()
+
+
+def reconcile(observed: Observed, now: datetime) -> Plan:
+    """Decide what to do about the set; one that is being deleted is left to the garbage collector (unlike Q-16)."""
+    obj = observed.disaggregatedset
+    if obj is None or meta.is_deleting(obj):
+        return Plan()
+    try:
+        whole = disaggregatedset.decode(obj)
+        revision = rolehash.revision_of(obj["spec"]["roles"])
+    except ValueError as error:
+        return Plan(error=f"DisaggregatedSet {meta.key(obj)}: {error}")
+    parts = fleet.owned(observed.leaderworkersets, whole.uid)
+    services = [service for service in observed.services if fleet.is_owned(service, whole.uid)]
+    scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
+    converted = _legacy(whole, parts, revision)
+    head = [*_surplus(obj, whole, parts, services), *scaled.actions, *_convert(obj, converted, services)]
+    wanted = Wanted(obj, whole, revision, scaled.wanted)
+    kept = [part for part in parts if part not in converted]
+    slices = tuple(_slice(wanted, index, kept, services) for index in range(whole.slices))
+    status = setstatus.build(whole, parts, revision, scaled.wanted, now)
+    reports = rolescalers.report(whole.name, scaled.objects, parts, now)
+    return _plan(head, slices, reports, _write_status(obj, whole, status))
+
+
+def _plan(
+    head: Sequence[Action],
+    slices: tuple[tuple[Action, ...], ...],
+    reports: Sequence[Action],
+    status: Sequence[Action],
+) -> Plan:
+    """Put the parts of a pass together; what has nothing to do leaves no action."""
+    active = tuple(actions for actions in slices if actions)
+    work: tuple[Action, ...] = (Together(sequences=active, slow_start=False),) if active else ()
+    after: tuple[Action, ...] = (*reports, *status)
+    if reports and status:
+        after = (Finally(actions=tuple(reports), after=tuple(status)),)
+    if not work:
+        return Plan((*head, *after))
+    return Plan((*head, Finally(actions=work, after=after) if after else work[0]))
+
+
+def _slice(wanted: Wanted, index: int, parts: Sequence[Part], services: Sequence[JSONObject]) -> tuple[Action, ...]:
+    return reconcile_slice(
+        wanted, index, [part for part in parts if part.slice == index], roleservices.in_slice(services, index)
+    )
+
+
+def _surplus(
+    obj: JSONObject, whole: DisaggregatedSet, parts: Sequence[Part], services: Sequence[JSONObject]
+) -> list[Action]:
+    """Delete the slices that are not wanted any more (R-DS-33)."""
+    deletes: list[Action] = [
+        Delete(
+            resource=LEADERWORKERSETS,
+            key=part.key,
+            uid=part.uid,
+            on_success=(announcements.deleted(obj, part.key.name, f"slice {part.slice} was removed"),),
+        )
+        for part in parts
+        if part.slice is not None and part.slice >= whole.slices and not part.is_deleting
+    ]
+    indexes = ((fleet.slice_of(service), service) for service in services)
+    return [
+        *deletes,
+        *(roleservices.delete(service) for index, service in indexes if index is not None and index >= whole.slices),
+    ]
+
+
+def _legacy(whole: DisaggregatedSet, parts: Sequence[Part], revision: str) -> list[Part]:
+    """Return what must get a slice label before there can be a second slice (R-DS-89)."""
+    if whole.slices <= 1:
+        return []
+    names = {Place(whole.name, 0, revision, role.name).legacy_name for role in whole.roles}
+    return [part for part in parts if part.is_legacy and part.revision == revision and part.key.name in names]
+
+
+def _convert(obj: JSONObject, parts: Sequence[Part], services: Sequence[JSONObject]) -> list[Action]:
+    actions: list[Action] = []
+    for part in parts:
+        if part.is_deleting:
+            continue
+        service = ObjectKey(part.key.namespace, roleservices.service_name(part))
+        actions += [roleservices.delete(one) for one in services if meta.key(one) == service]
+        event = announcements.deleted(obj, part.key.name, "it is made again as slice 0", "Migrate")
+        actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=(event,)))
+    return actions
+
+
+def _write_status(
+    obj: JSONObject, whole: DisaggregatedSet, status: disaggregatedset.DisaggregatedSetStatus
+) -> list[Action]:
+    if status == whole.status:
+        return []
+    return [
+        PutStatus(
+            resource=DISAGGREGATED_SETS,
+            object=obj | {"status": disaggregatedset.encode_status(status)},
+            resource_version=meta.resource_version(obj),
+            if_present=True,
+        )
+    ]

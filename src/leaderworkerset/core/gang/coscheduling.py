@@ -1,0 +1,77 @@
+"""The coscheduling plugin of scheduler-plugins: a PodGroup of `scheduling.x-k8s.io`, a label on its pods (R-KQ-120, 121).
+
+Its scheduler wants the pods of a group to have one priority and one `schedulerName`, which users set themselves.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.gang import demand
+from leaderworkerset.core.gang.provider import Provider, group_metadata, templates
+from leaderworkerset.core.policies.edits import with_labels
+from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+
+NAME: Final = "coscheduling"
+POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
+
+ALIKE: Final = ("schedulerName", "priorityClassName", "priority")
+"""What the plugin compares the pods of a group by."""
+
+
+def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
+    """Refuse a leader that is scheduled otherwise than its workers."""
+    return alike(lws, ALIKE, NAME)
+
+
+def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequence[FieldError]:
+    """Refuse fields in which the leader differs from its workers."""
+    (path, leader), *others = templates(lws)
+    return [
+        invalid(f"{path}.{field}", leader.get(field), f"must be that of the workers under {scheduler} gang scheduling")
+        for field in fields
+        if any((leader.get(field) or None) != (worker.get(field) or None) for _, worker in others)
+    ]
+
+
+def suits(_pod: JSONObject) -> bool:
+    """Return True: which scheduler runs the plugin cannot be seen."""
+    return True
+
+
+def is_taken(pod: JSONObject) -> bool:
+    """Return whether the user named a PodGroup."""
+    return POD_GROUP in meta.labels(pod)
+
+
+def link(pod: JSONObject, group: str) -> JSONObject:
+    """Return the pod with the name of its group's object."""
+    return with_labels(pod, {POD_GROUP: group})
+
+
+def build(group: GangGroup, name: str) -> JSONObject:
+    """Build the PodGroup; resources are asked for where all pods start together, else the first would wait for all."""
+    minimum = members_to_start(group.revised)
+    whole = demand.encode(demand.of_group(group.revised)) if minimum == group.revised.size else {}
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": group_metadata(group, name),
+        "spec": {"minMember": minimum} | ({"minResources": whole} if whole else {}),
+    }
+
+
+COSCHEDULING: Final = Provider(
+    name=NAME,
+    group_object=POD_GROUPS,
+    suits=suits,
+    is_taken=is_taken,
+    link=link,
+    build=build,
+    errors=errors,
+)

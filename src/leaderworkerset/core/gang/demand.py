@@ -1,0 +1,68 @@
+"""What pods ask of nodes: the effective requests of a pod, and the sum for a group (R-GANG-5).
+
+A pod's request is that of its containers and sidecars, or of its greediest init container with the sidecars started
+before it; what the pod as a whole requests replaces it; the overhead of its runtime is added. Limits are not considered.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import ZERO, Quantity
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+
+Demand: TypeAlias = Mapping[str, Quantity]
+
+HUGE_PAGES: Final = "hugepages-"
+WHOLE_POD: Final = ("cpu", "memory")
+"""What a pod may request as a whole, with huge pages."""
+
+
+def of_pod(spec: JSONObject) -> dict[str, Quantity]:
+    """Return the effective requests of the pod with this spec."""
+    sidecars: dict[str, Quantity] = {}
+    starting: dict[str, Quantity] = {}
+    for container in spec.get("initContainers") or []:
+        if container.get("restartPolicy") == "Always":
+            sidecars = add(sidecars, _requests(container))
+            starting = largest(starting, sidecars)
+        else:
+            starting = largest(starting, add(sidecars, _requests(container)))
+    running = add(sidecars, *map(_requests, spec.get("containers") or []))
+    whole = {name: amount for name, amount in _requests(spec).items() if _is_of_whole_pod(name)}
+    return add(largest(running, starting) | whole, quantity.parse_list(spec.get("overhead")))
+
+
+def of_group(lws: LeaderWorkerSet) -> dict[str, Quantity]:
+    """Return the requests of a leader and all its workers."""
+    leader = of_pod(meta.spec(lws.leader_template))
+    worker = of_pod(meta.spec(lws.spec.leader_worker_template.worker_template))
+    return add(leader, {name: amount * (lws.size - 1) for name, amount in worker.items()} if lws.size > 1 else {})
+
+
+def encode(demand: Demand) -> JSONObject:
+    """Return a resource list, sorted by name."""
+    return {name: str(amount) for name, amount in sorted(demand.items())}
+
+
+def add(*demands: Demand) -> dict[str, Quantity]:
+    """Add up by name."""
+    return {name: quantity.total(one[name] for one in demands if name in one) for name in _names(demands)}
+
+
+def largest(left: Demand, right: Demand) -> dict[str, Quantity]:
+    """Take the larger amount by name."""
+    return {name: max(left.get(name, ZERO), right.get(name, ZERO)) for name in _names((left, right))}
+
+
+def _names(demands: Iterable[Demand]) -> list[str]:
+    return list(dict.fromkeys(name for one in demands for name in one))
+
+
+def _requests(owner: JSONObject) -> dict[str, Quantity]:
+    return quantity.parse_list((owner.get("resources") or {}).get("requests"))
+
+
+def _is_of_whole_pod(name: str) -> bool:
+    return name in WHOLE_POD or name.startswith(HUGE_PAGES)

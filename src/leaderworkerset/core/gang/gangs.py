@@ -1,0 +1,173 @@
+"""The gang schedulers that may be used, and the choice between them.
+
+A LeaderWorkerSet chooses by an annotation, otherwise the configuration's provider counts: a name, or `auto`, the first
+that the API server serves and that suits the pod's `schedulerName`. The choice is made once, when a leader pod is
+admitted, and recorded on it; its workers and the controllers follow the record. So a group has one scheduler from its
+beginning to its end, also where another one appears meanwhile.
+
+Volcano's groups carry no record where Volcano is what the configuration names: their pods are those of the Go controller.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, Kind, not_supported
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Action, Create, Delete
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core import events
+from leaderworkerset.core.gang.coscheduling import COSCHEDULING
+from leaderworkerset.core.gang.native import NATIVE
+from leaderworkerset.core.gang.provider import Provider
+from leaderworkerset.core.gang.volcano import VOLCANO
+from leaderworkerset.core.policies.edits import with_annotations
+from leaderworkerset.core.policies.gang import CHOICE, NONE, GangGroup
+from leaderworkerset.core.policies.policy import Decision
+
+AUTO: Final = "auto"
+
+PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
+    {provider.name: provider for provider in (VOLCANO, NATIVE, COSCHEDULING)}
+)
+"""All gang schedulers, in the order in which `auto` asks whether one suits."""
+
+LONGEST_NAME: Final = 63
+"""Characters of a group's name: it is the value of a label."""
+
+DIGITS: Final = 10
+"""Hexadecimal digits by which the groups of successive leader pods differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gangs:
+    """Implements `Gang`: `default` is the name of a provider or `auto`; `served` are the names `auto` may choose."""
+
+    default: str
+    served: Collection[str] = ()
+
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """Return the providers that may be chosen."""
+        return PROVIDERS if self.default == AUTO else {self.default: PROVIDERS[self.default]}
+
+    @property
+    def resources(self) -> Sequence[Resource]:
+        """Return the kinds that the providers read and write."""
+        return [resource for provider in self.providers.values() for resource in provider.resources]
+
+    def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
+        """Refuse an unknown or changed choice, and what the chosen scheduler could never start; stored objects pass."""
+        choice = _choice(lws.annotations)
+        if old is not None and _choice(old.annotations) != choice:
+            text = "the gang scheduler of a LeaderWorkerSet cannot be changed: delete it and create it again"
+            return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
+        if old is None and choice not in {"", NONE, *self.providers}:
+            return [not_supported(CHOICE, choice, (NONE, *self.providers))]
+        provider = self._provider(choice, {"spec": meta.spec(lws.leader_template)})
+        if provider is None:
+            return ()
+        known = [] if old is None else provider.errors(old)
+        return [error for error in provider.errors(lws) if error not in known]
+
+    def mark(self, pod: JSONObject, request: str) -> JSONObject:
+        """Link the pod to its group's object; a leader decides for its group, workers follow it."""
+        is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+        choice = _choice(meta.annotations(pod))
+        if is_leader:
+            provider = self._provider(choice, pod)
+            return pod if provider is None or provider.is_taken(pod) else self._mark_leader(pod, provider, request)
+        provider = self.providers.get(choice or self.default)
+        name = "" if provider is None else self._group_name(pod, provider)
+        return pod if provider is None or not name or provider.is_taken(pod) else provider.link(pod, name)
+
+    def decide(self, group: GangGroup) -> Decision:
+        """Create the object of the group where it is missing; one of an earlier leader has to end first."""
+        leader = group.live.leader
+        provider = self.providers.get(_choice(meta.annotations(leader)) or self.default)
+        name = "" if provider is None else self._group_name(leader, provider)
+        if provider is None or not name:
+            return Decision()
+        known = _find(group.live.gang_objects, provider.group_object, name)
+        if known is None:
+            return Decision(actions=tuple(self._creations(group, provider, name)))
+        if (meta.controller_of(known) or {}).get("uid") == meta.uid(leader) and not meta.is_deleting(known):
+            return Decision()
+        holds = f"waits for {provider.group_object.kind} {name} of an earlier leader to be deleted"
+        removal = Delete(resource=provider.group_object, key=meta.key(known), uid=meta.uid(known))
+        return Decision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
+
+    def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
+        """Delete what groups share, where no group is of its revision any more; groups' own objects end with them."""
+        shared = [one.shared for one in self.providers.values() if one.shared is not None]
+        return [
+            Delete(resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background")
+            for obj in observed
+            for resource in shared
+            if _is_of(obj, resource) and not meta.is_deleting(obj)
+            if meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH) not in revisions
+        ]
+
+    def _provider(self, choice: str, pod: JSONObject) -> Provider | None:
+        """Return the provider for a leader pod of this choice."""
+        if (choice or self.default) != AUTO:
+            return self.providers.get(choice or self.default)
+        suiting = (one for one in PROVIDERS.values() if one.name in self.served and one.suits(pod))
+        return next(suiting, None)
+
+    def _mark_leader(self, pod: JSONObject, provider: Provider, request: str) -> JSONObject:
+        record = {} if provider.name == self.default and provider.is_named_by_revision else _record(provider)
+        if not provider.is_named_by_revision:
+            record[labels.GANG_GROUP] = _incarnation(meta.name(pod), request)
+        marked = with_annotations(pod, record) if record else pod
+        return provider.link(marked, self._group_name(marked, provider))
+
+    def _group_name(self, pod: JSONObject, provider: Provider) -> str:
+        """Return the name of the object of the pod's group, empty where its leader was not marked."""
+        if not provider.is_named_by_revision:
+            return meta.annotations(pod).get(labels.GANG_GROUP, "")
+        own = meta.labels(pod)
+        return "-".join(
+            own.get(label, "") for label in (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
+        )
+
+    def _creations(self, group: GangGroup, provider: Provider, name: str) -> Iterator[Action]:
+        if (shared := provider.shared) is not None:
+            for obj in provider.build_shared(group):
+                if _find(group.live.gang_objects, shared, meta.name(obj)) is None:
+                    yield Create(resource=shared, object=obj, if_absent=True)
+        failed = (
+            f"Failed to create {provider.group_object.kind} for leader pod {meta.name(group.live.leader)}: {{error}}"
+        )
+        yield Create(
+            resource=provider.group_object,
+            object=provider.build(group, name),
+            on_failure=(events.failed_create(group.live.obj, failed, group.live.leader),),
+        )
+
+
+def _choice(annotations: Mapping[str, str]) -> str:
+    return annotations.get(labels.GANG_SCHEDULER, "")
+
+
+def _record(provider: Provider) -> dict[str, str]:
+    return {labels.GANG_SCHEDULER: provider.name}
+
+
+def _incarnation(leader: str, request: str) -> str:
+    """Return the name of a group that no earlier leader of this name had."""
+    suffix = hashlib.sha256(request.encode()).hexdigest()[:DIGITS]
+    return f"{leader[: LONGEST_NAME - DIGITS - 1].rstrip('-')}-{suffix}"
+
+
+def _find(observed: Sequence[JSONObject], resource: Resource, name: str) -> JSONObject | None:
+    return next((one for one in observed if _is_of(one, resource) and meta.name(one) == name), None)
+
+
+def _is_of(obj: JSONObject, resource: Resource) -> bool:
+    return bool(obj["apiVersion"] == resource.api_version and obj["kind"] == resource.kind)

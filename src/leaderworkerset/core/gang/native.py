@@ -1,0 +1,121 @@
+"""kube-scheduler itself, from Kubernetes 1.36 on: PodGroups of `scheduling.k8s.io` (R-KQ-140 to R-KQ-150).
+
+Each group has a PodGroup, and a field of its pods names it. Groups of one revision share a Workload, which says what
+they are for and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted lives as long as
+a pod of it (R-KQ-147), so every leader pod gets one with a name of its own, and does not wait for its end.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, Kind, invalid
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
+from leaderworkerset.core.gang.coscheduling import alike
+from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, Provider, group_metadata, scheduler_name
+from leaderworkerset.core.policies import exclusive
+from leaderworkerset.core.policies.edits import with_spec
+from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+
+NAME: Final = "native"
+GROUP: Final = "scheduling.k8s.io"
+VERSION: Final = "v1alpha2"
+POD_GROUPS: Final = Resource(GROUP, VERSION, "podgroups", "PodGroup")
+WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
+TEMPLATE: Final = "group"
+FIELD: Final = "schedulingGroup"
+
+AWAITED: Final = f"workers wait for their leader, which {NAME} gang scheduling binds only together with them"
+ADVICE: Final = f"or set the annotation {labels.GANG_SCHEDULER}: none"
+
+
+def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
+    """Refuse groups whose pods are not all there before the first is bound, or have several schedulers (R-KQ-149)."""
+    found = list(alike(lws, ("schedulerName",), NAME))
+    if lws.size == 1:
+        return found
+    if lws.spec.startup_policy == StartupPolicy.LEADER_READY:
+        text = f"{AWAITED}: use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
+        found.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
+    if exclusive.is_exclusive(lws):
+        path = f"metadata.annotations[{labels.EXCLUSIVE_TOPOLOGY}]"
+        found.append(FieldError(Kind.FORBIDDEN, path, detail=f"{AWAITED}: remove it, {ADVICE}"))
+    return found
+
+
+def suits(pod: JSONObject) -> bool:
+    """Return whether the pod is scheduled by kube-scheduler under its usual name."""
+    return scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
+
+
+def is_taken(pod: JSONObject) -> bool:
+    """Return whether the user named a PodGroup."""
+    return bool(meta.spec(pod).get(FIELD))
+
+
+def link(pod: JSONObject, group: str) -> JSONObject:
+    """Return the pod with the name of its group's object."""
+    return with_spec(pod, {FIELD: {"podGroupName": group}})
+
+
+def build(group: GangGroup, name: str) -> JSONObject:
+    """Build the PodGroup: the policy is a copy of the Workload's."""
+    reference = {"workloadName": _workload_name(group), "podGroupTemplateName": TEMPLATE}
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": group_metadata(group, name, blocks=False),
+        "spec": {"podGroupTemplateRef": {"workload": reference}, "schedulingPolicy": _policy(group)},
+    }
+
+
+def build_shared(group: GangGroup) -> Sequence[JSONObject]:
+    """Build the Workload of the group's revision."""
+    obj, leader = group.live.obj, group.live.leader
+    revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")
+    reference = {
+        "apiGroup": obj["apiVersion"].partition("/")[0],
+        "kind": obj["kind"],
+        "name": meta.name(obj),
+    }
+    workload = {
+        "apiVersion": WORKLOADS.api_version,
+        "kind": WORKLOADS.kind,
+        "metadata": {
+            "name": _workload_name(group),
+            "namespace": meta.namespace(obj),
+            "labels": {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision},
+            "ownerReferences": [meta.controller_reference(obj)],
+        },
+        "spec": {
+            "controllerRef": reference,
+            "podGroupTemplates": [{"name": TEMPLATE, "schedulingPolicy": _policy(group)}],
+        },
+    }
+    return (workload,)
+
+
+def _policy(group: GangGroup) -> JSONObject:
+    return {"gang": {"minCount": members_to_start(group.revised)}}
+
+
+def _workload_name(group: GangGroup) -> str:
+    """Return the name of the Workload: the minimum is part of it, as it may change without a new revision."""
+    revision = meta.labels(group.live.leader).get(labels.TEMPLATE_REVISION_HASH, "")
+    return f"{group.live.lws.name}-{revision}-{members_to_start(group.revised)}"
+
+
+NATIVE: Final = Provider(
+    name=NAME,
+    group_object=POD_GROUPS,
+    shared=WORKLOADS,
+    suits=suits,
+    is_taken=is_taken,
+    link=link,
+    build=build,
+    build_shared=build_shared,
+    errors=errors,
+)

@@ -1,0 +1,86 @@
+"""The shape of a gang scheduler: how pods are linked to the object of their group, and how that object is built.
+
+A provider is a value, like a policy. Its objects are controlled by the leader pod, so that they end with the group, and
+carry the labels by which the caches find them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.policies.gang import GangGroup
+
+TEMPLATE = "spec.leaderWorkerTemplate"
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+def accept(_lws: LeaderWorkerSet) -> Sequence[FieldError]:
+    """Return no errors: the default of a scheduler that takes every LeaderWorkerSet."""
+    return ()
+
+
+def no_objects(_group: GangGroup) -> Sequence[JSONObject]:
+    """Return no objects: the default of a scheduler whose groups share nothing."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """One gang scheduler.
+
+    `group_object` is the kind that stands for a group, `shared` the kind of what groups of one revision share.
+    `suits` says whether a pod that is scheduled by its `schedulerName` may be given to it without being asked.
+    """
+
+    name: str
+    group_object: Resource
+    shared: Resource | None = None
+    suits: Callable[[JSONObject], bool]
+    is_taken: Callable[[JSONObject], bool]
+    """Return whether the user linked the pod already."""
+    link: Callable[[JSONObject, str], JSONObject]
+    build: Callable[[GangGroup, str], JSONObject]
+    build_shared: Callable[[GangGroup], Sequence[JSONObject]] = no_objects
+    errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = accept
+    is_named_by_revision: bool = False
+    """Whether the object of a group is called after group and revision; otherwise every leader pod has one of its own."""
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """Return the kinds that are read and written."""
+        return (self.group_object,) if self.shared is None else (self.shared, self.group_object)
+
+
+def scheduler_name(pod_spec: JSONObject) -> str:
+    """Return the scheduler of a pod, or of the pods of a template, from their spec."""
+    return str(pod_spec.get("schedulerName") or DEFAULT_SCHEDULER)
+
+
+def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
+    """Yield the pod specs of a LeaderWorkerSet with their paths."""
+    template = lws.spec.leader_worker_template
+    if template.leader_template is not None:
+        yield f"{TEMPLATE}.leaderTemplate.spec", meta.spec(template.leader_template)
+    yield f"{TEMPLATE}.workerTemplate.spec", meta.spec(template.worker_template)
+
+
+def group_metadata(group: GangGroup, name: str, *, blocks: bool = True) -> JSONObject:
+    """Build the metadata of a group's object; with `blocks` a foreground deletion of the leader waits for its end."""
+    leader = group.live.leader
+    own = meta.labels(leader)
+    copied = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
+    reference = meta.controller_reference(leader)
+    if not blocks:
+        del reference["blockOwnerDeletion"]
+    return {
+        "name": name,
+        "namespace": meta.namespace(leader),
+        "labels": {label: own[label] for label in copied if label in own},
+        "ownerReferences": [reference],
+    }

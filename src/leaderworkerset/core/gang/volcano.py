@@ -1,0 +1,59 @@
+"""Volcano: a PodGroup of `scheduling.volcano.sh`, and an annotation on its pods (R-GANG-2 to R-GANG-6, R-KQ-110 to 113).
+
+Users set `schedulerName: volcano` themselves. Unlike in the Go controller, a group under exclusive placement has a
+minimum of one, since its workers await their leader; and a group of an older revision keeps the size and the requests
+of that revision.
+"""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.core.gang import demand
+from leaderworkerset.core.gang.provider import Provider, group_metadata, scheduler_name
+from leaderworkerset.core.policies.edits import with_annotations
+from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+
+NAME: Final = "volcano"
+POD_GROUPS: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+QUEUE: Final = "scheduling.volcano.sh/queue-name"
+ANNOTATIONS: Final = "volcano.sh/"
+
+
+def suits(pod: JSONObject) -> bool:
+    """Return whether the pod is scheduled by Volcano."""
+    return scheduler_name(meta.spec(pod)) == NAME
+
+
+def link(pod: JSONObject, group: str) -> JSONObject:
+    """Return the pod with the name of its group's object."""
+    return with_annotations(pod, {GROUP_NAME: group})
+
+
+def build(group: GangGroup, name: str) -> JSONObject:
+    """Build the PodGroup (R-GANG-4)."""
+    annotations = group.live.lws.annotations
+    own = {key: value for key, value in annotations.items() if key.startswith(ANNOTATIONS)}
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": group_metadata(group, name) | ({"annotations": own} if own else {}),
+        "spec": {
+            "minMember": members_to_start(group.revised),
+            "minResources": demand.encode(demand.of_group(group.revised)),
+        }
+        | ({"queue": annotations[QUEUE]} if annotations.get(QUEUE) else {}),
+    }
+
+
+VOLCANO: Final = Provider(
+    name=NAME,
+    group_object=POD_GROUPS,
+    suits=suits,
+    is_taken=lambda _pod: False,
+    link=link,
+    build=build,
+    is_named_by_revision=True,
+)

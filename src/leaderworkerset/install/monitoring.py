@@ -1,0 +1,49 @@
+"""What Prometheus needs of an installation: a ServiceMonitor, and the right to find the service (R-OP-23)."""
+
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    ENDPOINTS,
+    PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
+from kuberuntime.permissions import Permission, policy_rules
+from leaderworkerset.install import certmanager
+from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.install.metadata import METRICS_SERVICE, SELECTOR, build
+
+MONITOR: Final = "lws-controller-manager-metrics-monitor"
+ROLE: Final = "lws-prometheus-k8s"
+ACCOUNTS: Final = ("prometheus-k8s", "prometheus-operator")
+FIND: Final = tuple(Permission(kind, ("get", "list", "watch")) for kind in (SERVICES, ENDPOINTS, PODS))
+TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
+
+
+def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
+    """Build the role that lets the Prometheus of another namespace find what it scrapes."""
+    subjects = [{"kind": SERVICE_ACCOUNTS.kind, "name": name, "namespace": prometheus} for name in ACCOUNTS]
+    reference = {"apiGroup": ROLES.group, "kind": ROLES.kind, "name": ROLE}
+    return [
+        (ROLES, build(ROLES, ROLE, namespace, rules=policy_rules(FIND))),
+        (ROLE_BINDINGS, build(ROLE_BINDINGS, ROLE, namespace, roleRef=reference, subjects=subjects)),
+    ]
+
+
+def service_monitor(namespace: str, *, verified: bool) -> JSONObject:
+    """Build the monitor; `verified` says whether cert-manager issues the certificate of the metrics."""
+    name = f"{METRICS_SERVICE}.{namespace}.svc"
+    authority = {"secret": {"name": certmanager.METRICS_SECRET, "key": "ca.crt"}}
+    endpoint = {
+        "port": "https",
+        "scheme": "https",
+        "path": "/metrics",
+        "bearerTokenFile": TOKEN,
+        "tlsConfig": {"ca": authority, "serverName": name} if verified else {"insecureSkipVerify": True},
+    }
+    spec = {"endpoints": [endpoint], "selector": {"matchLabels": dict(SELECTOR)}}
+    return build(SERVICE_MONITORS, MONITOR, namespace, spec=spec)

@@ -1,0 +1,20 @@
+"""The kinds DisaggregatedSet and DisaggregatedSetRoleScaler; one controller serves both."""
+
+from typing import Final
+
+from leaderworkerset.api import disaggregatedset_crd as crd
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
+from leaderworkerset.controllers import disaggregatedset as controller
+from leaderworkerset.kinds.kind import Definition, Kind
+from leaderworkerset.webhooks import handlers
+
+DISAGGREGATED_SET: Final = Kind(
+    resource=DISAGGREGATED_SETS,
+    definition=Definition(crd.disaggregatedset_crd, crd.describe_disaggregatedset),
+    controllers=(controller.SPEC,),
+    webhooks=handlers.DISAGGREGATED_SET,
+)
+ROLE_SCALER: Final = Kind(
+    resource=ROLE_SCALERS,
+    definition=Definition(crd.role_scaler_crd, crd.describe_role_scaler),
+)

@@ -1,0 +1,84 @@
+"""Which gang schedulers the API server serves: asked for again and again, since definitions may come later, or go.
+
+Only the provider `auto` needs to know. Every replica asks, as each answers webhooks.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Final
+
+import msgspec
+import structlog
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.gang.gangs import PROVIDERS
+from leaderworkerset.manager.parts import background
+
+PERIOD: Final = 30.0
+"""Seconds between two questions."""
+
+RETRY: Final = 1.0
+"""Seconds after a question that was not answered while nothing is known."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class GangDetection:
+    """Knows which providers are served, as a part of a process (`parts.py`); read from the thread of webhooks, too."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._served: Collection[str] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the API server has answered once."""
+        return self._served is not None
+
+    def served(self) -> Collection[str]:
+        """Return the names of the providers that are served; raise `DeniedError` while that is not known."""
+        served = self._served
+        if served is None:
+            raise DeniedError("it is not known yet which gang schedulers this cluster serves: try again in a moment")
+        return served
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Ask while the context is entered."""
+        async with background(self._follow()):
+            yield
+
+    async def drain(self) -> None:
+        """Go on asking: webhooks are answered a little longer."""
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                found = await self._detect()
+            except KubeError as error:
+                log.warning("gang schedulers not detected", error=str(error))
+            else:
+                if found != self._served:
+                    log.info("gang schedulers detected", served=sorted(found))
+                self._served = found
+            await asyncio.sleep(PERIOD if self.is_ready else RETRY)
+
+    async def _detect(self) -> frozenset[str]:
+        """Ask for the kinds of every provider."""
+        return frozenset([name for name, one in PROVIDERS.items() if await self._is_served(one.group_object)])
+
+    async def _is_served(self, resource: Resource) -> bool:
+        try:
+            answer = await self._client.send(Request("GET", f"/apis/{resource.api_version}"))
+            listed = msgspec.json.decode(answer.body, type=JSONObject)
+        except NotFoundError:
+            return False
+        except msgspec.DecodeError as error:
+            raise KubeError(f"discovery of {resource.api_version}: {error}") from error
+        return any(one.get("name") == resource.plural for one in listed.get("resources") or [])

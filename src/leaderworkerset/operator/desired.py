@@ -1,0 +1,75 @@
+"""What the object `cluster` asks for, read from its spec and annotations (R-OP-4).
+
+Values that the schema refuses, as an older definition may have let them in, mean the default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.install.settings import Certificates, Placement
+from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, REMOVE_OPERAND
+
+MANAGED: Final = ("", "Managed")
+REMOVED: Final = "Removed"
+OPERAND_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 9}
+"""What `logLevel` means to the operand; anything else means Normal (R-OP-20)."""
+
+OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
+"""What `operatorLogLevel` means to the operator (R-OP-27)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """The wishes; `overrides` is whether unsupported ones are there, which are stored and ignored."""
+
+    management_state: str = ""
+    verbosity: int = 2
+    placement: Placement = field(default_factory=Placement)
+    certificates: Certificates = "cert-manager"
+    deletes_definitions: bool = False
+    removes_operand: bool = False
+    overrides: bool = False
+
+    @property
+    def is_managed(self) -> bool:
+        """Return whether the operand is to be kept as built; Unmanaged, Removed and Force are not (R-OP-24)."""
+        return self.management_state in MANAGED
+
+    @property
+    def is_removed(self) -> bool:
+        """Return whether the operand is to be removed: only with the annotation that opts in."""
+        return self.management_state == REMOVED and self.removes_operand
+
+
+def read(obj: JSONObject) -> Desired:
+    """Read the object."""
+    spec, annotations = meta.spec(obj), meta.annotations(obj)
+    return Desired(
+        management_state=str(spec.get("managementState") or ""),
+        verbosity=OPERAND_VERBOSITY.get(str(spec.get("logLevel") or ""), OPERAND_VERBOSITY["Normal"]),
+        placement=_placement(spec.get("nodePlacement")),
+        certificates="internal" if annotations.get(CERTIFICATES) == "internal" else "cert-manager",
+        deletes_definitions=annotations.get(DELETE_CRDS) == "true",
+        removes_operand=annotations.get(REMOVE_OPERAND) == "true",
+        overrides=bool(spec.get("unsupportedConfigOverrides")),
+    )
+
+
+def operator_verbosity(obj: Mapping[str, Any]) -> int:
+    """Return the verbosity of the operator itself.
+
+    >>> operator_verbosity({"spec": {"operatorLogLevel": "Debug"}}), operator_verbosity({"spec": {}})
+    (4, 2)
+    """
+    level = str(meta.spec(obj).get("operatorLogLevel") or "")
+    return OPERATOR_VERBOSITY.get(level, OPERATOR_VERBOSITY["Normal"])
+
+
+def _placement(found: object) -> Placement:
+    """Read `nodePlacement` (R-OP-21): an empty selector leaves out the field, empty tolerations are written."""
+    if not isinstance(found, dict):
+        return Placement()
+    return Placement(node_selector=found.get("nodeSelector") or {}, tolerations=found.get("tolerations"))

@@ -1,0 +1,145 @@
+"""The operand as the object `cluster` asks for it: the objects of an installation, in the operator's order (R-OP-15).
+
+The objects are those that `lws install` applies (`install/objects.py`); here they get an owner, the label by which they
+are watched and pruned, and the hashes that roll the Deployment when a certificate or the configuration changes (R-OP-26).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    NAMESPACES,
+    NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from leaderworkerset.install import certmanager, metadata
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES, Settings
+from leaderworkerset.operator import covering
+from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL
+
+PROMETHEUS: Final = "openshift-monitoring"
+"""The namespace of the Prometheus that may scrape the operand (R-OP-15)."""
+
+ORDER: Final[Mapping[Resource, int]] = {
+    kind: rank
+    for rank, kind in enumerate(
+        (
+            CLUSTER_ROLES,
+            CLUSTER_ROLE_BINDINGS,
+            ROLES,
+            ROLE_BINDINGS,
+            SERVICES,
+            ISSUERS,
+            CERTIFICATES,
+            SECRETS,
+            CONFIG_MAPS,
+            CUSTOM_RESOURCE_DEFINITIONS,
+            SERVICE_ACCOUNTS,
+            NETWORK_POLICIES,
+            POD_DISRUPTION_BUDGETS,
+            MUTATING_WEBHOOK_CONFIGURATIONS,
+            VALIDATING_WEBHOOK_CONFIGURATIONS,
+            SERVICE_MONITORS,
+            DEPLOYMENTS,
+        )
+    )
+}
+"""Every kind of the operand, in the order of applying; what fails keeps back what comes later."""
+
+OPTIONAL: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
+"""Kinds that a cluster may not serve."""
+
+ISSUED: Final[Mapping[str, str]] = {
+    certmanager.SERVING: certmanager.SERVING_SECRET,
+    certmanager.METRICS: certmanager.METRICS_SECRET,
+}
+"""Which certificate is issued into which secret."""
+
+Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the operator runs, which image its operand has, which version that is."""
+
+    namespace: str
+    image: str
+    version: str
+
+
+def build(
+    declared: Declared, place: Place, desired: Desired, cluster: JSONObject, hashes: Mapping[str, str]
+) -> Objects:
+    """Build every object of the operand; `hashes` are those of the issued certificates, by the name of their secret."""
+    settings = Settings(
+        namespace=place.namespace,
+        image=place.image,
+        configuration=CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES,
+        spread=True,
+        certificates=desired.certificates,
+        verbosity=desired.verbosity,
+        placement=desired.placement,
+        prometheus=PROMETHEUS,
+    )
+    contents = {f"secrets/{name}": value for name, value in hashes.items()}
+    contents[f"configmaps/{metadata.CONFIGURATION}"] = covering.digest(settings.configuration)
+    found = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != NAMESPACES]
+    rolling = [(kind, _rolled_by(obj, contents) if kind == DEPLOYMENTS else obj) for kind, obj in found]
+    owned = [(kind, _owned(kind, obj, cluster, desired)) for kind, obj in rolling]
+    return sorted(owned, key=lambda one: ORDER[one[0]])
+
+
+def certificate_hash(secret: JSONObject) -> str:
+    """Return the hash of an issued certificate; empty where certificate or key are missing (R-OP-17).
+
+    >>> certificate_hash({"data": {"tls.crt": "", "tls.key": "a2V5"}})
+    ''
+    """
+    data: Mapping[str, str] = secret.get("data") or {}
+    certificate, key = data.get("tls.crt"), data.get("tls.key")
+    return covering.digest([certificate, key]) if certificate and key else ""
+
+
+def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, desired: Desired) -> JSONObject:
+    own = meta.metadata(obj) | {"labels": {**meta.labels(obj), OWNED_LABEL: OWNED_BY}}
+    # Definitions outlive their owner, as every LeaderWorkerSet would go with them.
+    if kind != CUSTOM_RESOURCE_DEFINITIONS or desired.deletes_definitions:
+        own["ownerReferences"] = [_owner(cluster)]
+    return covering.stamped(obj | {"metadata": own})
+
+
+def _owner(cluster: JSONObject) -> JSONObject:
+    """Build the reference of R-OP-16: neither controlling nor blocking."""
+    return {name: cluster[name] for name in ("apiVersion", "kind")} | {
+        "name": meta.name(cluster),
+        "uid": meta.uid(cluster),
+    }
+
+
+def _rolled_by(deployment: JSONObject, contents: Mapping[str, str]) -> JSONObject:
+    """Return the Deployment with what its pods were made from as annotations: another content is another template."""
+    spec = meta.spec(deployment)
+    template = spec["template"]
+    own = template["metadata"]
+    annotated = own | {"annotations": {**(own.get("annotations") or {}), **contents}}
+    return deployment | {"spec": spec | {"template": template | {"metadata": annotated}}}

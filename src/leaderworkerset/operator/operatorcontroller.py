@@ -1,0 +1,177 @@
+"""The two controllers of the operator: one keeps the operand, the other the verbosity of the operator's own logs.
+
+Everything that is read is watched, so drift is corrected within seconds: the object `cluster`, what carries the label of
+the operand, the secrets that cert-manager issues, and which kinds the definitions of this cluster establish (R-OP-13).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import structlog
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.cache.projection import Projection
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, SECRETS, Resource
+from kuberuntime.permissions import Permission
+from kuberuntime.plan import Emit, Event, Plan
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.operator import operand, sync
+from leaderworkerset.operator.desired import operator_verbosity
+from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL, SINGLETON
+from leaderworkerset.operator.sync import Observed
+from leaderworkerset.operator.verbosity import Verbosity
+
+TARGET_CONFIG: Final = "TargetConfigController"
+LOGGING: Final = "LoggingSyncer"
+
+WITHOUT_DATA: Final = Projection("metadata.labels", "metadata.annotations")
+"""Of secrets: what they hold is their writer's business, and no other process needs to keep it in memory."""
+
+ISSUED: Final = Projection("data['tls.crt']", "data['tls.key']")
+DEFINED: Final = Projection(
+    "spec.group",
+    "spec.names.plural",
+    "spec.versions[].name",
+    "spec.versions[].served",
+    "status.conditions[].type",
+    "status.conditions[].status",
+)
+
+CLUSTERS: Final = Cache(Selection(OPERATORS))
+DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
+
+WRITES: Final = (
+    Permission(OPERATORS, ("patch", "update"), "status"),
+    *(Permission(kind, ("create", "patch")) for kind in operand.ORDER),
+    *(Permission(kind, ("delete",)) for kind in operand.ORDER if kind != CUSTOM_RESOURCE_DEFINITIONS),
+)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def owned(kind: Resource, namespace: str) -> Cache:
+    """Return the cache of what the operand consists of, of one kind."""
+    selection = Selection(kind, namespace if kind.namespaced else "", f"{OWNED_LABEL}={OWNED_BY}")
+    keep = (lambda _obj: WITHOUT_DATA) if kind == SECRETS else None
+    return Cache(selection, keep=keep, optional=kind in operand.OPTIONAL)
+
+
+def issued(name: str, namespace: str) -> Cache:
+    """Return the cache of one secret that cert-manager writes; it carries no label of ours."""
+    return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
+
+
+class Driver:
+    """Observes the object `cluster` and the operand."""
+
+    def __init__(self, declared: Declared, place: Place, caches: Caches, clock: Clock) -> None:
+        self._declared = declared
+        self._place = place
+        self._clock = clock
+        self._clusters = caches[CLUSTERS]
+        self._definitions = caches[DEFINITIONS]
+        self._owned = {kind: caches[owned(kind, place.namespace)] for kind in operand.ORDER}
+        self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Decide what to do; objects of other names are ignored, whoever let them in (R-OP-2)."""
+        if key != SINGLETON:
+            log.warning("ignored: only the object named cluster counts", object=str(key))
+            return Plan()
+        return sync.reconcile(self.observe(), self._declared, self._place, self._clock.now())
+
+    def observe(self) -> Observed:
+        """Collect what the caches know."""
+        live = {(kind, meta.key(obj)): obj for kind, informer in self._owned.items() for obj in informer.store.list()}
+        secrets = {name: obj for name, informer in self._issued.items() for obj in informer.store.list()}
+        return Observed(
+            cluster=self._clusters.store.get(SINGLETON),
+            live=live,
+            secrets=secrets,
+            served=frozenset(name for one in self._definitions.store.list() for name in establishes(one)),
+        )
+
+    def watches(self) -> Sequence[Watch]:
+        """Return what is watched; whatever changes concerns the object `cluster`."""
+        return (
+            Watch(self._clusters, lambda change: (meta.key(change.object),)),
+            Watch(self._definitions, keys_of_definition),
+            *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._owned.values()),
+            *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._issued.values()),
+        )
+
+
+def establishes(definition: JSONObject) -> tuple[str, ...]:
+    """Return the kind (`plural.group`) that a definition serves in version v1, none while it does not."""
+    spec = meta.spec(definition)
+    serves = any(one.get("name") == "v1" and one.get("served") for one in spec.get("versions") or [])
+    if not (serves and meta.is_condition_true(definition, "Established")) or meta.is_deleting(definition):
+        return ()
+    return (f"{spec['names']['plural']}.{spec['group']}",)
+
+
+def keys_of_definition(change: Change) -> Iterable[ObjectKey]:
+    """Map a definition to the object `cluster` where it begins or ceases to serve its kind."""
+    before, after = (() if one is None else establishes(one) for one in (change.old, change.new))
+    return (SINGLETON,) if before != after else ()
+
+
+class LoggingDriver:
+    """Follows `operatorLogLevel` (R-OP-27)."""
+
+    def __init__(self, verbosity: Verbosity, namespace: str, caches: Caches) -> None:
+        self._verbosity = verbosity
+        self._namespace = namespace
+        self._is_first = True
+        self._clusters = caches[CLUSTERS]
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Set the verbosity; report a change, but not the first value."""
+        cluster = self._clusters.store.get(key) if key == SINGLETON else None
+        if cluster is None:
+            return Plan()
+        level, before = operator_verbosity(cluster), self._verbosity.level
+        self._verbosity.level = level
+        is_first, self._is_first = self._is_first, False
+        if level == before or is_first:
+            return Plan()
+        note = f"Operator log level changed from {before} to {level}"
+        names: Mapping[str, str] = {"apiVersion": DEPLOYMENTS.api_version, "kind": DEPLOYMENTS.kind}
+        regarding = {**names, "namespace": self._namespace, "name": OPERATOR}
+        return Plan((Emit(events=(Event("Normal", "OperatorLogLevelChange", "Reconcile", note, regarding),)),))
+
+    def watches(self) -> Sequence[Watch]:
+        """Return what is watched."""
+        return (Watch(self._clusters, lambda change: (meta.key(change.object),)),)
+
+
+def controllers(declared: Declared, place: Place, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
+    """Declare both controllers, for an operator at this place."""
+
+    def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+        del client
+        return Driver(declared, place, caches, clock)
+
+    def build_logging(caches: Caches, client: Client, clock: Clock) -> LoggingDriver:
+        del client, clock
+        return LoggingDriver(verbosity, place.namespace, caches)
+
+    reads = (
+        CLUSTERS,
+        DEFINITIONS,
+        *(owned(kind, place.namespace) for kind in operand.ORDER),
+        *(issued(name, place.namespace) for name in operand.ISSUED.values()),
+    )
+    return (
+        ControllerSpec(name=TARGET_CONFIG, caches=reads, build=build, writes=WRITES),
+        ControllerSpec(name=LOGGING, caches=(CLUSTERS,), build=build_logging, writes=()),
+    )

@@ -1,0 +1,170 @@
+"""The CustomResourceDefinition of LeaderWorkerSetOperators (R-OP-1 to R-OP-8)."""
+
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
+
+LOG_LEVELS: Final = ("", "Normal", "Debug", "Trace", "TraceAll")
+STATES: Final = "^(Managed|Unmanaged|Force|Removed)$"
+CONDITION_TYPE: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+TEXT: Final[JSONObject] = {"type": "string"}
+INT32: Final[JSONObject] = {"type": "integer", "format": "int32"}
+INT64: Final[JSONObject] = {"type": "integer", "format": "int64"}
+
+COLUMNS: Final[tuple[JSONObject, ...]] = (
+    {"name": "State", "type": "string", "jsonPath": ".spec.managementState"},
+    {"name": "Available", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Available")].status'},
+    {"name": "Degraded", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Degraded")].status'},
+    {"name": "Version", "type": "string", "jsonPath": ".status.version"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+)
+
+
+def operator_crd() -> JSONObject:
+    """Build the definition."""
+    resource = OPERATORS
+    return {
+        "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
+        "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+        "metadata": {"name": resource.group_resource},
+        "spec": {
+            "group": resource.group,
+            "scope": "Cluster",
+            "names": {
+                "kind": resource.kind,
+                "listKind": f"{resource.kind}List",
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+                "shortNames": ["lwsop"],
+                "categories": ["operators"],
+            },
+            "versions": [
+                {
+                    "name": resource.version,
+                    "served": True,
+                    "storage": True,
+                    "additionalPrinterColumns": list(COLUMNS),
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": _root()},
+                }
+            ],
+        },
+    }
+
+
+def _root() -> JSONObject:
+    only_one = {
+        "rule": f"self.metadata.name == '{SINGLETON.name}'",
+        "message": f"{OPERATORS.kind} is a singleton: its name must be {SINGLETON.name}",
+    }
+    return {
+        "description": "Installs the manager of LeaderWorkerSets; there is one object, named cluster.",
+        "type": "object",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": TEXT,
+            "kind": TEXT,
+            "metadata": {"type": "object"},
+            "spec": _spec(),
+            "status": _status(),
+        },
+        "x-kubernetes-validations": [only_one],
+    }
+
+
+def _spec() -> JSONObject:
+    level = {"type": "string", "default": "Normal", "enum": list(LOG_LEVELS)}
+    free = {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "description": "What is asked for.",
+        "type": "object",
+        "properties": {
+            "managementState": {
+                "description": "Whether the operator keeps the manager as it installed it; Managed where absent.",
+                "type": "string",
+                "pattern": STATES,
+            },
+            "logLevel": level | {"description": "How much the manager logs."},
+            "operatorLogLevel": level | {"description": "How much the operator logs; applied at once."},
+            "observedConfig": free | {"description": "Stored; the operator neither reads nor writes it."},
+            "unsupportedConfigOverrides": free | {"description": "Stored and ignored; blocks Upgradeable."},
+            "nodePlacement": _placement(),
+        },
+    }
+
+
+def _placement() -> JSONObject:
+    toleration = {
+        "type": "object",
+        "properties": {
+            "key": TEXT,
+            "operator": TEXT,
+            "value": TEXT,
+            "effect": TEXT,
+            "tolerationSeconds": INT64,
+        },
+    }
+    return {
+        "description": "On which nodes the manager runs; the operator itself is not concerned.",
+        "type": "object",
+        "properties": {
+            "nodeSelector": {
+                "description": "Labels of nodes; replaces that of the pods where it is not empty.",
+                "type": "object",
+                "additionalProperties": TEXT,
+            },
+            "tolerations": {
+                "description": "Replaces those of the pods where it is given, also by an empty list.",
+                "type": "array",
+                "items": toleration,
+            },
+        },
+    }
+
+
+def _status() -> JSONObject:
+    return {
+        "description": "What was found.",
+        "type": "object",
+        "properties": {
+            "conditions": _list_map(["type"], _condition()) | {"description": "Available, Degraded and others."},
+            "generations": _list_map(["group", "resource", "namespace", "name"], _generation())
+            | {"description": "Which generation of the Deployment was applied last."},
+            "observedGeneration": INT64 | {"description": "The generation of this object that was reconciled."},
+            "readyReplicas": INT32 | {"description": "How many managers are available."},
+            "version": TEXT | {"description": "The version that is installed."},
+            "latestAvailableRevision": INT32
+            | {
+                "description": "Not used.",
+                "x-kubernetes-validations": [{"rule": "self >= oldSelf", "message": "must only increase"}],
+            },
+        },
+    }
+
+
+def _condition() -> JSONObject:
+    return {
+        "type": "object",
+        "required": ["lastTransitionTime", "status", "type"],
+        "properties": {
+            "type": TEXT | {"maxLength": 316, "pattern": CONDITION_TYPE},
+            "status": TEXT | {"enum": ["True", "False", "Unknown"]},
+            "lastTransitionTime": TEXT | {"format": "date-time"},
+            "reason": TEXT,
+            "message": TEXT,
+        },
+    }
+
+
+def _generation() -> JSONObject:
+    names = ("group", "resource", "namespace", "name")
+    properties = dict.fromkeys(names, TEXT) | {"lastGeneration": INT64, "hash": TEXT}
+    return {"type": "object", "required": list(names), "properties": properties}
+
+
+def _list_map(keys: list[str], item: JSONObject) -> JSONObject:
+    return {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}

@@ -1,0 +1,216 @@
+"""What an installation of the operator consists of: kind, namespace, rights, Deployment (R-OP-32 to R-OP-35).
+
+The rights follow from what the operator's controllers declare, and from what it hands on: an API server lets nobody
+create a role that allows more than its creator may (R-OP-29).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    EVENTS,
+    NAMESPACES,
+    NETWORK_POLICIES,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
+from kuberuntime.permissions import Permission, policy_rules
+from kuberuntime.serving import permissions as kube
+from leaderworkerset.install import settings
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.objects import POD_SECURITY_LABEL, build_all
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.operator.operand import PROMETHEUS
+from leaderworkerset.operator.operatorcrd import operator_crd
+from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, LEASE, OPERATOR, OPERATORS, SINGLETON
+from leaderworkerset.operator.topology import INFRASTRUCTURES
+
+PORT: Final = 8443
+LABELS: Final = {"name": OPERATOR, "app.kubernetes.io/name": "lws-operator"}
+"""The label of the Go operator's pods, and that by which the recipe finds them (R-OP-58)."""
+
+HANDED_ON: Final = f"{OPERATOR}-operand"
+METRICS_SERVICE: Final = f"{OPERATOR}-metrics"
+READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSettings:
+    """Where the operator is installed, with which images."""
+
+    namespace: str = OPERATOR
+    image: str = settings.IMAGE
+    operand_image: str = settings.IMAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The rules of the operator's account: in the whole cluster, and in its namespace."""
+
+    cluster: Sequence[JSONObject]
+    namespace: Sequence[JSONObject]
+
+
+def build_operator(
+    kinds: Registry, declared: Declared, chosen: OperatorSettings
+) -> Sequence[tuple[Resource, JSONObject]]:
+    """Build every object, in the order of applying; the object `cluster` comes last."""
+    own, handed = own_rights(kinds), handed_rights(declared)
+    namespace = chosen.namespace
+    return [
+        (CUSTOM_RESOURCE_DEFINITIONS, labeled(operator_crd())),
+        (NAMESPACES, _namespace(namespace)),
+        *_roles(HANDED_ON, handed, namespace),
+        *_roles(OPERATOR, own, namespace),
+        (SERVICE_ACCOUNTS, build(SERVICE_ACCOUNTS, OPERATOR, namespace)),
+        (SERVICES, metrics_service(namespace)),
+        (NETWORK_POLICIES, _network_policy(namespace)),
+        (DEPLOYMENTS, deployment(chosen)),
+        (OPERATORS, cluster()),
+    ]
+
+
+def own_rights(kinds: Registry) -> Rights:
+    """Return what the operator itself needs: its controllers, its lease, its metrics, the topology of the cluster."""
+    namespaced = [one for one in kinds.permissions if one.resource.namespaced and one.resource != EVENTS]
+    cluster_wide = [one for one in kinds.permissions if not one.resource.namespaced]
+    topology = Permission(INFRASTRUCTURES, ("get",), names=("cluster",))
+    return Rights(
+        policy_rules((*cluster_wide, *kube.METRICS, topology)),
+        policy_rules((*namespaced, *(one for one in kinds.permissions if one.resource == EVENTS), *_lease())),
+    )
+
+
+def _lease() -> tuple[Permission, ...]:
+    return kube.leader_election(LEASE)
+
+
+def handed_rights(declared: Declared) -> Rights:
+    """Return what the operand's roles allow, whoever issues its certificates (R-OP-29)."""
+    cluster: list[JSONObject] = []
+    namespace: list[JSONObject] = []
+    for chosen in (Settings(), Settings(certificates="cert-manager", prometheus=PROMETHEUS)):
+        for kind, obj in build_all(declared, chosen):
+            if kind == CLUSTER_ROLES:
+                cluster += obj["rules"]
+            elif kind == ROLES:
+                namespace += obj["rules"]
+    return Rights(_distinct(cluster), _distinct(namespace))
+
+
+def deployment(chosen: OperatorSettings) -> JSONObject:
+    """Build the Deployment of the operator (R-OP-35), with probes and requests, which the Go operator's lacks."""
+    pod = {
+        "serviceAccountName": OPERATOR,
+        "securityContext": POD_SECURITY,
+        "priorityClassName": "system-cluster-critical",
+        "terminationGracePeriodSeconds": 15,
+        "containers": [_container(chosen)],
+        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],
+    }
+    annotations = {"kubectl.kubernetes.io/default-container": OPERATOR, "openshift.io/required-scc": "restricted-v2"}
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": {"name": OPERATOR}},
+        "template": {"metadata": {"labels": dict(LABELS), "annotations": annotations}, "spec": pod},
+    }
+    return build(DEPLOYMENTS, OPERATOR, chosen.namespace, spec=spec)
+
+
+def cluster(**spec: object) -> JSONObject:
+    """Build the object `cluster` as consoles propose it (R-OP-64)."""
+    values = {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal", **spec}
+    return build(OPERATORS, SINGLETON.name, spec=values)
+
+
+def metrics_service(namespace: str) -> JSONObject:
+    """Build the service that scrapers of the operator find."""
+    port = {"name": "https", "port": PORT, "targetPort": PORT, "protocol": "TCP"}
+    return build(SERVICES, METRICS_SERVICE, namespace, spec={"selector": {"name": OPERATOR}, "ports": [port]})
+
+
+def build(resource: Resource, name: str, namespace: str = "", /, **fields: object) -> JSONObject:
+    """Build an object of the operator's installation."""
+    own: JSONObject = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return labeled({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": own, **fields})
+
+
+def labeled(obj: JSONObject) -> JSONObject:
+    """Return an object with the labels of the operator's installation."""
+    return obj | {"metadata": meta.metadata(obj) | {"labels": {**meta.labels(obj), **LABELS}}}
+
+
+def _namespace(name: str) -> JSONObject:
+    namespace = build(NAMESPACES, name)
+    labels = {POD_SECURITY_LABEL: "restricted", "openshift.io/cluster-monitoring": "true"}
+    own = namespace["metadata"]
+    return namespace | {"metadata": own | {"labels": own["labels"] | labels}}
+
+
+def _container(chosen: OperatorSettings) -> JSONObject:
+    return {
+        "name": OPERATOR,
+        "image": chosen.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/lws-operator"],
+        "args": ["operator"],
+        "env": [
+            {"name": "OPERATOR_NAME", "value": OPERATOR},
+            {"name": IMAGE_VARIABLE, "value": chosen.operand_image},
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        ],
+        "ports": [{"name": "metrics", "containerPort": PORT, "protocol": "TCP"}],
+        "livenessProbe": _probe("/livez", delay=15, period=20),
+        "readinessProbe": _probe("/readyz", delay=5, period=10),
+        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": CONTAINER_SECURITY,
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - memory of this pod
+    }
+
+
+def _probe(path: str, *, delay: int, period: int) -> JSONObject:
+    target = {"path": path, "port": PORT, "scheme": "HTTPS"}
+    return {"httpGet": target, "initialDelaySeconds": delay, "periodSeconds": period}
+
+
+def _network_policy(namespace: str) -> JSONObject:
+    spec = {
+        "podSelector": {"matchLabels": {"name": OPERATOR}},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [{"namespaceSelector": {}}], "ports": [{"port": PORT, "protocol": "TCP"}]}],
+    }
+    return build(NETWORK_POLICIES, OPERATOR, namespace, spec=spec)
+
+
+def _roles(name: str, rights: Rights, namespace: str) -> list[tuple[Resource, JSONObject]]:
+    subjects = [{"kind": SERVICE_ACCOUNTS.kind, "name": OPERATOR, "namespace": namespace}]
+
+    def refer(kind: Resource) -> JSONObject:
+        return {"roleRef": {"apiGroup": kind.group, "kind": kind.kind, "name": name}, "subjects": subjects}
+
+    return [
+        (CLUSTER_ROLES, build(CLUSTER_ROLES, name, rules=list(rights.cluster))),
+        (CLUSTER_ROLE_BINDINGS, build(CLUSTER_ROLE_BINDINGS, name, **refer(CLUSTER_ROLES))),
+        (ROLES, build(ROLES, name, namespace, rules=list(rights.namespace))),
+        (ROLE_BINDINGS, build(ROLE_BINDINGS, name, namespace, **refer(ROLES))),
+    ]
+
+
+def _distinct(rules: Iterable[JSONObject]) -> list[JSONObject]:
+    found: list[JSONObject] = []
+    for rule in rules:
+        if rule not in found:
+            found.append(rule)
+    return found

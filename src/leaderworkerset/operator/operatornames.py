@@ -1,0 +1,36 @@
+"""Names of the operator and its kind (contract operator, constants); those of the operand are in `install/metadata.py`."""
+
+from typing import Final
+
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import Resource
+
+OPERATORS: Final = Resource(
+    "operator.openshift.io", "v1", "leaderworkersetoperators", "LeaderWorkerSetOperator", namespaced=False
+)
+SINGLETON: Final = ObjectKey("", "cluster")
+"""The one object that counts; others are ignored (R-OP-2)."""
+
+OPERATOR: Final = "openshift-lws-operator"
+"""Deployment, ServiceAccount, roles and bindings of the operator, and where none is known, its namespace (R-OP-10)."""
+
+LEASE: Final = "openshift-lws-operator-lock"
+FIELD_MANAGER: Final = "lws-operator"
+REPORTER: Final = "lws-operator"
+"""`reportingController` of events."""
+
+OWNED_LABEL: Final = "operator.openshift.io/owned-by"
+OWNED_BY: Final = "leaderworkersetoperator"
+SPEC_HASH: Final = "operator.openshift.io/spec-hash"
+
+PREFIX: Final = "lws.x-k8s.io/"
+DELETE_CRDS: Final = PREFIX + "delete-crds"
+"""`true`: the definitions end with the object `cluster`, and with them every LeaderWorkerSet (R-OP-30, D1)."""
+
+REMOVE_OPERAND: Final = PREFIX + "remove-operand"
+"""`true`: managementState Removed removes the operand, but for the definitions (R-OP-24, D5)."""
+
+CERTIFICATES: Final = PREFIX + "certificates"
+"""`internal`: the operand issues its certificates itself, and cert-manager is not needed (R-OP-22, D4)."""
+
+IMAGE_VARIABLE: Final = "RELATED_IMAGE_OPERAND_IMAGE"

@@ -1,0 +1,168 @@
+"""The operator as a process: which parts `lws operator` runs.
+
+```
+every replica                                     only the leader, under the lease
+  probes and metrics  :8443  operatorserver.py      controllers  operatorcontroller.py, through manager/leading.py
+  leader election            kuberuntime/serving/leaderelection.py
+  files that end it          `--terminate-on-files`
+```
+"""
+
+import asyncio
+import hashlib
+import os
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import structlog
+
+import leaderworkerset
+from kuberuntime import randomness, tlsbuffers
+from kuberuntime.access import kubeconfig
+from kuberuntime.access.access import Access
+from kuberuntime.client.client import Client
+from kuberuntime.client.fence import Fence, FencedTransport
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import APIError
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
+from kuberuntime.serving.metrics import Metrics, ObservedTransport
+from kuberuntime.serving.reviews import Authorizer
+from kuberuntime.serving.signals import until_stopped
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager import buildinfo, parts
+from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.leading import Leading
+from leaderworkerset.manager.parts import background
+from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.operatornames import LEASE
+from leaderworkerset.operator.operatorserver import OperatorServer
+from leaderworkerset.operator.topology import INFRASTRUCTURES, election_times
+from leaderworkerset.operator.verbosity import Verbosity
+
+COMPARE_SECONDS: Final = 10.0
+"""Seconds between two readings of the files that end the process when they change."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the command line and the environment come down to."""
+
+    namespace: str
+    image: str
+    kubeconfig: str = ""
+    listen: str = "0.0.0.0:8443"
+    terminate_on: tuple[str, ...] = ()
+
+
+async def run_until_stopped(settings: Settings, verbosity: Verbosity) -> None:
+    """Run the operator until this process is asked to stop."""
+    tlsbuffers.shrink()
+    async with until_stopped() as stopped:
+        await OperatorProcess(settings, verbosity, SystemClock()).run(stopped)
+
+
+class OperatorProcess:
+    """One replica of the operator."""
+
+    def __init__(self, settings: Settings, verbosity: Verbosity, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        place = Place(namespace=settings.namespace, image=settings.image, version=leaderworkerset.__version__)
+        self._kinds = registry(MANAGED, place, verbosity)
+        self._metrics = Metrics()
+        self._instruments = self._kinds.instruments(self._metrics)
+        self._access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
+        self._own = self._transport(self._access)
+        self._client = Client(self._own)
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Run until `stopped` is set, or a file of `terminate_on` changes."""
+        shared: Transport | None = None
+        try:
+            election = LeaderElection(
+                self._client, await self._election_settings(), self._clock, self._metrics.leadership(LEASE)
+            )
+            shared = self._transport(self._access, election)
+            fenced = FencedTransport(shared, election)
+            leading = Leading(lambda: self._controllers(fenced), election=election, begin=_at_once)
+            authorizer = Authorizer(self._client, self._clock)
+            server = OperatorServer(self._settings.listen, self._metrics, authorizer, leading, self._clock)
+            async with ending_with(self._settings.terminate_on, stopped):
+                await parts.run([server, leading], stopped)
+        finally:
+            await self._own.close()
+            if shared is not None:
+                await shared.close()
+        log.info("stopped", logger="setup")
+
+    def _controllers(self, transport: Transport) -> Controllers:
+        return Controllers(
+            self._kinds.controllers,
+            Client(transport),
+            clock=self._clock,
+            instance=f"{self._kinds.reporter}-{socket.gethostname()}",
+            instruments=self._instruments,
+            reporter=self._kinds.reporter,
+        )
+
+    async def _election_settings(self) -> ElectionSettings:
+        lease, renewal, retry = election_times(await self._infrastructure())
+        return ElectionSettings(
+            lease=ObjectKey(self._settings.namespace, LEASE),
+            identity=f"{socket.gethostname()}_{randomness.uid()}",
+            lease_duration=lease,
+            renew_deadline=renewal,
+            retry_period=retry,
+        )
+
+    async def _infrastructure(self) -> JSONObject:
+        """Return what OpenShift says of the cluster; nothing elsewhere, or where it may not be read."""
+        try:
+            return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
+        except APIError as error:
+            log.debug("the topology is not known: taken for a highly available one", error=str(error))
+            return {}
+
+    def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
+        transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
+        return ObservedTransport(transport, urlsplit(access.server).netloc, self._metrics)
+
+
+@asynccontextmanager
+async def ending_with(paths: Sequence[str], stopped: asyncio.Event) -> AsyncIterator[None]:
+    """Set `stopped` once the content of a file changes, while the context is entered."""
+    if not paths:
+        yield
+        return
+    async with background(_compare(paths, stopped)):
+        yield
+
+
+async def _compare(paths: Sequence[str], stopped: asyncio.Event) -> None:
+    first = contents(paths)
+    changed: list[str] = []
+    while not changed:
+        await asyncio.sleep(COMPARE_SECONDS)
+        changed = [path for path, then, now in zip(paths, first, contents(paths), strict=True) if then != now]
+    log.info("ending: a file changed", files=changed)
+    stopped.set()
+
+
+def contents(paths: Sequence[str]) -> list[str]:
+    """Return a hash of every file; of one that is not there, nothing."""
+    return [hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else "" for path in paths]
+
+
+async def _at_once() -> None:
+    """Wait for nothing."""

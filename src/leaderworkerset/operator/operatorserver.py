@@ -1,0 +1,72 @@
+"""What the operator serves over HTTPS on one port: probes for everybody, metrics for those who may read them (R-OP-11)."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import structlog
+from aiohttp import web
+
+from kuberuntime.clock import Clock
+from kuberuntime.serving import reviews, serving
+from kuberuntime.serving.certfiles import CertificateFiles
+from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
+from kuberuntime.serving.reviews import Authorizer
+from kuberuntime.serving.serving import Listener
+from leaderworkerset.manager import metricsserver
+from leaderworkerset.manager.parts import Part, background
+
+CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class OperatorServer:
+    """Serves at `address`; ready as long as `leading` is. Mounted certificates are exchanged without a restart."""
+
+    def __init__(self, address: str, metrics: Metrics, authorizer: Authorizer, leading: Part, clock: Clock) -> None:
+        self._address = serving.parse_address(address)
+        self._metrics = metrics
+        self._authorizer = authorizer
+        self._leading = leading
+        self._clock = clock
+
+    @property
+    def is_ready(self) -> bool:
+        """Return True: whoever asks got an answer."""
+        return True
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the context is entered."""
+        files = CertificateFiles(CERTIFICATES, self._metrics)
+        context = serving.server_context(files.read() if files.exist else metricsserver.self_signed(self._clock))
+        following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
+        async with Listener(self._application(), self._address, context, name="operator"), background(*following):
+            log.info("serving probes and metrics", address=str(self._address))
+            yield
+
+    async def drain(self) -> None:
+        """Go on serving."""
+
+    def _application(self) -> web.Application:
+        application = reviews.application(metricsserver.PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
+        application.add_routes(
+            [web.get("/healthz", _alive), web.get("/livez", _alive), web.get("/readyz", self._ready)]
+        )
+        return application
+
+    async def _ready(self, _request: web.Request) -> web.Response:
+        if self._leading.is_ready:
+            return web.Response(text="ok")
+        return web.Response(status=503, text="not ready: caches are not filled")
+
+
+async def _alive(_request: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+async def _load(context: ssl.SSLContext, chain: bytes) -> None:
+    serving.load_chain(context, chain)

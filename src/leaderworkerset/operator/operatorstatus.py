@@ -1,0 +1,146 @@
+"""The status of the object `cluster`: conditions, generations, readyReplicas (R-OP-5, R-OP-6, R-OP-7).
+
+`lastTransitionTime` moves only where `status` changes. Conditions of others stay.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import DEPLOYMENTS
+from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operand import Place
+
+AVAILABLE: Final = "Available"
+DEGRADED: Final = "Degraded"
+SYNC_DEGRADED: Final = "TargetConfigControllerDegraded"
+PROGRESSING: Final = "Progressing"
+UPGRADEABLE: Final = "Upgradeable"
+
+AS_EXPECTED: Final = "AsExpected"
+MISSING_DEPENDENCY: Final = "MissingDependency"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a reconciliation went: what kept it from its end, if anything.
+
+    `missing` is a dependency that is not installed, `error` anything else, `note` what was left out on purpose. An
+    outcome is `complete` when everything was applied; only then nothing is degraded.
+    """
+
+    missing: str = ""
+    error: str = ""
+    note: str = ""
+    complete: bool = True
+
+
+def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: Outcome) -> JSONObject:
+    """Build the status without the times of its conditions; what is not ours stays as it is."""
+    found = {
+        "conditions": conditions(deployment, desired, outcome),
+        "observedGeneration": meta.generation(cluster),
+        "readyReplicas": available(deployment),
+    }
+    return meta.status(cluster) | found
+
+
+def refresh(
+    cluster: JSONObject,
+    deployment: JSONObject | None,
+    desired: Desired,
+    outcome: Outcome,
+    *,
+    place: Place,
+    now: datetime,
+) -> JSONObject:
+    """Return the whole status as it is to be."""
+    old: Sequence[JSONObject] = meta.status(cluster).get("conditions") or []
+    status = build(cluster, deployment, desired, outcome)
+    status["conditions"] = merge(old, status["conditions"], now)
+    if deployment is not None:
+        status["generations"] = [_generation(deployment)]
+        if is_rolled_out(deployment) and outcome.complete:
+            status["version"] = place.version
+    return status
+
+
+def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -> list[JSONObject]:
+    """Return the conditions with their times; the order of those that are known stays."""
+    fresh = {one["type"]: one for one in new}
+    known = {one["type"]: one for one in old}
+    moment = timestamps.render(now)
+    merged = [_timed(fresh[one["type"]], one, moment) if one["type"] in fresh else one for one in old]
+    return merged + [_timed(one, None, moment) for one in new if one["type"] not in known]
+
+
+def conditions(deployment: JSONObject | None, desired: Desired, outcome: Outcome) -> list[JSONObject]:
+    """Return the conditions that hold now."""
+    found = [_available(deployment), _progressing(deployment, outcome), _upgradeable(desired)]
+    if outcome.missing or outcome.error:
+        found.append(_condition(SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing))
+    else:
+        found.append(_condition(SYNC_DEGRADED, "False", AS_EXPECTED))
+    if outcome.missing:
+        found.append(_condition(DEGRADED, "True", MISSING_DEPENDENCY, outcome.missing))
+    elif outcome.complete and not outcome.error:
+        found.append(_condition(DEGRADED, "False", AS_EXPECTED))
+    return found
+
+
+def available(deployment: JSONObject | None) -> int:
+    """Return how many managers are available."""
+    return int(meta.status(deployment or {}).get("availableReplicas") or 0)
+
+
+def is_rolled_out(deployment: JSONObject) -> bool:
+    """Return whether every replica is of the newest template, and available."""
+    status, replicas = meta.status(deployment), meta.spec(deployment).get("replicas")
+    return (
+        int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
+        and replicas is not None
+        and int(status.get("updatedReplicas") or 0) == replicas == available(deployment)
+    )
+
+
+def _available(deployment: JSONObject | None) -> JSONObject:
+    replicas = None if deployment is None else meta.spec(deployment).get("replicas")
+    if deployment is not None and replicas == available(deployment):
+        return _condition(AVAILABLE, "True", AS_EXPECTED)
+    found = "is not there" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
+    return _condition(AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {found}")
+
+
+def _progressing(deployment: JSONObject | None, outcome: Outcome) -> JSONObject:
+    if deployment is not None and not is_rolled_out(deployment):
+        return _condition(PROGRESSING, "True", "RollingOut", "replicas of the newest template are starting")
+    return _condition(PROGRESSING, "False", AS_EXPECTED, outcome.note)
+
+
+def _upgradeable(desired: Desired) -> JSONObject:
+    if desired.overrides:
+        text = "spec.unsupportedConfigOverrides is set: it has no effect; remove it"
+        return _condition(UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)
+    return _condition(UPGRADEABLE, "True", AS_EXPECTED)
+
+
+def _condition(kind: str, status: str, reason: str, message: str = "") -> JSONObject:
+    return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+def _timed(new: JSONObject, old: JSONObject | None, moment: str) -> JSONObject:
+    is_same = old is not None and old.get("status") == new["status"]
+    return new | {"lastTransitionTime": old["lastTransitionTime"] if old is not None and is_same else moment}
+
+
+def _generation(deployment: JSONObject) -> JSONObject:
+    return {
+        "group": DEPLOYMENTS.group,
+        "resource": DEPLOYMENTS.plural,
+        "namespace": meta.namespace(deployment),
+        "name": meta.name(deployment),
+        "lastGeneration": meta.generation(deployment),
+    }

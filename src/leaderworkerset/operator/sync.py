@@ -1,0 +1,214 @@
+"""The reconciliation of the object `cluster`: from what is there to a plan (R-OP-15 to R-OP-31).
+
+```
+absent, being deleted           nothing: the garbage collector removes what it owns
+Unmanaged, Force, Removed       status only; Removed with its annotation removes the operand, but for the definitions
+cert-manager missing            status only: Degraded, MissingDependency
+else                            apply in order what is not as it should be, up to a certificate that is not issued yet;
+                                delete what is not wanted any more; status
+```
+
+An action that is refused ends the plan, and the status reports it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from kuberuntime.plan import Action, Apply, Delete, Event, EventType, Finally, Patch, Plan, PutStatus
+from leaderworkerset.install import metadata
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.operator import covering, desired, operand, operatorstatus
+from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operand import Objects, Place
+from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS
+from leaderworkerset.operator.operatorstatus import Outcome
+
+RESYNC: Final = 300.0
+"""Seconds after which everything is compared again without a change (R-OP-13)."""
+
+MISSING: Final = (
+    "cert-manager is not installed: its kinds Issuer and Certificate of cert-manager.io/v1 are not served; install it,"
+    " or annotate this object with lws.x-k8s.io/certificates: internal"
+)
+NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
+
+Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
+
+FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
+"""What would refuse writes of users once the manager is gone, so it goes before (R-OP-31)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What a reconciliation decides on.
+
+    `live` is what carries the label of the operand, `secrets` what was issued for it, `served` the kinds that
+    definitions of this cluster establish (`plural.group`).
+    """
+
+    cluster: JSONObject | None
+    live: Live
+    secrets: Mapping[str, JSONObject]
+    served: frozenset[str]
+
+    @property
+    def deployment(self) -> JSONObject | None:
+        """Return the Deployment of the operand."""
+        found = (obj for (kind, key), obj in self.live.items() if kind == DEPLOYMENTS and key.name == metadata.MANAGER)
+        return next(found, None)
+
+    def serves(self, *kinds: Resource) -> bool:
+        """Return whether the cluster serves all these kinds."""
+        return all(kind.group_resource in self.served for kind in kinds)
+
+
+def reconcile(observed: Observed, declared: Declared, place: Place, now: datetime) -> Plan:
+    """Decide what to do."""
+    cluster = observed.cluster
+    if cluster is None or meta.is_deleting(cluster):
+        return Plan()
+    wanted = desired.read(cluster)
+    reporter = _Reporter(cluster, observed.deployment, wanted, place, now)
+    if not wanted.is_managed:
+        removals = _removals(observed, place) if wanted.is_removed else ()
+        return reporter.plan(removals, Outcome(complete=False))
+    if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
+        return reporter.plan((), Outcome(missing=MISSING, complete=False))
+    hashes = _hashes(observed, wanted)
+    objects = operand.build(declared, place, wanted, cluster, hashes)
+    monitored = observed.serves(SERVICE_MONITORS)
+    wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
+    due, waiting = _until_issued(wished, hashes)
+    applies = [_apply(kind, obj, place, exists=live is not None) for kind, obj, live in _differing(due, observed.live)]
+    pruned = () if waiting else _pruned(objects, observed, place)
+    outcome = Outcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting)
+    return reporter.plan((*applies, *pruned), outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reporter:
+    """Turns actions and their outcome into a plan that ends in the status."""
+
+    cluster: JSONObject
+    deployment: JSONObject | None
+    wanted: Desired
+    place: Place
+    now: datetime
+
+    def plan(self, actions: Sequence[Action], outcome: Outcome) -> Plan:
+        """Return the plan: the actions, then the status they come to, or that of the first one that fails."""
+        status = self._status(outcome)
+        current = meta.status(self.cluster)
+        version = meta.resource_version(self.cluster)
+        written = PutStatus(resource=OPERATORS, object=self.cluster | {"status": status}, resource_version=version)
+        after = () if status == current else (written,)
+        if not actions:
+            return Plan(after, requeue_after=RESYNC)
+        failed = self._status(Outcome(error="{error}", complete=False))
+        report = Patch(
+            resource=OPERATORS,
+            key=meta.key(self.cluster),
+            patch={"metadata": {"uid": meta.uid(self.cluster)}, "status": failed},
+            subresource="status",
+            if_present=True,
+        )
+        return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=RESYNC)
+
+    def _status(self, outcome: Outcome) -> JSONObject:
+        return operatorstatus.refresh(
+            self.cluster, self.deployment, self.wanted, outcome, place=self.place, now=self.now
+        )
+
+
+def _hashes(observed: Observed, wanted: Desired) -> Mapping[str, str]:
+    """Return the hash of every certificate that is to be issued, by its secret; empty while it is not."""
+    if wanted.certificates == "internal":
+        return {}
+    return {name: operand.certificate_hash(observed.secrets.get(name) or {}) for name in operand.ISSUED.values()}
+
+
+def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
+    """Return what can be applied now, and what is waited for: nothing after a certificate that is not issued yet."""
+    for index, (kind, obj) in enumerate(objects):
+        secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
+        if secret and not hashes[secret]:
+            text = f"secret {meta.namespace(obj)}/{secret} lacks tls.crt or tls.key: cert-manager has not issued"
+            return objects[: index + 1], f"{text} certificate {meta.name(obj)} yet"
+    return objects, ""
+
+
+def _differing(objects: Objects, live: Live) -> list[tuple[Resource, JSONObject, JSONObject | None]]:
+    found = [(kind, obj, live.get((kind, meta.key(obj)))) for kind, obj in objects]
+    return [(kind, obj, one) for kind, obj, one in found if one is None or not covering.covers(one, obj)]
+
+
+def _pruned(objects: Objects, observed: Observed, place: Place) -> list[Action]:
+    """Return the deletion of what an earlier version, or another choice of certificates, has left; never definitions."""
+    wished = {(kind, meta.key(obj)) for kind, obj in objects}
+    left = [(kind, obj) for (kind, key), obj in observed.live.items() if (kind, key) not in wished]
+    return [_delete(kind, obj, place) for kind, obj in left if kind != CUSTOM_RESOURCE_DEFINITIONS]
+
+
+def _removals(observed: Observed, place: Place) -> list[Action]:
+    """Return the deletion of the whole operand but for the definitions; webhooks first."""
+    objects = [(kind, obj) for (kind, _), obj in observed.live.items() if kind != CUSTOM_RESOURCE_DEFINITIONS]
+    ordered = sorted(objects, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
+    return [_delete(kind, obj, place) for kind, obj in ordered]
+
+
+def _apply(kind: Resource, obj: JSONObject, place: Place, *, exists: bool) -> Action:
+    done, name = "Updated" if exists else "Created", title(kind, obj)
+    why = "it was not as it should be" if exists else "it was missing"
+    return Apply(
+        resource=kind,
+        object=obj,
+        manager=FIELD_MANAGER,
+        on_success=(_event("Normal", f"{kind.kind}{done}", f"{done} {name} because {why}", place),),
+        on_failure=(
+            _event(
+                "Warning",
+                f"{kind.kind}{done.removesuffix('d')}Failed",
+                f"Failed to {'update' if exists else 'create'} {name}: {{error}}",
+                place,
+            ),
+        ),
+    )
+
+
+def _delete(kind: Resource, obj: JSONObject, place: Place) -> Action:
+    event = _event("Normal", f"{kind.kind}Deleted", f"Deleted {title(kind, obj)} because it is not wanted", place)
+    return Delete(resource=kind, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=(event,))
+
+
+def title(kind: Resource, obj: JSONObject) -> str:
+    """Return the name of an object as `kubectl get` takes it (R-OP-14).
+
+    >>> title(DEPLOYMENTS, {"metadata": {"namespace": "lws", "name": "manager"}})
+    'Deployment.apps/manager -n lws'
+    """
+    group = f".{kind.group}" if kind.group else ""
+    namespace = f" -n {meta.namespace(obj)}" if meta.namespace(obj) else ""
+    return f"{kind.kind}{group}/{meta.name(obj)}{namespace}"
+
+
+def _event(kind: EventType, reason: str, note: str, place: Place) -> Event:
+    """Build an event about the Deployment of the operator, which stands in its own namespace."""
+    regarding = {
+        "apiVersion": DEPLOYMENTS.api_version,
+        "kind": DEPLOYMENTS.kind,
+        "namespace": place.namespace,
+        "name": OPERATOR,
+    }
+    return Event(kind, reason, "Reconcile", note, regarding)

@@ -1,0 +1,29 @@
+"""The verbosity of this process's logs, which can change while it runs: klog's numbers, from 4 on with debug lines."""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from structlog.typing import EventDict
+
+from leaderworkerset.manager.managerlog import LEVELS
+
+DEBUG: Final = 4
+
+
+@dataclass(slots=True)
+class Verbosity:
+    """How much is logged now."""
+
+    level: int = 2
+
+    def __call__(self, _logger: object, method: str, event: EventDict) -> EventDict:
+        """Drop a line that is not asked for; a processor of structlog."""
+        if LEVELS.get(method, logging.INFO) <= logging.DEBUG and self.level < DEBUG:
+            raise structlog.DropEvent
+        return event
+
+    def install(self) -> None:
+        """Filter every log line from now on; logs must be configured to pass debug lines."""
+        structlog.configure(processors=[self, *structlog.get_config()["processors"]])

@@ -1,0 +1,208 @@
+"""The operator's bundle for the Operator Lifecycle Manager: ClusterServiceVersion, definition, annotations (R-OP-36, R-OP-37).
+
+There are two packages of the same operator: `leader-worker-set`, which is installed into its own namespace, and
+`lws-operator`, which serves the whole cluster from any namespace, so that the published recipe works as printed (D2).
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.operator import operatordeployment
+from leaderworkerset.operator.operatorcrd import operator_crd
+from leaderworkerset.operator.operatordeployment import OperatorSettings
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
+
+VERSION: Final = "1.0.0"
+CREATED: Final = "2026-01-01T00:00:00Z"
+API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
+"""The project whose API this is."""
+
+ARCHITECTURES: Final = ("amd64", "arm64", "ppc64le", "s390x")
+MODES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
+FEATURES: Final = {
+    "disconnected": True,
+    "fips-compliant": False,
+    "proxy-aware": False,
+    "tls-profiles": False,
+    "token-auth-aws": False,
+    "token-auth-azure": False,
+    "token-auth-gcp": False,
+    "cnf": False,
+    "cni": False,
+    "csi": False,
+}
+"""What consoles filter by; only what the code does is claimed."""
+
+DESCRIPTION: Final = """\
+Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training, and keeps it as
+the object `cluster` of LeaderWorkerSetOperators asks for.
+
+Before an object is created, install cert-manager, or annotate the object with `lws.x-k8s.io/certificates: internal`.
+Deleting the object removes the manager; definitions and LeaderWorkerSets stay unless `lws.x-k8s.io/delete-crds: "true"`.
+"""
+ICON: Final = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40"><circle cx="20" cy="9" r="6" fill="#326ce5"/>'
+    '<path d="M20 15v6M20 21H8v6M20 21v6M20 21h12v6" stroke="#326ce5" stroke-width="2" fill="none"/>'
+    '<circle cx="8" cy="31" r="4"/><circle cx="20" cy="31" r="4"/><circle cx="32" cy="31" r="4"/></svg>'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package of the catalog: where it may be installed, and by which channels."""
+
+    name: str
+    modes: tuple[str, ...]
+    channels: tuple[str, ...]
+
+    @property
+    def version_name(self) -> str:
+        """Return the name of its ClusterServiceVersion."""
+        return f"{self.name}.v{VERSION}"
+
+
+LEADER_WORKER_SET: Final = Package("leader-worker-set", ("OwnNamespace",), ("stable-v1.0",))
+ALIAS: Final = Package("lws-operator", ("OwnNamespace", "AllNamespaces"), ("stable",))
+PACKAGES: Final = (LEADER_WORKER_SET, ALIAS)
+
+
+def version(package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings) -> JSONObject:
+    """Build the ClusterServiceVersion of a package."""
+    return {
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "ClusterServiceVersion",
+        "metadata": {
+            "name": package.version_name,
+            "namespace": "placeholder",
+            "labels": {f"operatorframework.io/arch.{name}": "supported" for name in ARCHITECTURES}
+            | {"operatorframework.io/os.linux": "supported"},
+            "annotations": annotations(chosen),
+        },
+        "spec": {
+            "displayName": "Leader Worker Set Operator (lws)",
+            "description": DESCRIPTION,
+            "version": VERSION,
+            "maturity": "alpha",
+            "minKubeVersion": "1.30.0",
+            "provider": {"name": "LeaderWorkerSet in Python"},
+            "maintainers": [{"name": "LeaderWorkerSet in Python", "email": "maintainers@example.com"}],
+            "keywords": ["leader-worker-set", "inference", "training"],
+            "links": [{"name": "The API of LeaderWorkerSets", "url": API_HOME}],
+            "icon": [{"base64data": _base64(ICON), "mediatype": "image/svg+xml"}],
+            "installModes": [{"type": mode, "supported": mode in package.modes} for mode in MODES],
+            "customresourcedefinitions": {"owned": [_owned()]},
+            "relatedImages": related_images(chosen),
+            "install": {"strategy": "deployment", "spec": _install(kinds, declared, chosen)},
+        },
+    }
+
+
+def annotations(chosen: OperatorSettings) -> dict[str, str]:
+    """Return the annotations that consoles and catalogs read."""
+    infra = {
+        "nodeSelector": {"node-role.kubernetes.io/infra": ""},
+        "tolerations": [{"key": "node-role.kubernetes.io/infra", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+    sample = operatordeployment.cluster()
+    placed = operatordeployment.cluster(nodePlacement=infra)
+    return {
+        "alm-examples": json.dumps([sample, placed], indent=2),
+        "capabilities": "Seamless Upgrades",
+        "categories": "AI/Machine Learning, Integration & Delivery",
+        "containerImage": chosen.image,
+        "createdAt": CREATED,
+        "description": "Installs and keeps the manager of LeaderWorkerSets.",
+        "support": "community",
+        "olm.skipRange": f">=0.0.1 <{VERSION}",
+        "operatorframework.io/cluster-monitoring": "true",
+        "operatorframework.io/suggested-namespace": OPERATOR,
+        "operatorframework.io/initialization-resource": json.dumps(sample),
+        "console.openshift.io/operator-monitoring-default": "true",
+        **{f"features.operators.openshift.io/{name}": str(value).lower() for name, value in FEATURES.items()},
+    }
+
+
+def related_images(chosen: OperatorSettings) -> list[JSONObject]:
+    """Return the images that a mirror has to hold."""
+    return [{"name": "lws", "image": chosen.operand_image}, {"name": "lws-operator", "image": chosen.image}]
+
+
+def metadata(package: Package) -> JSONObject:
+    """Build `metadata/annotations.yaml`."""
+    return {
+        "annotations": {
+            "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+            "operators.operatorframework.io.bundle.manifests.v1": "manifests/",
+            "operators.operatorframework.io.bundle.metadata.v1": "metadata/",
+            "operators.operatorframework.io.bundle.package.v1": package.name,
+            "operators.operatorframework.io.bundle.channels.v1": ",".join(package.channels),
+            "operators.operatorframework.io.bundle.channel.default.v1": package.channels[0],
+        }
+    }
+
+
+def containerfile(package: Package) -> str:
+    """Return the instructions that build the image of a bundle, which repeats the annotations as labels."""
+    labels: dict[str, str] = metadata(package)["annotations"]
+    lines = [f"LABEL {name}={value}" for name, value in labels.items()]
+    return "\n".join(["FROM scratch", *lines, "COPY manifests /manifests/", "COPY metadata /metadata/", ""])
+
+
+def manifests(package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings) -> Sequence[JSONObject]:
+    """Return what `manifests/` holds: definitions of the operand are in the operator, not here (R-OP-36)."""
+    return [version(package, kinds, declared, chosen), operator_crd()]
+
+
+def _owned() -> JSONObject:
+    spec = {
+        "managementState": "Whether the operator keeps the manager",
+        "logLevel": "How much the manager logs",
+        "operatorLogLevel": "How much the operator logs",
+        "nodePlacement": "On which nodes the manager runs",
+        "observedConfig": "Stored, not used",
+        "unsupportedConfigOverrides": "Stored, not used; blocks upgrades",
+    }
+    status = {
+        "conditions": "What holds now",
+        "readyReplicas": "How many managers are available",
+        "version": "The installed version",
+    }
+    return {
+        "name": OPERATORS.group_resource,
+        "kind": OPERATORS.kind,
+        "version": OPERATORS.version,
+        "displayName": "Leader Worker Set Operator",
+        "description": "The installation of the manager; there is one, named cluster.",
+        "resources": [
+            {"kind": kind, "name": "", "version": "v1"} for kind in ("Deployment", "ConfigMap", "Service", "Pod")
+        ],
+        "specDescriptors": [_descriptor(path, text) for path, text in spec.items()],
+        "statusDescriptors": [_descriptor(path, text) for path, text in status.items()],
+    }
+
+
+def _descriptor(path: str, text: str) -> JSONObject:
+    return {"path": path, "displayName": path[0].upper() + path[1:], "description": text}
+
+
+def _install(kinds: Registry, declared: Declared, chosen: OperatorSettings) -> JSONObject:
+    own, handed = operatordeployment.own_rights(kinds), operatordeployment.handed_rights(declared)
+    deployment = operatordeployment.deployment(chosen)
+    return {
+        "deployments": [
+            {"name": meta.name(deployment), "label": meta.labels(deployment), "spec": meta.spec(deployment)}
+        ],
+        "clusterPermissions": [{"serviceAccountName": OPERATOR, "rules": [*own.cluster, *handed.cluster]}],
+        "permissions": [{"serviceAccountName": OPERATOR, "rules": [*own.namespace, *handed.namespace]}],
+    }
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

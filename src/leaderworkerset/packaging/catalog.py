@@ -1,0 +1,63 @@
+"""The file-based catalog of both packages (R-OP-38, R-OP-71, D2): packages, channels, bundles."""
+
+from collections.abc import Sequence
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.operator.operatordeployment import OperatorSettings
+from leaderworkerset.operator.operatornames import OPERATORS
+from leaderworkerset.packaging import bundle
+from leaderworkerset.packaging.bundle import Package
+
+
+def bundle_image(package: Package) -> str:
+    """Return what the image of a bundle is built as."""
+    return f"localhost/{package.name}-bundle:v{bundle.VERSION}"
+
+
+def blobs(package: Package, version: JSONObject, chosen: OperatorSettings) -> Sequence[JSONObject]:
+    """Return the blobs of one package; the first channel is the default one."""
+    spec = meta.spec(version)
+    own = {
+        "annotations": meta.annotations(version),
+        "displayName": spec["displayName"],
+        "description": spec["description"],
+        "installModes": spec["installModes"],
+        "keywords": spec["keywords"],
+        "links": spec["links"],
+        "maintainers": spec["maintainers"],
+        "maturity": spec["maturity"],
+        "minKubeVersion": spec["minKubeVersion"],
+        "provider": spec["provider"],
+        "labels": meta.labels(version),
+        "apiServiceDefinitions": {},
+        "crdDescriptions": {"owned": spec["customresourcedefinitions"]["owned"]},
+    }
+    image = {"name": "", "image": bundle_image(package)}
+    return [
+        {"schema": "olm.package", "name": package.name, "defaultChannel": package.channels[0]},
+        *(
+            {
+                "schema": "olm.channel",
+                "package": package.name,
+                "name": channel,
+                "entries": [{"name": package.version_name, "skipRange": meta.annotations(version)["olm.skipRange"]}],
+            }
+            for channel in package.channels
+        ),
+        {
+            "schema": "olm.bundle",
+            "name": package.version_name,
+            "package": package.name,
+            "image": bundle_image(package),
+            "properties": [
+                {
+                    "type": "olm.gvk",
+                    "value": {"group": OPERATORS.group, "kind": OPERATORS.kind, "version": OPERATORS.version},
+                },
+                {"type": "olm.package", "value": {"packageName": package.name, "version": bundle.VERSION}},
+                {"type": "olm.csv.metadata", "value": own},
+            ],
+            "relatedImages": [image, *bundle.related_images(chosen)],
+        },
+    ]

@@ -1,0 +1,103 @@
+"""The texts of the chart that are not objects of an installation: named templates, notes, the test, the README."""
+
+from typing import Final
+
+from leaderworkerset.packaging import chartvalues
+
+HELPERS: Final = """\
+{{- define "lws.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "lws.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "lws.image" -}}
+{{- with .Values.image.manager -}}
+{{- if .digest -}}
+{{- printf "%s@%s" .repository .digest -}}
+{{- else -}}
+{{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+"""
+
+NOTES: Final = """\
+The manager of LeaderWorkerSets is installed in namespace {{ .Release.Namespace }}.
+
+Wait until it answers:
+
+  kubectl rollout status deployment/{{ include "lws.fullname" . }}-controller-manager -n {{ .Release.Namespace }}
+  helm test {{ .Release.Name }} -n {{ .Release.Namespace }}
+
+Helm installs definitions (crds/) once and never updates them. Before an upgrade of the chart:
+
+  kubectl apply --server-side --force-conflicts -f crds/
+
+`helm uninstall` leaves the definitions, and with them every LeaderWorkerSet.
+"""
+
+TEST: Final = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ include "lws.fullname" . }}-test-webhook
+  namespace: {{ .Release.Namespace }}
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+spec:
+  restartPolicy: Never
+  automountServiceAccountToken: false
+  securityContext:
+    {{- toYaml .Values.podSecurityContext | nindent 4 }}
+{{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+  containers:
+  - name: webhook
+    image: {{ include "lws.image" . }}
+    command: [/opt/lws/bin/python, -IBc]
+    args:
+    - "import socket; socket.create_connection(('lws-webhook-service.{{ .Release.Namespace }}.svc', 443), 30).close()"
+    securityContext:
+      {{- toYaml .Values.securityContext | nindent 6 }}
+"""
+
+HEAD: Final = """\
+# lws
+
+The manager of LeaderWorkerSets, as a chart. Every template is generated from the objects that `lws install` applies.
+
+```text
+helm install lws deploy/helm/lws --namespace lws-system --create-namespace
+```
+
+One release per cluster: the webhooks' service, secret and configurations have fixed names.
+
+| value | default | what it does |
+|---|---|---|
+"""
+
+
+def readme() -> str:
+    """Return the README with the table of all values."""
+    rows = [f"| `{one.name}` | `{_short(one.default)}` | {one.about} |" for one in chartvalues.values()]
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def _short(default: object) -> str:
+    text = repr(default).replace("'", "")
+    return text if len(text) < 60 else "see values.yaml"

@@ -1,0 +1,112 @@
+"""The values of the chart (R-OP-52), each with its default, its schema and what it does."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.install import rendering, settings
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
+
+TEXT: Final[JSONObject] = {"type": "string"}
+SWITCH: Final[JSONObject] = {"type": "boolean"}
+MAP: Final[JSONObject] = {"type": "object"}
+LIST: Final[JSONObject] = {"type": "array"}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value; dots in its name are levels."""
+
+    name: str
+    default: JSON
+    schema: JSONObject
+    about: str
+
+
+def values() -> tuple[Value, ...]:
+    """Return all values."""
+    (container,) = deployment(Settings())["spec"]["template"]["spec"]["containers"]
+    repository, _, tag = settings.IMAGE.rpartition(":")
+    return (
+        Value("nameOverride", "", TEXT, "Replaces the chart's name in names."),
+        Value("fullnameOverride", "", TEXT, "Replaces what names begin with."),
+        Value("replicaCount", 2, {"type": "integer", "minimum": 0}, "How many managers run; one of them leads."),
+        Value("image.manager.repository", repository, TEXT | {"minLength": 1}, "The image of the manager."),
+        Value("image.manager.tag", tag, TEXT, "Its tag; empty means the version of the chart's app."),
+        Value(
+            "image.manager.digest", "", TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"}, "Its digest, before any tag."
+        ),
+        Value(
+            "image.manager.pullPolicy",
+            "IfNotPresent",
+            TEXT | {"enum": ["Always", "IfNotPresent", "Never"]},
+            "When it is pulled.",
+        ),
+        Value("imagePullSecrets", [], LIST, "Secrets of the registry."),
+        Value("podAnnotations", {}, MAP, "Further annotations of the pods."),
+        Value("podSecurityContext", POD_SECURITY, MAP, "The security context of the pods."),
+        Value("securityContext", CONTAINER_SECURITY, MAP, "The security context of the container."),
+        Value(
+            "service.type", "ClusterIP", TEXT | {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}, "Of the metrics."
+        ),
+        Value("service.port", 9443, {"type": "integer", "enum": [9443]}, "The port of the webhooks, which is fixed."),
+        Value("resources", container["resources"], MAP, "Requests and limits."),
+        Value("priorityClassName", "", TEXT, "The priority of the pods."),
+        Value("nodeSelector", {}, MAP, "On which nodes the pods run."),
+        Value("tolerations", [], LIST, "Which taints the pods tolerate."),
+        Value("affinity", {}, MAP, "Where the pods run beside others."),
+        Value("enableCertManager", False, SWITCH, "cert-manager issues the certificates; else the manager does."),
+        Value("enablePrometheus", False, SWITCH, "A ServiceMonitor, and the roles of Prometheus."),
+        Value("prometheus.namespace", "monitoring", TEXT | {"minLength": 1}, "The namespace of Prometheus."),
+        Value(
+            "enableDisaggregatedSet",
+            False,
+            SWITCH,
+            "Accepted for the Go project's charts: kinds are served as built in.",
+        ),
+        Value("gangSchedulingManagement", {}, MAP, "This block of the manager's configuration."),
+        Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
+        Value("networkPolicy.enable", True, SWITCH, "Close all ports but those of webhooks and metrics."),
+    )
+
+
+def defaults() -> JSONObject:
+    """Return the defaults, nested."""
+    root: dict[str, Any] = {}
+    for one in values():
+        _put(root, one.name.split("."), one.default)
+    return root
+
+
+def text() -> str:
+    """Return `values.yaml`, each value below what it does."""
+    lines: list[str] = []
+    for name, default in defaults().items():
+        lines += [f"# {one.name}: {one.about}" for one in values() if one.name.split(".")[0] == name]
+        lines.append(rendering.document({name: default}))
+    return "\n".join(lines)
+
+
+def schema() -> str:
+    """Return `values.schema.json`; values that do not exist are refused."""
+    root: JSONObject = {"$schema": "http://json-schema.org/draft-07/schema#", **_closed()}
+    for one in values():
+        *above, last = one.name.split(".")
+        place = root
+        for level in above:
+            place = place["properties"].setdefault(level, _closed())
+        place["properties"][last] = one.schema | {"description": one.about}
+    root["properties"]["global"] = {"type": "object"}
+    return json.dumps(root, indent=2) + "\n"
+
+
+def _closed() -> JSONObject:
+    return {"type": "object", "additionalProperties": False, "properties": {}}
+
+
+def _put(root: dict[str, Any], path: list[str], leaf: JSON) -> None:
+    for level in path[:-1]:
+        root = root.setdefault(level, {})
+    root[path[-1]] = leaf

@@ -1,0 +1,209 @@
+"""The Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56): every template is an object that `lws install` applies.
+
+Names begin with the release, but for those that the manager finds by name: one release per cluster. Unlike the Go
+project's chart it binds the role that reads metrics, renders the roles of Prometheus only where they are asked for, and
+refuses values that would have no effect.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import leaderworkerset
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
+    SECRETS,
+    SERVICES,
+    Resource,
+)
+from leaderworkerset.api import labels
+from leaderworkerset.install import metadata, rendering
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, Settings
+from leaderworkerset.packaging import charttexts, chartvalues
+from leaderworkerset.packaging.templating import block, either, expressions, inline, only_if, value
+from leaderworkerset.webhooks.permissions import SERVICE_NAME
+
+PREFIX: Final = "lws-"
+NAMESPACE: Final = "__NAMESPACE__"
+IMAGE: Final = "__IMAGE__"
+WORDS: Final[Mapping[str, str]] = {
+    NAMESPACE: "{{ .Release.Namespace }}",
+    IMAGE: '{{ include "lws.image" . }}',
+    "__CHART__": '{{ include "lws.chart" . }}',
+    "__SERVICE__": "{{ .Release.Service }}",
+    "__VERSION__": "{{ .Chart.AppVersion | quote }}",
+    "__HASH__": "{{ list .Values.enableCertManager .Values.gangSchedulingManagement | toJson | sha256sum | trunc 16 }}",
+}
+CERT_MANAGER: Final = ".Values.enableCertManager"
+PROMETHEUS: Final = ".Values.enablePrometheus"
+GANG: Final = "gangSchedulingManagement: __BLOCKED__\n"
+TOGGLES: Final[Mapping[Resource, str]] = {
+    POD_DISRUPTION_BUDGETS: ".Values.podDisruptionBudget.enable",
+    NETWORK_POLICIES: ".Values.networkPolicy.enable",
+}
+FIXED: Final = (CUSTOM_RESOURCE_DEFINITIONS, SECRETS, ISSUERS, CERTIFICATES)
+"""Kinds whose objects are found by name, besides the webhooks' service and configurations."""
+
+
+def files(declared: Declared, definitions: Mapping[str, str]) -> dict[str, str]:
+    """Return every file of the chart with its text; `definitions` are the texts of `crds/` by file name."""
+    chart = {
+        "apiVersion": "v2",
+        "name": "lws",
+        "description": "The manager of LeaderWorkerSets: groups of pods for multi-node inference and training",
+        "type": "application",
+        "version": leaderworkerset.__version__,
+        "appVersion": leaderworkerset.__version__,
+        "kubeVersion": ">=1.28.0-0",
+        "keywords": ["kubernetes", "leaderworkerset", "inference", "training"],
+    }
+    return {
+        "Chart.yaml": rendering.document(chart, sort_keys=False),
+        "values.yaml": chartvalues.text(),
+        "values.schema.json": chartvalues.schema(),
+        "README.md": charttexts.readme(),
+        "templates/_helpers.tpl": charttexts.HELPERS,
+        "templates/NOTES.txt": charttexts.NOTES,
+        "templates/tests/webhook.yaml": charttexts.TEST,
+        **{f"templates/{name}.yaml": text for name, text in templates(declared).items()},
+        **{f"crds/{name}": text for name, text in definitions.items()},
+    }
+
+
+def templates(declared: Declared) -> dict[str, str]:
+    """Return the templates by kind."""
+    internal, external = _rendered(declared, "internal"), _rendered(declared, "cert-manager")
+    unmonitored = {(kind, meta.name(obj)) for kind, obj in build_all(declared, _settings("cert-manager", ""))}
+    found: dict[str, str] = {}
+    for identity in dict.fromkeys([*internal, *external]):
+        kind, name = identity
+        text = _joined(internal.get(identity), external.get(identity))
+        if identity not in unmonitored and identity in external:
+            text = only_if(PROMETHEUS, text)
+        if kind in TOGGLES:
+            text = only_if(TOGGLES[kind], text)
+        found[f"{kind.kind.lower()}-{name.removeprefix('lws-')}"] = text
+    return found
+
+
+def _joined(internal: str | None, external: str | None) -> str:
+    if internal is None or external is None:
+        return only_if(CERT_MANAGER if external else f"not {CERT_MANAGER}", (external or internal or ""))
+    return either(CERT_MANAGER, external, internal)
+
+
+def _settings(certificates: Certificates, prometheus: str) -> Settings:
+    configuration = CONFIGURATION if certificates == "internal" else MOUNTED_CERTIFICATES
+    return Settings(
+        namespace=NAMESPACE,
+        image=IMAGE,
+        configuration=configuration,
+        spread=True,
+        certificates=certificates,
+        prometheus=prometheus,
+    )
+
+
+def _rendered(declared: Declared, certificates: Certificates) -> dict[tuple[Resource, str], str]:
+    """Return the text of every object, by kind and name."""
+    settings = _settings(certificates, value("prometheus.namespace"))
+    objects = [
+        (kind, obj)
+        for kind, obj in build_all(declared, settings)
+        if kind not in {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}
+    ]
+    names = _released(objects)
+    return {(kind, meta.name(obj)): _text(kind, obj, names) for kind, obj in objects}
+
+
+def _released(objects: Iterable[tuple[Resource, JSONObject]]) -> Sequence[str]:
+    """Return the names that begin with the release, longest first."""
+    found = {
+        meta.name(obj)
+        for kind, obj in objects
+        if kind not in FIXED and not kind.plural.endswith("webhookconfigurations")
+    }
+    return sorted((name for name in found - {SERVICE_NAME} if name.startswith(PREFIX)), key=len, reverse=True)
+
+
+def _text(kind: Resource, obj: JSONObject, names: Sequence[str]) -> str:
+    text = expressions(rendering.document(_labeled(_valued(kind, obj))))
+    tails = "|".join(re.escape(name.removeprefix(PREFIX)) for name in names)
+    text = re.sub(rf"(?<![\w-]){PREFIX}({tails})(?![\w-])", r'{{ include "lws.fullname" . }}-\1', text)
+    for word, expression in WORDS.items():
+        text = text.replace(word, expression)
+    return _selected(_gang(text))
+
+
+def _labeled(obj: JSONObject) -> JSONObject:
+    """Add the labels of a chart; the selectors of the Deployment and its services know nothing of them."""
+    own = meta.metadata(obj)
+    more = {
+        "helm.sh/chart": "__CHART__",
+        "app.kubernetes.io/managed-by": "__SERVICE__",
+        "app.kubernetes.io/version": "__VERSION__",
+    }
+    return obj | {"metadata": own | {"labels": {**meta.labels(obj), **more}}}
+
+
+def _selected(text: str) -> str:
+    """Let the instance be that of the release."""
+    return re.sub(r"(app\.kubernetes\.io/instance): lws$", r"\1: {{ .Release.Name }}", text, flags=re.MULTILINE)
+
+
+def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
+    """Put the values of the chart into an object."""
+    if kind == DEPLOYMENTS:
+        return _valued_deployment(obj)
+    if kind == SERVICES and meta.name(obj) == metadata.METRICS_SERVICE:
+        return obj | {"spec": meta.spec(obj) | {"type": value("service.type")}}
+    if kind == CONFIG_MAPS:
+        return obj | {"data": {name: f"{text}{GANG}" for name, text in obj["data"].items()}}
+    return obj
+
+
+def _gang(text: str) -> str:
+    """Let the block of gang scheduling be part of the configuration file where it is given."""
+    indent = "    "
+    expression = (
+        f"{indent}{{{{- with .Values.gangSchedulingManagement }}}}\n{indent}gangSchedulingManagement:\n"
+        f"{indent}  {{{{- toYaml . | nindent 6 }}}}\n{indent}{{{{- end }}}}\n"
+    )
+    return text.replace(f"{indent}{GANG}", expression)
+
+
+def _valued_deployment(obj: JSONObject) -> JSONObject:
+    spec: dict[str, Any] = meta.spec(obj)
+    template = spec["template"]
+    pod = template["spec"]
+    (container,) = pod["containers"]
+    annotations = template["metadata"]["annotations"] | {labels.CONFIGURATION_HASH: "__HASH__"}
+    valued = container | {
+        "imagePullPolicy": value("image.manager.pullPolicy"),
+        "resources": block("resources"),
+        "securityContext": block("securityContext"),
+    }
+    placed = {
+        "imagePullSecrets": block("imagePullSecrets"),
+        "securityContext": block("podSecurityContext"),
+        "nodeSelector": block("nodeSelector"),
+        "tolerations": block("tolerations"),
+        "affinity": block("affinity"),
+        "priorityClassName": block("priorityClassName"),
+        "topologySpreadConstraints": pod["topologySpreadConstraints"],
+        "containers": [valued],
+    }
+    own = template["metadata"] | {"annotations": {**annotations, **inline("podAnnotations")}}
+    return obj | {
+        "spec": spec | {"replicas": value("replicaCount"), "template": {"metadata": own, "spec": pod | placed}}
+    }

@@ -1,0 +1,98 @@
+"""Objects as templates of Helm: marks in values become expressions, and two variants of an object one conditional text.
+
+An object is built with marks where a value of the chart belongs, and rendered to YAML; then the marks are replaced:
+
+| mark | becomes |
+|---|---|
+| `value("a.b")` | `{{ .Values.a.b }}` |
+| `block("a.b")` as the value of a key | the key with the YAML of the value, nothing where it is empty |
+| `inline("a.b")` as a key | the entries of the value beside the other keys |
+
+Whatever is conditional is a difference between two rendered texts, line by line, so each side is exactly what the
+builders return.
+"""
+
+import difflib
+import re
+from typing import Final
+
+_VALUE: Final = re.compile(r"'?__VALUE__([\w.]+)__'?")
+_BLOCK: Final = re.compile(r"^( *)(- )?([\w./-]+): __BLOCK__([\w.]+)__$", re.MULTILINE)
+_INLINE: Final = re.compile(r"^( *)__INLINE__([\w.]+)__: ''$", re.MULTILINE)
+
+
+def value(path: str) -> str:
+    """Return the mark of a single value."""
+    return f"__VALUE__{path}__"
+
+
+def block(path: str) -> str:
+    """Return the mark of a list or map, as the value of a key."""
+    return f"__BLOCK__{path}__"
+
+
+def inline(path: str) -> dict[str, str]:
+    """Return the mark of entries beside others."""
+    return {f"__INLINE__{path}__": ""}
+
+
+def expressions(text: str) -> str:
+    r"""Replace the marks of a rendered object.
+
+    >>> print(expressions("spec:\n  replicas: __VALUE__replicaCount__\n  affinity: __BLOCK__affinity__\n"), end="")
+    spec:
+      replicas: {{ .Values.replicaCount }}
+    {{- with .Values.affinity }}
+      affinity:
+        {{- toYaml . | nindent 4 }}
+    {{- end }}
+    """
+    text = _BLOCK.sub(_expand_block, text)
+    text = _INLINE.sub(_expand_inline, text)
+    return _VALUE.sub(r"{{ .Values.\1 }}", text)
+
+
+def either(condition: str, holds: str, otherwise: str) -> str:
+    r"""Return a text that is `holds` where a condition is true, and `otherwise` where it is not.
+
+    >>> print(either(".Values.a", "x\ny\n", "x\nz\n"), end="")
+    x
+    {{- if .Values.a }}
+    y
+    {{- else }}
+    z
+    {{- end }}
+    """
+    old, new = otherwise.splitlines(), holds.splitlines()
+    lines: list[str] = []
+    for tag, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            lines += old[first:last]
+        else:
+            lines += _branches(condition, new[start:end], old[first:last])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def only_if(condition: str, text: str) -> str:
+    """Return a text that is there where a condition is true."""
+    return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
+
+
+def _branches(condition: str, holds: list[str], otherwise: list[str]) -> list[str]:
+    if not holds:
+        return [f"{{{{- if not {condition} }}}}", *otherwise, "{{- end }}"]
+    middle = ["{{- else }}", *otherwise] if otherwise else []
+    return [f"{{{{- if {condition} }}}}", *holds, *middle, "{{- end }}"]
+
+
+def _expand_block(found: "re.Match[str]") -> str:
+    indent, dash, key, path = found[1], found[2] or "", found[3], found[4]
+    if dash:
+        raise ValueError(f"{key}: a block may not be the first key of a list's item")
+    inner = len(indent) + 2
+    return f"{{{{- with .Values.{path} }}}}\n{indent}{key}:\n{' ' * inner}{{{{- toYaml . | nindent {inner} }}}}\n{{{{- end }}}}"
+
+
+def _expand_inline(found: "re.Match[str]") -> str:
+    indent, path = found[1], found[2]
+    return f"{{{{- with .Values.{path} }}}}\n{indent}{{{{- toYaml . | nindent {len(indent)} }}}}\n{{{{- end }}}}"

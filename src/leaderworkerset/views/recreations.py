@@ -1,0 +1,57 @@
+"""How often a group was recreated, for which pod, and when it is again: read of its record (docs/adr/0003). Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.views.groups import Recreations
+from leaderworkerset.views.wording import counted, duration
+
+
+def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
+    """Read the record of a group that `leader` leads; None where it cannot be read, or is of another revision."""
+    found = meta.annotations(record)
+    revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") if leader else ""
+    if revision and revision != found.get(labels.TEMPLATE_REVISION_HASH):
+        return None
+    try:
+        due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
+        count = int(found[labels.RECREATIONS])
+    except (KeyError, ValueError):
+        return None
+    if due.tzinfo is None:
+        return None
+    condemned = leader is not None and meta.uid(leader) == found.get(labels.RECREATED_LEADER)
+    waits = condemned and leader is not None and not meta.is_deleting(leader)
+    return Recreations(count=count, failed_pod=found.get(labels.FAILED_POD, ""), due=due, is_waiting=waits)
+
+
+def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONObject]:
+    """Arrange records by namespace, name of the LeaderWorkerSet and group index (as its label has it)."""
+    return {
+        (
+            meta.namespace(record),
+            meta.labels(record).get(labels.NAME, ""),
+            meta.labels(record).get(labels.GROUP_INDEX, ""),
+        ): record
+        for record in records
+    }
+
+
+def sentence(told: Recreations, now: datetime) -> str:
+    """Say how often a group was recreated, why, and when it is again.
+
+    >>> from datetime import UTC, timedelta
+    >>> now = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> sentence(Recreations(count=1, failed_pod="web-0-1", due=now - timedelta(minutes=3)), now)
+    'recreated 1 time, last 3m ago because pod web-0-1 failed'
+    >>> sentence(Recreations(count=3, failed_pod="web-0-1", due=now + timedelta(seconds=18), is_waiting=True), now)
+    'recreated 2 times; pod web-0-1 failed again, next attempt in 18s'
+    """
+    done = f"recreated {counted(told.done, 'time')}"
+    if not told.is_waiting:
+        return f"{done}, last {duration(now - told.due)} ago because pod {told.failed_pod} failed"
+    wait = f"in {duration(told.due - now)}" if told.due > now else "now"
+    return f"{done}; pod {told.failed_pod} failed again, next attempt {wait}"

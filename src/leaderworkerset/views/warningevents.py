@@ -1,0 +1,141 @@
+"""Warning events as reasons: the newest that still holds for a rank which its pod does not explain. Pure.
+
+In: the Warning events (v1) of a namespace. A missing pod is explained by its StatefulSet or by its LeaderWorkerSet, a
+pod that does not start by its own events. What is over is no reason: events of another pod of that name, of the time
+before the leader, of a stage that the pod has passed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
+
+LONGEST_SILENCE: Final = timedelta(minutes=20)
+"""The StatefulSet controller tries at least every 1000 seconds; a failure not reported for longer is over."""
+
+STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
+OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
+OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
+OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
+"""What containers' states, or the record of recreations, say better."""
+
+BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class WarningEvent:
+    """One Warning: what it regards, what happened, and when last."""
+
+    kind: str
+    name: str
+    uid: str
+    reason: str
+    message: str
+    last: datetime
+    related: str
+
+
+class Warnings:
+    """The Warning events of a namespace, or of all, by what they regard."""
+
+    def __init__(self, events: Iterable[JSONObject]) -> None:
+        self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
+        for event in events:
+            if event.get("type") == "Warning":
+                about, found = event.get("involvedObject") or {}, _read(event)
+                key = (about.get("namespace") or meta.namespace(event), found.kind, found.name)
+                self._by_object.setdefault(key, []).append(found)
+
+    def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
+        """Return the warnings that regard an object of that name, of whatever UID."""
+        return self._by_object.get((namespace, kind, name), ())
+
+
+def is_unexplained(rank: Rank) -> bool:
+    """Return whether events may say more of a rank than its pod does."""
+    if rank.is_ready or rank.state in {"Completed", "Terminating"}:
+        return False
+    if rank.object is None:
+        return rank.why == NOT_CREATED
+    unready = meta.find_condition(rank.object, "Ready") or {}
+    return rank.why in {"", str(unready.get("message") or "")}
+
+
+def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
+    """Return the message of the newest warning that says why a rank is not ready; empty where there is none."""
+    if not is_unexplained(rank):
+        return ""
+    found = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
+    current = [event for event in found if rank.object is not None or now - event.last < LONGEST_SILENCE]
+    newest = max(current, key=lambda event: event.last, default=None)
+    return newest.message if newest else ""
+
+
+def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
+    own = [event for event in warnings.about(view.namespace, "Pod", rank.pod) if event.uid == rank.uid]
+    if rank.state in STARTING or rank.state.startswith("Init:"):
+        passed = OF_PROBES | OF_RUNS | (OF_SCHEDULING if rank.node else frozenset())
+        return [event for event in own if event.reason not in passed]
+    started = _started(rank)
+    return [event for event in own if event.reason in OF_PROBES and event.last >= started]
+
+
+def _started(rank: Rank) -> datetime:
+    """Return when the newest container of a rank was started."""
+    statuses = meta.status(rank.object or {}).get("containerStatuses") or []
+    running = [(status.get("state") or {}).get("running") or {} for status in statuses]
+    return max((_moment(one.get("startedAt")) for one in running), default=BEGINNING)
+
+
+def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
+    """Return what regards the StatefulSet that makes the pod, those of this pod first; else the LeaderWorkerSet."""
+    leader = next((one for one in group.ranks if one.index == 0), None)
+    if rank.index and (leader is None or leader.object is None):
+        return []  # its StatefulSet comes after the leader
+    owner = leader.pod if rank.index and leader else view.name
+    since = _moment(leader.created if rank.index and leader else view.created)
+    siblings = group.ranks if rank.index else [one for other in view.groups for one in other.ranks if one.index == 0]
+    newest = max((_moment(one.created) for one in siblings), default=BEGINNING)
+    made = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
+    own = [event for event in made if f"Pod {rank.pod} " in event.message]
+    if own:
+        return own
+    others = [event for event in made if event.last >= newest]
+    return others or [event for event in _of_set(view, rank, owner, warnings) if event.last >= max(since, newest)]
+
+
+def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
+    """Return what regards the LeaderWorkerSet: about this group's leader for a worker, about no group for a leader."""
+    told = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
+    wanted = owner if rank.index else ""
+    uid = meta.metadata(view.object).get("uid", "")
+    return [event for event in told if event.uid == uid and event.related == wanted and event.reason not in OF_RUNS]
+
+
+def _read(event: JSONObject) -> WarningEvent:
+    about = event.get("involvedObject") or {}
+    series = event.get("series") or {}
+    stamps = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    related = event.get("related") or {}
+    return WarningEvent(
+        kind=about.get("kind", ""),
+        name=about.get("name", ""),
+        uid=about.get("uid", ""),
+        reason=event.get("reason", ""),
+        message=" ".join(str(event.get("message", "")).split()),
+        last=max(map(_moment, stamps)),
+        related=related.get("name", "") if related.get("kind") == "Pod" else "",
+    )
+
+
+def _moment(stamp: str | None) -> datetime:
+    """Read a time of the API; the beginning of time where there is none."""
+    try:
+        read = datetime.fromisoformat(stamp or "")
+    except ValueError:
+        return BEGINNING
+    return read if read.tzinfo else BEGINNING

@@ -1,0 +1,62 @@
+"""Words for people: counts with their noun, lengths of time, and the state of a rank. Pure."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from leaderworkerset.views.groups import MISSING, NOT_CREATED, Rank
+
+PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
+"""States that are not words of `kubectl get pods`, or that read as an error and are none."""
+
+STEPS: Final = (  # below so many seconds: this unit, and then this smaller one
+    (120, "s", ""),
+    (600, "m", "s"),
+    (3 * 3600, "m", ""),
+    (8 * 3600, "h", "m"),
+    (48 * 3600, "h", ""),
+    (8 * 86400, "d", "h"),
+    (730 * 86400, "d", ""),
+    (float("inf"), "y", "d"),
+)
+UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "more rank"), counted(0, "group")
+    ('1 more rank', '0 groups')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def state(rank: Rank) -> str:
+    """Return the state of a rank as people read it, with a mark where its program is simulated."""
+    word = PLAIN_STATES.get(rank.state, rank.state)
+    return f"{word} (stub)" if rank.is_stub else word
+
+
+def reason(rank: Rank) -> str:
+    """Return why a rank is not ready, empty where its state says it already."""
+    return "" if rank.why == NOT_CREATED else rank.why
+
+
+def age(created: str, now: datetime) -> str:
+    """Return the time since an RFC 3339 moment, as kubectl rounds it.
+
+    >>> from datetime import UTC
+    >>> age("2026-01-01T00:00:00Z", datetime(2026, 1, 1, 0, 3, 20, tzinfo=UTC))
+    '3m20s'
+    """
+    if not created:
+        return ""
+    return duration(now - datetime.fromisoformat(created))
+
+
+def duration(length: timedelta) -> str:
+    """Return a length of time in at most two units: 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
+    seconds = max(int(length.total_seconds()), 0)
+    unit, smaller = next((unit, smaller) for below, unit, smaller in STEPS if seconds < below)
+    count, rest = divmod(seconds, UNITS[unit])
+    remainder = rest // UNITS[smaller] if smaller else 0
+    return f"{count}{unit}" + (f"{remainder}{smaller}" if remainder else "")

@@ -1,0 +1,115 @@
+"""The plain defaults of the built-in kinds: what stands in a field of a Go type that nobody set, and the walk that fills it.
+
+Defaults that depend on other fields are code, beside the kind (`builtin/`, `validation/pod_defaults.py`).
+"""
+
+from functools import cache
+from typing import Final, NamedTuple
+
+from kuberuntime.objects.gotypes.declarations import Shape, element_of, shape_of
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.types.typed import SERVED
+
+_FILE_MODE: Final[JSONObject] = {"defaultMode": 0o644}
+_CONTAINER: Final[JSONObject] = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
+_WEBHOOK: Final[JSONObject] = {
+    "failurePolicy": "Fail",
+    "matchPolicy": "Equivalent",
+    "namespaceSelector": {},
+    "objectSelector": {},
+    "timeoutSeconds": 10,
+}
+
+DEFAULTS: Final[dict[str, JSONObject]] = {
+    "AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    "ConfigMapVolumeSource": _FILE_MODE,
+    "Container": _CONTAINER,
+    "ContainerPort": {"protocol": "TCP"},
+    "CustomResourceDefinitionSpec": {"conversion": {"strategy": "None"}},
+    "DiscoveryPort": {"name": "", "protocol": "TCP"},
+    "DownwardAPIVolumeSource": _FILE_MODE,
+    "EndpointPort": {"protocol": "TCP"},
+    "EphemeralContainer": _CONTAINER,
+    "FileKeySelector": {"optional": False},
+    "GRPCAction": {"service": ""},
+    "HTTPGetAction": {"path": "/", "scheme": "HTTP"},
+    "HostPathVolumeSource": {"type": ""},
+    "ISCSIVolumeSource": {"iscsiInterface": "default"},
+    "MutatingWebhook": _WEBHOOK | {"reinvocationPolicy": "Never"},
+    "ObjectFieldSelector": {"apiVersion": "v1"},
+    "PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
+    "PersistentVolumeSpec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
+    "PodSpec": {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+    },
+    "PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
+    "Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+    "ProjectedVolumeSource": _FILE_MODE,
+    "RBDVolumeSource": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "RuleWithOperations": {"scope": "*"},
+    "ScaleIOVolumeSource": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+    "Secret": {"type": "Opaque"},
+    "SecretVolumeSource": _FILE_MODE,
+    "ServiceAccountTokenProjection": {"expirationSeconds": 3600},
+    "ServicePort": {"protocol": "TCP"},
+    "ServiceReference": {"port": 443},
+    "ServiceSpec": {"type": "ClusterIP", "sessionAffinity": "None"},
+    "StatefulSetPersistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    "StatefulSetSpec": {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "revisionHistoryLimit": 10,
+        "persistentVolumeClaimRetentionPolicy": {},
+    },
+    "StatefulSetUpdateStrategy": {"type": "RollingUpdate"},
+    "StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+    "ValidatingWebhook": _WEBHOOK,
+}
+"""By Go type, as the `SetDefaults_` functions of Kubernetes have them."""
+
+
+class _Plan(NamedTuple):
+    """What to fill in one struct: its own defaults, and the fields below which there are others."""
+
+    own: tuple[tuple[str, JSON], ...]
+    below: "tuple[tuple[str, Shape, _Plan], ...]"
+
+
+def fill(struct: str, obj: JSONObject) -> None:
+    """Fill the defaults of a normalized object, in place.
+
+    >>> port = {"containerPort": 80}
+    >>> fill("ContainerPort", port)
+    >>> port
+    {'containerPort': 80, 'protocol': 'TCP'}
+    """
+    _fill(_plan(struct), obj)
+
+
+def _fill(plan: _Plan, obj: JSONObject) -> None:
+    for name, value in plan.own:
+        if obj.get(name) is None:
+            obj[name] = dict(value) if isinstance(value, dict) else value
+    for name, shape, inner in plan.below:
+        child = obj.get(name)
+        if child is None:
+            continue
+        if shape == "struct":
+            _fill(inner, child)
+        else:
+            for item in child if shape == "list" else child.values():
+                _fill(inner, item)
+
+
+@cache
+def _plan(struct: str) -> _Plan:
+    fields = ((name, field.shape, element_of(field.type)) for name, field in SERVED.fields(struct).items())
+    below = ((name, shape, _plan(element)) for name, shape, element in fields if shape_of(element) == "struct")
+    return _Plan(tuple(DEFAULTS.get(struct, {}).items()), tuple(one for one in below if any(one[2])))

@@ -1,0 +1,95 @@
+"""What a cluster is like, in the words of a user; importing this module is cheap."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from localkube.errors import SettingsError
+from localkube.limits import MAX_PODS
+from localkube.statedirectory import KUBECONFIG
+
+if TYPE_CHECKING:
+    from localkube.controllers.nodes.nodes import NodeSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """The simulated nodes: all of them are this machine.
+
+    `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
+    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `also` are
+    further nodes of other sorts, whose numbers follow.
+    """
+
+    count: int = 1
+    labels: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
+    capacity: tuple[str, ...] = ()
+    gpus: int = 0
+    also: tuple["Nodes", ...] = ()
+
+    def check(self) -> None:
+        """Raise a `SettingsError` that names the first setting that is invalid for one of the nodes."""
+        self.parsed()
+
+    def parsed(self) -> "NodeSettings":
+        """Return the same as values."""
+        from localkube.controllers.nodes.labeltemplate import parse_label
+        from localkube.controllers.nodes.nodes import GPU, NodeSettings
+        from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
+
+        nodes = NodeSettings(count=self.count, also=tuple(one.parsed() for one in self.also))
+        with _named("labels"):
+            nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
+            nodes.check()
+        with _named("taints"):
+            nodes = replace(nodes, taints=tuple(map(parse_taint, self.taints)))
+            nodes.check()
+        with _named("capacity"):
+            nodes = replace(nodes, capacity=parse_capacity(self.capacity))
+        if not self.gpus:
+            return nodes
+        if GPU in nodes.capacity:
+            raise SettingsError("gpus", f"{GPU} is in the capacity too; leave one out")
+        return nodes.with_gpus(self.gpus)
+
+
+@contextmanager
+def _named(setting: str) -> Iterator[None]:
+    """Name the setting whose value is invalid."""
+    try:
+        yield
+    except ValueError as error:
+        raise SettingsError(setting, str(error)) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a cluster is like. Everything it keeps lies in `directory`; without `keep` its objects live in memory.
+
+    `port` 0 means: where it listened last time, else any free port. `images` maps the name of an image to a directory
+    that stands for it. With `stub`, containers that cannot run here are replaced by a server that answers on their
+    ports. With `hold_completed`, containers that ended with 0 are not restarted. With
+    `quote_failures`, one that failed without a termination message gets its last log lines as message. `environment` is
+    what containers inherit of this process.
+    """
+
+    directory: Path
+    name: str = "localkube"
+    keep: bool = True
+    port: int = 0
+    nodes: Nodes = field(default_factory=Nodes)
+    network: Literal["isolated", "shared"] = "isolated"
+    images: Mapping[str, Path] = field(default_factory=dict)
+    stub: bool = False
+    hold_completed: bool = False
+    quote_failures: bool = False
+    max_pods: int = MAX_PODS
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Return the file that lets clients in; it is written when the API server answers."""
+        return self.directory / KUBECONFIG

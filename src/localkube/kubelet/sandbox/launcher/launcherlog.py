@@ -1,0 +1,44 @@
+"""Standard error of the launcher, in a file that never grows beyond a bound.
+
+The launcher must not wait for a reader, so it bounds the file by itself: a full one keeps its newer half. The file is
+open to append and to read; programs of pods never have it.
+"""
+
+import io
+import os
+from contextlib import suppress
+from typing import Final
+
+LIMIT: Final = 1024 * 1024
+"""Bytes at which the older half goes."""
+
+
+class BoundedLog(io.TextIOBase):
+    """A text stream that writes to a descriptor at once, and drops what cannot be written."""
+
+    def __init__(self, descriptor: int, limit: int = LIMIT) -> None:
+        self._descriptor = descriptor
+        self._limit = limit
+
+    def write(self, text: str) -> int:
+        """Write the text, or the end of a very long one."""
+        with suppress(OSError):
+            self._make_space()
+            os.write(self._descriptor, text.encode(errors="backslashreplace")[-self._limit // 2 :])
+        return len(text)
+
+    def writable(self) -> bool:
+        """Return that it can be written to."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
+    def _make_space(self) -> None:
+        size = os.fstat(self._descriptor).st_size
+        if size < self._limit:
+            return
+        newer = os.pread(self._descriptor, self._limit // 2, size - self._limit // 2)
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, newer)

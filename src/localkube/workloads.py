@@ -1,0 +1,100 @@
+"""What happens on an API server: controllers and a kubelet, started and ended in one process."""
+
+import asyncio
+import os
+from asyncio import TaskGroup
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.controller.eventrecorder import EventRecorder
+from localkube.assembly import Cluster
+from localkube.clustersettings import Settings
+from localkube.controllers.composition import ControllerSettings, run_controllers
+from localkube.controllers.nodes.nodes import node_names
+from localkube.kubelet.kubelet import Kubelet
+from localkube.kubelet.node import podevents
+from localkube.kubelet.processes.runner import Capabilities, ProcessRunner
+from localkube.kubelet.processes.settings import KubeletSettings
+from localkube.kubelet.sandbox import create_runner
+
+CONTROLLERS: Final = "system:controllers"
+KUBELET: Final = "system:kubelet"
+
+GRACE_AT_END: Final = timedelta(seconds=5)
+"""What pods get between SIGTERM and SIGKILL when the cluster ends; less where their grace period is shorter."""
+
+NO_PODS: Final = Capabilities(namespaces=False, network="shared", way_out="none")
+"""What is granted where no pods run."""
+
+
+@asynccontextmanager
+async def working(
+    cluster: Cluster, processes: ProcessRunner | None = None, *, kubelet: bool = True
+) -> AsyncIterator[Capabilities]:
+    """Run controllers and pods; yield what this machine granted to pods.
+
+    Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
+    few seconds, and then every process is gone. Without `kubelet` pods are scheduled, and do not start.
+
+    When it yields, no pod of before shows a status of before: who waits for readiness waits for that of now.
+    """
+    async with _runner(cluster.settings, processes) if kubelet else nullcontext() as granted, TaskGroup() as tasks:
+        running = [tasks.create_task(_run_controllers(cluster, ready := asyncio.Event()))]
+        if granted:
+            running.append(tasks.create_task(_run_kubelet(cluster, *granted, caught_up := asyncio.Event())))
+            await caught_up.wait()
+        await ready.wait()
+        try:
+            yield granted[1] if granted else NO_PODS
+        finally:
+            for task in running:
+                task.cancel()
+
+
+@asynccontextmanager
+async def _runner(
+    settings: Settings, processes: ProcessRunner | None
+) -> AsyncIterator[tuple[ProcessRunner, Capabilities]]:
+    runner = processes or create_runner(network=settings.network, state_directory=settings.directory)
+    capabilities = await runner.start()
+    try:
+        yield runner, capabilities
+    finally:
+        await runner.stop()
+
+
+async def _run_controllers(cluster: Cluster, ready: asyncio.Event) -> None:
+    client = cluster.client(CONTROLLERS)
+    settings = ControllerSettings(volumes=cluster.settings.directory / "claims", nodes=cluster.nodes)
+    await run_controllers(client, settings, clock=cluster.clock, ready=ready)
+
+
+async def _run_kubelet(
+    cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
+) -> None:
+    client = cluster.client(KUBELET)
+    events = EventRecorder(client, podevents.REPORTER, cluster.settings.name, cluster.clock)
+    settings = _kubelet_settings(cluster, capabilities)
+    kubelet = Kubelet(client, runner, settings, cluster.clock, events)
+    cluster.api.attach_node(kubelet)
+    async with TaskGroup() as tasks:
+        tasks.create_task(events.run())
+        tasks.create_task(kubelet.run(caught_up))
+
+
+def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> KubeletSettings:
+    settings = cluster.settings
+    return KubeletSettings(
+        node_names=frozenset(node_names(cluster.nodes)),
+        capabilities=capabilities,
+        state_directory=settings.directory,
+        images=settings.images,
+        stub=settings.stub,
+        hold_completed=settings.hold_completed,
+        quote_failures=settings.quote_failures,
+        host_user=os.getuid(),
+        host_environment=settings.environment,
+        farewell=GRACE_AT_END,
+    )

@@ -1,0 +1,27 @@
+"""How many examples hypothesis tries: few in `make test`, as many as the environment variable EXAMPLES says in a long run.
+
+`EXAMPLES=20` multiplies what every property usually gets by 20.
+"""
+
+import os
+from typing import Final
+
+import hypothesis
+
+USUAL: Final = 50
+"""Examples of a property that names no number."""
+
+
+def examples(usual: int) -> int:
+    """Return how many examples to try: `usual` many, or as many times more as EXAMPLES says.
+
+    >>> os.environ.get("EXAMPLES") or examples(30)
+    30
+    """
+    return usual * int(os.environ.get("EXAMPLES") or 1)
+
+
+def load_profile() -> None:
+    """Let properties that name no number try `USUAL` examples, and none fail because the machine is busy."""
+    hypothesis.settings.register_profile("tests", deadline=None, max_examples=examples(USUAL))
+    hypothesis.settings.load_profile("tests")

@@ -1,0 +1,43 @@
+"""The definitions of the kinds that gang schedulers bring to a cluster, as far as tests write them."""
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.core.gang.coscheduling import COSCHEDULING
+from leaderworkerset.core.gang.volcano import VOLCANO
+
+COUNT: JSONObject = {"type": "integer", "format": "int32", "minimum": 1}
+AMOUNTS: JSONObject = {
+    "type": "object",
+    "additionalProperties": {
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "x-kubernetes-int-or-string": True,
+    },
+}
+
+
+def define(resource: Resource, fields: JSONObject, annotations: dict[str, str]) -> JSONObject:
+    """Return the definition of a kind; a field that it does not have is an error of the test."""
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+    names = {"kind": resource.kind, "listKind": f"{resource.kind}List", "plural": resource.plural}
+    version = {"name": resource.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.group_resource, "annotations": annotations},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": names | {"singular": resource.kind.lower()},
+            "versions": [version],
+        },
+    }
+
+
+VOLCANO_DEFINITION = define(
+    VOLCANO.group_object, {"minMember": COUNT, "minResources": AMOUNTS, "queue": {"type": "string"}}, {}
+)
+COSCHEDULING_DEFINITION = define(
+    COSCHEDULING.group_object,
+    {"minMember": COUNT, "minResources": AMOUNTS},
+    {"api-approved.kubernetes.io": "unapproved, for tests"},
+)

@@ -1,0 +1,1 @@
+"""Gang schedulers on both clusters."""

@@ -1,0 +1,96 @@
+"""Both clusters with the kinds of gang schedulers, and a manager that detects which are served."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
+from tests.integration.clusters.cluster import Cluster, managed, transport
+from tests.integration.clusters.embedded import embedded_cluster
+from tests.integration.clusters.keeper import Keeper
+from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
+from tests.integration.lws.conftest import Running, pytest_pyfunc_call, runner, space
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.core.gang.gangs import AUTO
+from leaderworkerset.kinds import managed as kinds
+from leaderworkerset.manager.gangdetection import GangDetection
+
+__all__ = ["pytest_pyfunc_call", "runner", "space"]
+
+GATES: Final = "GenericWorkload=true,GangScheduling=true"
+SERVE: Final = "--runtime-config=scheduling.k8s.io/v1alpha2=true"
+
+
+@pytest.fixture(scope="package", params=["embedded", "kubernetes"])
+def running(
+    request: pytest.FixtureRequest,
+    runner: asyncio.Runner,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Running]:
+    """Run one cluster after the other."""
+    directory = tmp_path_factory.mktemp(request.param)
+    if request.param == "embedded":
+        with kept(runner, started(directory)) as one:
+            yield one
+        return
+    with plane(runner, directory) as kubeconfig, kept(runner, serving(KubernetesCluster(kubeconfig))) as one:
+        yield one
+
+
+@contextmanager
+def kept(runner: asyncio.Runner, context: object) -> Iterator[Running]:
+    """Enter an async context and leave it at the end, while the loop also runs tests in between."""
+    keeper: Keeper[Running] = runner.run(Keeper.enter(context))  # type: ignore[arg-type]
+    try:
+        yield runner.run(keeper.value())
+    finally:
+        runner.run(keeper.leave())
+
+
+@asynccontextmanager
+async def started(directory: Path) -> AsyncIterator[Running]:
+    """Run the embedded cluster and all that is served there."""
+    async with embedded_cluster(directory) as cluster:
+        await define(cluster)
+        async with serving(cluster) as one:
+            yield one
+
+
+@asynccontextmanager
+async def serving(cluster: Cluster) -> AsyncIterator[Running]:
+    """Run a manager on a cluster, which asks that cluster which gang schedulers it serves."""
+    client = Client(transport(cluster, "tests"))
+    detection = GangDetection(client)
+    async with detection.running(), managed(cluster, kinds.managed(AUTO, detection.served)) as manager:
+        yield Running(cluster, manager, client)
+    await client.close()
+
+
+@contextmanager
+def plane(runner: asyncio.Runner, directory: Path) -> Iterator[Path]:
+    """Run a real control plane that schedules groups."""
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+
+    def prepare(made: Plane) -> None:
+        cluster = KubernetesCluster(made.kubeconfig)
+        runner.run(set_up(cluster))
+        runner.run(define(cluster))
+
+    with control_plane(assets, directory, prepare, (SERVE,), gates=GATES) as made:
+        yield made.kubeconfig
+
+
+async def define(cluster: Cluster) -> None:
+    """Define the kinds of schedulers that do not run here."""
+    client = Client(transport(cluster, "setup"))
+    for definition in (VOLCANO_DEFINITION, COSCHEDULING_DEFINITION):
+        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
+    await client.close()

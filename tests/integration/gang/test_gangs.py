@@ -1,0 +1,176 @@
+"""Group objects of schedulers on both clusters: whose they are, what they ask for, and that none is left."""
+
+from typing import Final
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, pod_names
+
+from kuberuntime.errors import ForbiddenError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang.coscheduling import POD_GROUP
+from leaderworkerset.core.gang.gangs import PROVIDERS
+from leaderworkerset.core.gang.native import WORKLOADS
+from leaderworkerset.core.gang.volcano import GROUP_NAME
+
+NATIVE: Final = PROVIDERS["native"]
+POOL: Final = "tests.example.com/pool"
+
+
+def link_of(pod: JSONObject) -> str:
+    """Return the name of the group's object that a pod carries."""
+    native = (meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName", "")
+    return str(native or meta.annotations(pod).get(GROUP_NAME) or meta.labels(pod).get(POD_GROUP, ""))
+
+
+def minimum_of(obj: JSONObject) -> int:
+    """Return how many pods a group's object asks for."""
+    spec = meta.spec(obj)
+    return int(spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"])
+
+
+async def objects(space: Space, provider: str) -> dict[str, JSONObject]:
+    """Return the objects of groups by name."""
+    found = await space.client.list(PROVIDERS[provider].group_object, namespace=space.namespace)
+    return {meta.name(obj): obj for obj in found.items}
+
+
+async def until_gone(space: Space, provider: str) -> None:
+    """Wait until nothing of the namespace is left: pods first, then what the garbage collector takes with them."""
+
+    def is_empty(state: State) -> None:
+        assert not state.pods
+        assert not state.statefulsets
+
+    await space.until(is_empty)
+    await space.eventually(lambda: objects(space, provider), lambda found: not found)
+
+
+async def assert_groups(space: Space, provider: str, *, minimum: int, names: set[str]) -> dict[str, str]:
+    """Every pod names the object of its group, which its leader controls; return the UIDs of these objects."""
+    pods = space.state.of("web")
+    assert pods.keys() == names
+    expected = {link_of(pod): meta.uid(pod) for pod in pods.values() if labels.LEADER_NAME not in meta.annotations(pod)}
+    found = await space.eventually(lambda: objects(space, provider), lambda found: found.keys() == expected.keys())
+    assert {name: (meta.controller_of(obj) or {})["uid"] for name, obj in found.items()} == expected
+    assert {minimum_of(obj) for obj in found.values()} == {minimum}
+    for name, pod in pods.items():
+        leader = pods[meta.annotations(pod).get(labels.LEADER_NAME, name)]
+        assert link_of(pod) == link_of(leader)
+    return {name: meta.uid(obj) for name, obj in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("provider", "startup", "minimum"),
+    [("volcano", "LeaderCreated", 3), ("volcano", "LeaderReady", 1), ("coscheduling", "LeaderCreated", 3)],
+)
+async def test_groups_keep_their_objects_through_recreations_rollouts_and_scaling(
+    space: Space, provider: str, startup: str, minimum: int
+) -> None:
+    """R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121."""
+    await live(space, provider, minimum, lws(annotations={labels.GANG_SCHEDULER: provider}, startupPolicy=startup))
+
+
+async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> None:
+    """Let two groups of three pods live through everything."""
+    await space.create(obj)
+    await space.settled()
+    first = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
+
+    before = space.state.uids("web")
+    await space.delete("web-1-2", PODS)
+    await space.until(lambda state: _differs(before, state.uids("web"), "web-1"))
+    await space.settled()
+    second = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
+    assert len(set(second.values()) & set(first.values())) == 1
+
+    await space.replace_worker_template(pod_template("app:2"))
+    await space.settled()
+    third = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
+    assert not set(third.values()) & set(second.values())
+
+    for replicas in (3, 1):
+        await space.edit(replicas=replicas)
+        await space.settled()
+        await assert_groups(space, provider, minimum=minimum, names=pod_names("web", replicas, 3))
+    await space.delete("web")
+    await until_gone(space, provider)
+
+
+def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
+    assert after.get(name, before[name]) != before[name]
+
+
+async def test_what_can_never_start_is_refused(space: Space) -> None:
+    """R-KQ-149; with the advice what to do instead."""
+    waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
+
+    with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*gang-scheduler: none"):
+        await space.create(waiting)
+
+    await space.create(lws(annotations={labels.GANG_SCHEDULER: "none"}, startupPolicy="LeaderReady"))
+    state = await space.settled()
+    assert {link_of(pod) for pod in state.pods.values()} == {""}
+
+
+async def _skip_without_native(space: Space) -> None:
+    try:
+        await space.client.list(NATIVE.group_object, namespace=space.namespace)
+    except NotFoundError:
+        pytest.skip("the embedded cluster's scheduler knows no groups")
+
+
+async def test_native_groups_keep_their_objects_through_everything(space: Space) -> None:
+    """R-KQ-140 to R-KQ-148: `auto` takes it where the API server serves it."""
+    await _skip_without_native(space)
+    await live(space, "native", 3, lws())
+    workloads = await space.client.list(WORKLOADS, namespace=space.namespace)
+    assert workloads.items == []
+
+
+async def test_native_groups_start_together_or_not_at_all(space: Space) -> None:
+    """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts (R-KQ-145)."""
+    await _skip_without_native(space)
+    pool = {POOL: space.namespace}
+    await _add_to_pool(space, range(4))
+    template = pod_template(nodeSelector=pool)
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "16"}}
+    await space.create(lws(replicas=3, size=4, template={"workerTemplate": template}))
+
+    def two_run(state: State) -> None:
+        assert state.of("web").keys() == pod_names("web", 3, 4)
+        assert sorted(_bound(state)) == [0, 4, 4]
+
+    await space.until(two_run)
+    state = space.state
+    (waiting,) = (index for index in range(3) if not any(map(_is_bound, state.group("web", index).values())))
+    name = link_of(state.pods[f"web-{waiting}"])
+    tried = await space.eventually(
+        lambda: space.get(NATIVE.group_object, name),
+        lambda group: meta.find_condition(group, "PodGroupScheduled") is not None,
+    )
+    assert not meta.is_condition_true(tried, "PodGroupScheduled")
+    two_run(space.state)
+
+    await _add_to_pool(space, range(4, 6))
+
+    await space.settled()
+    assert _bound(space.state) == [4, 4, 4]
+
+
+def _is_bound(pod: JSONObject) -> bool:
+    return bool(meta.spec(pod).get("nodeName"))
+
+
+def _bound(state: State) -> list[int]:
+    return [sum(map(_is_bound, state.group("web", index).values())) for index in range(3)]
+
+
+async def _add_to_pool(space: Space, numbers: range) -> None:
+    for number in numbers:
+        patch = {"metadata": {"labels": {POOL: space.namespace}}}
+        await space.client.patch(NODES, space.key(f"node-{number}")._replace(namespace=""), patch, kind="merge")

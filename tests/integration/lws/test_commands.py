@@ -1,0 +1,114 @@
+"""What commands do on both clusters: scaling and applying in turn, and why ranks are not there."""
+
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+
+from kuberuntime import timeouts
+from kuberuntime.client.channels import Channels
+from kuberuntime.client.requests import Query
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.commands.apply import Applier
+from leaderworkerset.cli.commands.scale import scale
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.following import SetInformers, following
+from leaderworkerset.cli.manifests import Document
+from leaderworkerset.views.groups import View
+
+LIMIT = 60.0
+
+
+def session_of(space: Space) -> Session:
+    """Return the session of a command in the test's namespace; none of them opens channels."""
+
+    def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextManager[Channels]:
+        raise AssertionError((path, query, protocol))
+
+    return Session(space.client, space.namespace, channels)
+
+
+async def apply(space: Space, obj: JSONObject) -> list[str]:
+    """Apply a manifest as `lws apply` does."""
+    documents = [Document("lws.yaml", 1, 1, obj)]
+    applier = Applier(session_of(space))
+    await applier.check(documents)
+    return await applier.apply(documents)
+
+
+async def test_what_was_scaled_may_be_applied_again(space: Space) -> None:
+    assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web created"]
+    assert await scale(session_of(space), "web", 2) == 1
+    told = "leaderworkerset/web configured (taken over from lws scale: spec.replicas 2 -> 1)"
+    assert await apply(space, lws(replicas=1, size=1)) == [told]
+    assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web unchanged"]
+    assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 1
+
+
+async def test_what_another_scaled_is_still_a_conflict(space: Space) -> None:
+    await apply(space, lws(replicas=1, size=1))
+    await space.client.patch(
+        LEADERWORKERSETS, space.key("web"), {"spec": {"replicas": 2}}, kind="merge", subresource="scale", manager="hpa"
+    )
+    with pytest.raises(CommandError, match=r'conflict with "hpa".*--force-conflicts'):
+        await apply(space, lws(replicas=1, size=1))
+    assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 2
+
+
+async def explained(space: Space, place: str, words: str) -> str:
+    """Wait until a followed view gives a reason for a rank with these words; return it."""
+    informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
+
+    def reason() -> str | None:
+        view = informers.view()
+        return next((why for why in whys(view, place) if words in why), None) if view else None
+
+    try:
+        async with timeouts.within(LIMIT), following(*informers.all) as objects:
+            return await objects.until(reason)
+    except TimeoutError:
+        raise AssertionError(f"no {words!r} at {place}, but {informers.view()}") from None
+
+
+def whys(view: View, place: str) -> list[str]:
+    """Return why a rank is not ready."""
+    return [rank.why for group in view.groups for rank in group.ranks if rank.place == place]
+
+
+async def test_a_statefulset_that_is_refused_is_the_reason(space: Space) -> None:
+    template = pod_template()
+    template["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
+    await space.create(lws(replicas=1, size=2, template={"workerTemplate": template}))
+    assert "must be between 1 and 65535" in await explained(space, "0/0", "Invalid value: 99999")
+
+
+async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
+    workers = pod_template(priorityClassName="no-such-priority")
+    await space.create(lws(replicas=1, size=2, template={"workerTemplate": workers, "leaderTemplate": pod_template()}))
+    why = await explained(space, "0/1", "no-such-priority")
+    assert why.lower().startswith("create pod web-0-1 in statefulset web-0 failed")
+    session = session_of(space)
+    view = await targets.view_of(session, await targets.find(session, "web"))
+    (shown,) = await explaining.explain(space.client, [view], space.namespace)
+    assert whys(shown, "0/1") == [why]
+    assert "no-such-priority" not in whys(shown, "0/0")[0]
+
+
+async def test_a_group_that_was_recreated_shows_it(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2))
+    await space.settled()
+    await space.restart_container("web-0-1")
+    informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
+
+    def recreated() -> str | None:
+        view = informers.view()
+        told = view.groups[0].recreations if view else None
+        return told.failed_pod if told and told.count == 1 and not told.is_waiting else None
+
+    async with timeouts.within(LIMIT), following(*informers.all) as objects:
+        assert await objects.until(recreated) == "web-0-1"

@@ -1,0 +1,152 @@
+"""A control plane with the operator, which runs as a process with the rights of its account."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from tests.controlplane import build
+from tests.controlplane.audit import Audit
+from tests.controlplane.process import Plane, control_plane, free_ports
+from tests.integration.clusters.kubernetes import build_node
+from tests.integration.install.conftest import Administrator
+from tests.integration.lwsoperator import certmanager
+from tests.integration.lwsoperator.waiting import until
+
+from kuberuntime.objects import meta
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator.operand import ISSUED, Place
+from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator, cluster
+from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR, OPERATORS
+from leaderworkerset.operator.verbosity import Verbosity
+
+IN = ("-n", OPERATOR)
+ACCOUNT = f"system:serviceaccount:{OPERATOR}:{OPERATOR}"
+MANAGER = ("deployment/lws-controller-manager", *IN)
+OBJECT = "leaderworkersetoperators/cluster"
+IMAGE = "example.com/lws:1"
+
+
+@dataclass(frozen=True)
+class Site:
+    """The administrator of a cluster with an operator."""
+
+    administrator: Administrator
+    log: Path
+
+    def cluster(self) -> dict[str, Any]:
+        """Return the object `cluster`."""
+        return self.administrator.there(OBJECT)
+
+    def conditions(self) -> dict[str, tuple[str, str]]:
+        """Return its conditions: status and reason by type."""
+        found = meta.status(self.cluster()).get("conditions") or []
+        return {one["type"]: (one["status"], one["reason"]) for one in found}
+
+    def create(self, **spec: Any) -> None:
+        """Create the object, or bring it to this spec, without annotations of ours."""
+        self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[cluster(**spec)])
+
+    def patch(self, **spec: Any) -> None:
+        """Change its spec."""
+        self.administrator.kubectl("patch", OBJECT, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def manager(self) -> dict[str, Any]:
+        """Return the Deployment of the operand."""
+        return self.administrator.there(*MANAGER)
+
+    def await_condition(self, kind: str, status: str, reason: str) -> None:
+        """Wait for a condition."""
+        try:
+            until(lambda: self.conditions().get(kind) == (status, reason), f"{kind}={status}/{reason}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{meta.status(self.cluster())}\n{self.log.read_text()[-4000:]}") from error
+
+    def await_available(self) -> None:
+        """Wait until the operand is installed and runs."""
+        certmanager.install(self.administrator)
+        for name, secret in ISSUED.items():
+            if self.administrator.get(f"secret/{secret}", *IN) is None:
+                certmanager.issue(self.administrator, name, OPERATOR)
+        self.await_condition("Degraded", "False", "AsExpected")
+        self.await_condition("Available", "True", "AsExpected")
+
+
+def objects() -> list[dict[str, Any]]:
+    """Return what an installation of the operator applies, but the object `cluster`."""
+    kinds = registry(MANAGED, Place(namespace=OPERATOR, image=IMAGE, version=""), Verbosity())
+    return [obj for kind, obj in build_operator(kinds, MANAGED, OperatorSettings()) if kind != OPERATORS]
+
+
+@pytest.fixture(scope="package")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """Run a control plane that writes down what the operator asks for, and refuses what its roles do not allow."""
+    directory = tmp_path_factory.mktemp("plane")
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    flags = ("--enable-admission-plugins=OwnerReferencesPermissionEnforcement", *Audit(directory).flags(ACCOUNT))
+
+    def define(plane: Plane) -> None:
+        administrator = Administrator(plane, directory, Audit(directory))
+        administrator.kubectl("apply", "--server-side", "-f", "-", objects=objects()[:1])
+
+    with control_plane(assets, directory, prepare=define, flags=flags) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Install the operator, and run it."""
+    home = tmp_path_factory.mktemp("home")
+    administrator = Administrator(plane, home, Audit(plane.directory))
+    administrator.kubectl("create", "-f", "-", objects=[build_node(index) for index in range(2)])
+    # One call for the namespace, which is there for all others then.
+    administrator.kubectl("apply", "--server-side", "-f", "-", objects=objects())
+    token = administrator.kubectl("create", "token", OPERATOR, *IN).strip()
+    config = json.loads(plane.kubeconfig.read_text())
+    config["users"] = [{"name": "admin", "user": {"token": token}}]
+    kubeconfig = home / "operator.kubeconfig"
+    kubeconfig.write_text(json.dumps(config))
+    log = home / "operator.log"
+    with running(kubeconfig, log):
+        yield Site(administrator, log)
+
+
+class running:  # noqa: N801 - used as a context
+    """The operator as a process."""
+
+    def __init__(self, kubeconfig: Path, log: Path) -> None:
+        self._log = log.open("ab")
+        (port,) = free_ports(1)
+        words = [f"--kubeconfig={kubeconfig}", f"--namespace={OPERATOR}", f"--listen=127.0.0.1:{port}", "-v=4"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "leaderworkerset.cli", "operator", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env=os.environ | {IMAGE_VARIABLE: IMAGE},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            assert self._process.wait(timeout=30) == 0
+        finally:
+            self._process.kill()
+            self._log.close()
+
+
+@pytest.fixture
+def available(site: Site) -> Site:
+    """Return a site whose operand runs as the sample asks for."""
+    site.create()
+    site.await_available()
+    return site

@@ -1,0 +1,150 @@
+"""The operator on a real control plane: installed, kept, configured, left alone, removed (AT-001-1 to AT-001-5, AT-003-1)."""
+
+import pytest
+from tests.integration.lwsoperator import certmanager
+from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site
+from tests.integration.lwsoperator.waiting import until
+
+from leaderworkerset.install.certmanager import SERVING
+from leaderworkerset.operator.operatordeployment import cluster
+from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL
+
+pytestmark = pytest.mark.slow
+
+DEFINITION = "crd/leaderworkersets.leaderworkerset.x-k8s.io"
+OWNED = (
+    "clusterroles,clusterrolebindings,roles,rolebindings,services,configmaps,serviceaccounts,deployments,"
+    "networkpolicies,poddisruptionbudgets,mutatingwebhookconfigurations,validatingwebhookconfigurations"
+)
+
+
+def owned(site: Site) -> dict[str, str]:
+    """Return the versions of what the operand consists of, but the Deployment, whose status moves by itself."""
+    listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
+    found = listed.get("items", [listed])
+    return {
+        f"{obj['kind']}/{obj['metadata']['name']}": obj["metadata"]["resourceVersion"]
+        for obj in found
+        if obj["kind"] != "Deployment"
+    }
+
+
+def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Site) -> None:
+    """AT-001-1, AT-001-2, AT-003-1: no cert-manager, then cert-manager; no ServiceMonitor is no error."""
+    site.create()
+    site.await_condition("Degraded", "True", "MissingDependency")
+    assert site.conditions()["TargetConfigControllerDegraded"] == ("True", "SyncError")
+    assert site.conditions()["Available"] == ("False", "DeploymentUnavailable")
+    assert site.administrator.get(*MANAGER) is None
+    assert site.administrator.get(DEFINITION) is None
+
+    site.await_available()
+    status = site.cluster()["status"]
+    manager = site.manager()
+    assert status["readyReplicas"] == 2
+    assert status["generations"][0]["lastGeneration"] == manager["metadata"]["generation"]
+    assert manager["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    assert site.administrator.get(DEFINITION) is not None
+    events = site.administrator.there("events.events.k8s.io", *IN)["items"]
+    assert "DeploymentCreated" in {event["reason"] for event in events}
+
+
+def test_a_second_object_is_refused(site: Site) -> None:
+    """R-OP-2, AT-001-2."""
+    other = cluster() | {"metadata": {"name": "other"}}
+    assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
+
+
+def test_at_rest_nothing_is_written(available: Site) -> None:
+    """No API server's default and no reader of ours is taken for drift."""
+    before = owned(available)
+    available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
+    until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
+    assert owned(available) == before
+
+
+def generation(site: Site) -> int:
+    return int(site.cluster()["metadata"]["generation"])
+
+
+def test_drift_is_reverted_within_seconds(available: Site) -> None:
+    """R-OP-25, AT-001-4: scaled by hand, edited, deleted."""
+    kubectl = available.administrator.kubectl
+    before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
+    kubectl("scale", *MANAGER, "--replicas=5")
+    kubectl("delete", "configmap/lws-manager-config", "networkpolicy/lws-controller-manager", *IN)
+    kubectl("patch", "clusterrole/lws-manager-role", "--type=merge", "-p", '{"rules": []}')
+    until(lambda: available.manager()["spec"]["replicas"] == 2, "replicas")
+    until(lambda: available.administrator.get("configmap/lws-manager-config", *IN) is not None, "the ConfigMap")
+    until(lambda: available.administrator.get("networkpolicy/lws-controller-manager", *IN) is not None, "the policy")
+    until(lambda: available.administrator.there("clusterrole/lws-manager-role")["rules"] == before, "the rules")
+
+
+def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: Site) -> None:
+    """R-OP-20, R-OP-21, R-OP-43b, AT-001-4."""
+    toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
+
+    def pod() -> dict[str, object]:
+        spec: dict[str, object] = available.manager()["spec"]["template"]["spec"]
+        return spec
+
+    available.patch(
+        logLevel="Debug", nodePlacement={"nodeSelector": {"kubernetes.io/os": "linux"}, "tolerations": [toleration]}
+    )
+    until(lambda: pod().get("nodeSelector") == {"kubernetes.io/os": "linux"}, "the node selector")
+    assert pod()["tolerations"] == [toleration]
+    assert "--zap-log-level=4" in available.manager()["spec"]["template"]["spec"]["containers"][0]["args"]
+    available.patch(logLevel="Normal", nodePlacement=None)
+    until(lambda: "nodeSelector" not in pod() and "tolerations" not in pod(), "no placement")
+
+
+def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
+    """R-OP-26, AT-001-4."""
+    name = "secrets/webhook-server-cert"
+
+    def hashed() -> str:
+        return str(available.manager()["spec"]["template"]["metadata"]["annotations"][name])
+
+    before = hashed()
+    available.administrator.kubectl("delete", "secret/webhook-server-cert", *IN)
+    certmanager.issue(available.administrator, SERVING, OPERATOR)
+    until(lambda: hashed() != before, "another template")
+    available.await_condition("Available", "True", "AsExpected")
+
+
+@pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
+def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None:
+    """R-OP-24, R-OP-43d, R-OP-43e: the operand may be scaled by hand until the operator manages it again."""
+    available.patch(managementState=state)
+    until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
+    available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
+    until(lambda: available.cluster()["status"].get("readyReplicas") == 3, "three replicas in the status")
+    assert available.manager()["spec"]["replicas"] == 3
+    available.patch(managementState="Managed")
+    until(lambda: available.manager()["spec"]["replicas"] == 2, "two replicas")
+
+
+@pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
+def test_nobody_installs_beside_the_operator(available: Site, words: list[str]) -> None:
+    """It would be reverted within seconds: the refusal says what to change instead."""
+    refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
+    assert "the operator keeps this installation" in refused
+
+
+def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
+    """R-OP-30, R-OP-31, AT-001-5, D1: the definition stays, and with it every LeaderWorkerSet."""
+    available.administrator.kubectl("delete", OBJECT)
+    until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
+    until(lambda: owned(available) == {}, "nothing owned")
+    assert available.administrator.get(DEFINITION) is not None
+
+
+def test_nothing_was_refused_to_the_operator(available: Site) -> None:
+    """R-OP-29, R-OP-32: its roles allow all that it asks for."""
+    refused = [
+        f"{event['verb']} {event['requestURI']}"
+        for event in available.administrator.audit.events()
+        if event["annotations"].get("authorization.k8s.io/decision") == "forbid"
+        or event.get("responseStatus", {}).get("code") == 403
+    ]
+    assert refused == []

@@ -1,0 +1,1 @@
+"""The packages of an installation, rendered by the tools that render them for users."""

@@ -1,0 +1,121 @@
+"""The chart as Helm renders it: object for object what `lws install` applies (R-OP-56)."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.packages import build
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
+from leaderworkerset.kinds.managed import MANAGED
+
+HELM = build.find()
+CHART = Path(__file__).parents[2] / "deploy" / "helm" / "lws"
+OF_CHARTS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
+NOT_RENDERED = {"Namespace", "CustomResourceDefinition"}
+INTERNAL = Settings(spread=True)
+EXTERNAL = Settings(spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES)
+MONITORED = Settings(
+    spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(HELM is None, reason="no Helm: build it with `python -m tests.packages.build`, or set LWS_HELM"),
+]
+
+
+def helm(*words: str, code: int = 0) -> str:
+    result = subprocess.run([str(HELM), *words], capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == code, result.stderr
+    return result.stdout if code == 0 else result.stderr
+
+
+def render(*words: str, release: str = "lws", namespace: str = "lws-system") -> dict[tuple[str, str], JSONObject]:
+    flags = ("-n", namespace, "--kube-version=1.36.0", "--skip-tests")
+    objects = yaml.load_all(helm("template", release, str(CHART), *flags, *words), yaml.CSafeLoader)
+    return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects if obj}
+
+
+def plain(obj: JSONObject) -> JSONObject:
+    """Leave out what charts add, and the hash that rolls the pods, whose input is another."""
+    own = meta.metadata(obj)
+    kept = {name: text for name, text in meta.labels(obj).items() if name not in OF_CHARTS}
+    template: dict[str, Any] = meta.spec(obj).get("template", {}).get("metadata", {}).get("annotations", {})
+    template.pop(labels.CONFIGURATION_HASH, None)
+    if meta.name(obj).endswith("metrics-service"):
+        meta.spec(obj).pop("type", None)
+    return obj | {"metadata": own | {"labels": kept}}
+
+
+def built(settings: Settings) -> dict[tuple[str, str], JSONObject]:
+    objects = (obj for _, obj in build_all(MANAGED, settings) if obj["kind"] not in NOT_RENDERED)
+    return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        ((), INTERNAL),
+        (("--set", "enableCertManager=true"), EXTERNAL),
+        (("--set", "enableCertManager=true,enablePrometheus=true"), MONITORED),
+    ],
+    ids=["internal", "cert-manager", "prometheus"],
+)
+def test_the_chart_renders_what_is_installed(words: tuple[str, ...], settings: Settings) -> None:
+    assert render(*words) == built(settings)
+
+
+def test_another_release_renames_what_may_be_renamed() -> None:
+    """R-OP-52: the fixed names stay, the rest begins with the release."""
+    found = render(release="serving", namespace="serving")
+    assert ("Deployment", "serving-lws-controller-manager") in found
+    assert ("Service", "lws-webhook-service") in found
+    assert ("Secret", "lws-webhook-server-cert") in found
+    deployment = found["Deployment", "serving-lws-controller-manager"]
+    assert deployment["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"] == "serving"
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "serving-lws-controller-manager"
+    names = {one["name"] for obj in found.values() for one in obj.get("subjects", [])}
+    assert names == {"serving-lws-controller-manager"}
+
+
+def test_values_reach_the_pods() -> None:
+    words = ["--set", "nodeSelector.pool=infra,priorityClassName=high,podAnnotations.a=b,replicaCount=3"]
+    deployment = render(*words, "--set", "image.manager.digest=sha256:" + "0a" * 32)[
+        "Deployment", "lws-controller-manager"
+    ]
+    pod = deployment["spec"]["template"]
+    assert deployment["spec"]["replicas"] == 3
+    assert pod["spec"]["nodeSelector"] == {"pool": "infra"}
+    assert pod["spec"]["priorityClassName"] == "high"
+    assert pod["metadata"]["annotations"]["a"] == "b"
+    assert pod["spec"]["containers"][0]["image"].endswith("@sha256:" + "0a" * 32)
+
+
+def test_gang_scheduling_reaches_the_configuration() -> None:
+    found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
+    text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
+    assert yaml.safe_load(text)["gangSchedulingManagement"] == {"schedulerProvider": "volcano"}
+
+
+@pytest.mark.parametrize("words", ["replicas=3", "service.port=443", "image.manager.pullPolicy=Sometimes"])
+def test_values_without_effect_are_refused(words: str) -> None:
+    """R-OP-53."""
+    assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
+        "template", "lws", str(CHART), "--set", words, code=1
+    )
+
+
+def test_guards_can_be_left_out() -> None:
+    found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false")
+    assert not {kind for kind, _ in found} & {"PodDisruptionBudget", "NetworkPolicy"}
+
+
+def test_it_passes_the_linter() -> None:
+    assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))

@@ -1,0 +1,240 @@
+"""A DisaggregatedSet in a world of dictionaries: plans are performed action by action, groups become ready, or do not.
+
+What is decided is the product's own decision on whole objects; only the API server and the LeaderWorkerSet controller are
+replaced by the least that they promise. After each plan the bounds of a rollout are asserted.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from tests.builders import NOW
+from tests.disaggregated import disaggregatedset_object, role
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Action, Create, Delete, Finally, Patch, PutStatus, Together
+from leaderworkerset.api import disaggregatedset
+from leaderworkerset.api.disaggregatedset import REVISION
+from leaderworkerset.api.resources import LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.core.disaggregatedset import fleet, rolehash, rolling
+from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.planner import RoleState
+from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+
+NAMES = ("prefill", "decode", "encode", "draft")
+
+
+@dataclass
+class FleetWorld:
+    """The set, and what stands in the API server."""
+
+    random: Random
+    roles: dict[str, JSONObject] = field(default_factory=dict)
+    leaderworkersets: dict[ObjectKey, JSONObject] = field(default_factory=dict)
+    scalers: dict[ObjectKey, JSONObject] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    """Revisions whose groups do not become ready."""
+    time: int = 0
+    image: int = 1
+    revisions: dict[tuple[int | str, ...], str] = field(default_factory=dict)
+    """The revision of each image and order of roles."""
+    known: dict[ObjectKey, tuple[JSONObject, Part]] = field(default_factory=dict)
+    """The facts of objects as they were last seen."""
+    rollouts: int = 0
+    drains: int = 0
+    raises: int = 0
+
+    def __post_init__(self) -> None:
+        for name in NAMES[: self.random.randint(2, 4)]:
+            self.roles[name] = self.new_role(name)
+
+    def new_role(self, name: str) -> JSONObject:
+        """Return a role with random sizes and budgets."""
+        choose = self.random
+        surge, unavailable = choose.choice([(1, 0), (2, 0), (1, 1), (0, 1), (0, 2), ("25%", "25%"), ("0%", "50%")])
+        rollout = None if choose.random() < 0.3 else {"maxSurge": surge, "maxUnavailable": unavailable}
+        external = choose.random() < 0.2
+        return role(name, choose.randint(1, 9), image=self.image_of(), rollout=rollout, external=external)
+
+    def image_of(self) -> str:
+        """Return the image of the newest template."""
+        return f"app:{self.image}"
+
+    @property
+    def obj(self) -> JSONObject:
+        """Return the set as the API server has it."""
+        return disaggregatedset_object(list(self.roles.values()))
+
+    @property
+    def revision(self) -> str:
+        """Return the newest revision."""
+        what = (self.image, *self.roles)
+        if what not in self.revisions:
+            self.revisions[what] = rolehash.revision_of(list(self.roles.values()))
+        return self.revisions[what]
+
+    @property
+    def parts(self) -> list[Part]:
+        """Return the LeaderWorkerSets as facts."""
+        for key, one in self.leaderworkersets.items():
+            if self.known.get(key, (None,))[0] is not one:
+                self.known[key] = (one, fleet.part_of(one))
+        return [self.known[key][1] for key in sorted(self.leaderworkersets)]
+
+    def set_image(self, image: int) -> None:
+        """Edit the template of every role, to a newer one or back to one that was."""
+        self.image = image
+        for name, one in self.roles.items():
+            fresh = role(name, image=self.image_of())["spec"]["leaderWorkerTemplate"]
+            self.roles[name] = one | {"spec": one["spec"] | {"leaderWorkerTemplate": fresh}}
+
+    def resize(self, name: str, replicas: int) -> None:
+        """Ask for another size, where it is asked for: in the spec, or of the scaler."""
+        one = self.roles[name]
+        scaler = self.scalers.get(ObjectKey("default", f"split-{name}"))
+        if scaler is not None and one.get("scaling"):
+            self.scalers[meta.key(scaler)] = scaler | {"spec": {"replicas": replicas}}
+        self.roles[name] = one | {"spec": one["spec"] | {"replicas": replicas}}
+
+    def tick(self) -> None:
+        """Let time pass: groups become ready, of broken revisions only the first."""
+        self.time += 1
+        for key, one in self.leaderworkersets.items():
+            replicas = meta.spec(one)["replicas"]
+            is_broken = meta.labels(one)[REVISION] in self.broken
+            ready = min(replicas, 1) if is_broken else replicas
+            status = {"replicas": replicas, "readyReplicas": ready, "updatedReplicas": replicas}
+            self.leaderworkersets[key] = one | {"status": status}
+
+    def step(self, *, actions: int | None = None) -> list[Action]:
+        """Decide and perform, of all writes the first few where the manager dies; assert the bounds; return the writes."""
+        plan = reconcile(
+            Observed(
+                disaggregatedset=self.obj,
+                leaderworkersets=list(self.leaderworkersets.values()),
+                scalers=list(self.scalers.values()),
+            ),
+            NOW,
+        )
+        assert plan.error is None
+        writes = [write for write in flat(plan.actions) if write_of(write) in {LEADERWORKERSETS, ROLE_SCALERS}]
+        before = self.states()
+        sizes = {part.key: part.replicas for part in self.parts}
+        drained = {part.key for part in self.parts if part.replicas == 0}
+        for write in writes[:actions]:
+            self.perform(write, drained)
+        if before:
+            is_whole = actions is None or actions >= len(writes)
+            self.check(before, is_whole=is_whole)
+            if is_whole:
+                self.check_orphans(sizes)
+        return writes
+
+    def states(self) -> dict[str, RoleState]:
+        """Return what the planner sees while old groups are left."""
+        old = [part for part in self.parts if part.revision != self.revision and part.replicas >= 0]
+        if not any(part.replicas for part in old):
+            return {}
+        whole = disaggregatedset.decode(self.obj)
+        new = {part.role: part for part in self.parts if part.revision == self.revision}
+        live = [part for part in old if any(one.replicas for one in old if one.revision == part.revision)]
+        names, state = rolling.describe(whole.roles, live, new, self.wanted())
+        return dict(zip(names, state, strict=True))
+
+    def wanted(self) -> dict[str, int]:
+        """Return what the scalers ask for."""
+        external = [name for name, one in self.roles.items() if one.get("scaling")]
+        found = {name: self.scalers.get(ObjectKey("default", f"split-{name}")) for name in external}
+        return {
+            name: fleet.total(self.parts, name) or 1 if scaler is None else meta.spec(scaler)["replicas"]
+            for name, scaler in found.items()
+        }
+
+    def perform(self, action: Action, drained: set[ObjectKey]) -> None:
+        """Do what the API server does."""
+        match action:
+            case Create(resource=resource, object=obj, on_success=events):
+                self.rollouts += any(event.reason == "RollingUpdateStarted" for event in events)
+                kept = self.scalers if resource == ROLE_SCALERS else self.leaderworkersets
+                assert meta.key(obj) not in kept
+                stamp = {"uid": f"uid-{len(kept)}-{self.time}", "creationTimestamp": f"{self.time:09}"}
+                kept[meta.key(obj)] = obj | {"metadata": obj["metadata"] | stamp}
+            case Patch(resource=resource, key=key, patch=patch) if resource == LEADERWORKERSETS:
+                one = self.leaderworkersets[key]
+                metadata = one["metadata"]
+                annotations = meta.annotations(one) | (meta.metadata(patch).get("annotations") or {})
+                self.leaderworkersets[key] = one | {
+                    "metadata": metadata | {"annotations": annotations},
+                    "spec": one["spec"] | (patch.get("spec") or {}),
+                }
+            case Delete(resource=resource, key=key) if resource == LEADERWORKERSETS:
+                assert key in drained, f"{key} was deleted with groups"
+                del self.leaderworkersets[key]
+            case Delete(key=key):
+                del self.scalers[key]
+
+    def check(self, before: dict[str, RoleState], *, is_whole: bool) -> None:
+        """Assert the bounds that a step of a rollout keeps."""
+        after = {name: self.ended(name, state) for name, state in before.items()} | self.states()
+        for name, state in before.items():
+            now = after[name]
+            old, new = now.old, now.new
+            assert old <= state.old, f"{name}: old groups grew: {state} to {now}"
+            assert new >= state.new, f"{name}: new groups were given back: {state} to {now}"
+            if old < state.old:
+                self.drains += 1
+                if state.has_floor:
+                    ready = min(new, state.new)
+                    assert old + ready >= min(state.floor, state.old + state.new), f"{name}: {state} to {now}"
+        raised = [name for name, state in before.items() if after[name].new > state.new]
+        if raised and is_whole:
+            self.raises += 1
+            self.check_ratio(before, after, raised)
+
+    def check_ratio(self, before: dict[str, RoleState], after: dict[str, RoleState], raised: list[str]) -> None:
+        """Assert that no role is ahead of the others by more than a batch, nor beyond its ceiling."""
+        steps = max(-(-max(state.initial, state.target) // state.batch) for state in before.values())
+        slowest = min(min(state.new * steps // state.target, steps) for state in before.values() if state.target)
+        revisions = {part.revision for part in self.parts} - {self.revision}
+        for name in raised:
+            state, new = before[name], after[name].new
+            assert new <= -(-(slowest + 1) * state.target // steps), f"{name} is ahead: {before} to {after}"
+            allowed = state.target + max(state.surge, 1) + max(0, len(revisions) - 1)
+            assert after[name].old + new <= allowed, f"{name} has too many groups: {before} to {after}"
+        assert all(after[name].new > 0 for name, state in before.items() if state.target)
+
+    def check_orphans(self, before: dict[ObjectKey, int]) -> None:
+        """Assert that a revision that lost the last group of one role has no groups at all."""
+        for found in fleet.newest_first(part for part in self.parts if part.revision != self.revision):
+            emptied = [part for part in found if part.replicas == 0 and before.get(part.key, 0) > 0]
+            assert not emptied or not any(part.replicas for part in found), f"orphans: {before} to {found}"
+
+    def ended(self, name: str, state: RoleState) -> RoleState:
+        """Return the state of a role once no old group is left."""
+        new = sum(part.replicas for part in self.parts if part.role == name and part.revision == self.revision)
+        return replace(state, old=0, new=new)
+
+
+def flat(actions: Iterable[Action]) -> list[Action]:
+    """Return the writes in an order in which they may happen."""
+    found: list[Action] = []
+    for action in actions:
+        match action:
+            case Together(sequences=sequences):
+                found += [one for sequence in sequences for one in flat(sequence)]
+            case Finally(actions=first, after=after):
+                found += [*flat(first), *flat(after)]
+            case PutStatus():
+                pass
+            case _:
+                found.append(action)
+    return found
+
+
+def write_of(action: Action) -> Any:
+    """Return the resource that an action writes to, None where it writes to none; statuses do not count."""
+    if isinstance(action, Patch) and action.subresource:
+        return None
+    return getattr(action, "resource", None)

@@ -1,0 +1,86 @@
+"""Rollouts of DisaggregatedSets under scaling, failures, crashes and reverts: bounds hold at every step, and all end.
+
+`DISAGGREGATED_ROLLOUTS=50000` in the environment makes so many rollouts instead of the few of every day.
+"""
+
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from tests.property.disaggregation.fleetworld import NAMES, FleetWorld
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+
+ROLLOUTS: Final = int(os.environ.get("DISAGGREGATED_ROLLOUTS", "100"))
+EVENTS: Final = 6
+"""Things that happen in one history."""
+PASSES: Final = 400
+"""Passes in which everything must have come to rest."""
+
+
+def happen(world: FleetWorld) -> None:
+    """Let one thing happen to the set."""
+    random = world.random
+    match random.randrange(8):
+        case 0 | 1:
+            world.set_image(random.randint(1, 4))
+        case 2:
+            world.resize(random.choice(list(world.roles)), random.randint(1, 9))
+        case 3:
+            world.broken = {world.revision} if random.random() < 0.5 else set()
+        case 4 if len(world.roles) > 2:
+            del world.roles[random.choice(list(world.roles))]
+        case 5 if len(world.roles) < len(NAMES):
+            name = random.choice([name for name in NAMES if name not in world.roles])
+            world.roles[name] = world.new_role(name)
+        case 6 if world.leaderworkersets:
+            del world.leaderworkersets[random.choice(sorted(world.leaderworkersets))]
+        case _:
+            world.step(actions=random.randint(0, 3))
+
+
+def come_to_rest(world: FleetWorld) -> None:
+    """Let nothing happen any more, and groups become ready; assert that the set is as its spec says."""
+    world.broken = set()
+    for _ in range(PASSES):
+        world.tick()
+        if not world.step():
+            break
+    else:
+        raise AssertionError(f"not at rest after {PASSES} passes: {world.parts}")
+    sizes = {part.role: part.replicas for part in world.parts}
+    assert {part.revision for part in world.parts} == {world.revision}
+    external = {name for name, one in world.roles.items() if one.get("scaling")}
+    wanted = {name: one["spec"]["replicas"] for name, one in world.roles.items()}
+    scaled = {name: meta.spec(world.scalers[ObjectKey("default", f"split-{name}")])["replicas"] for name in external}
+    assert sizes == wanted | scaled
+
+
+def live(seed: int) -> FleetWorld:
+    """Let one history happen, to its end."""
+    world = FleetWorld(Random(seed))
+    come_to_rest(world)
+    for _ in range(EVENTS):
+        happen(world)
+        for _ in range(world.random.randint(0, 6)):
+            world.tick()
+            world.step()
+    come_to_rest(world)
+    return world
+
+
+def test_bounds_hold_at_every_step_and_every_rollout_ends(record_property: Callable[[str, object], None]) -> None:
+    """R-DS-55 to R-DS-61, Q-3 to Q-8: ratio, availability and ceiling; what is not ready is waited for, not drained."""
+    rollouts = drains = raises = seed = 0
+    while rollouts < ROLLOUTS:
+        seed += 1
+        try:
+            world = live(seed)
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}: {error}") from error
+        rollouts, drains, raises = rollouts + world.rollouts, drains + world.drains, raises + world.raises
+    record_property("rollouts", rollouts)
+    assert drains > rollouts
+    assert raises > rollouts

@@ -1,0 +1,209 @@
+"""Groups under gang schedulers in a simulated cluster: pod by pod, through all that changes groups, and nothing is left."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.faults import Fault, Schedule
+from tests.simulation.test_life import fail
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.gang.coscheduling import POD_GROUP
+from leaderworkerset.core.gang.gangs import PROVIDERS
+from leaderworkerset.core.gang.provider import Provider
+from leaderworkerset.core.gang.volcano import GROUP_NAME
+from leaderworkerset.kinds.managed import managed
+from localkube.apiserver.storage.store import Change
+
+DEFINITIONS = {"volcano": VOLCANO_DEFINITION, "coscheduling": COSCHEDULING_DEFINITION}
+SCHEDULERS = [PROVIDERS[name] for name in DEFINITIONS]
+
+
+def settings(provider: Provider, seed: int = 1) -> Settings:
+    """Return a cluster whose manager has this provider."""
+    return Settings(
+        seed=seed,
+        managers=(SLOW,),
+        others=SLOW,
+        kinds=managed(provider.name),
+        definitions=(DEFINITIONS[provider.name],),
+    )
+
+
+def link_of(pod: JSONObject) -> str:
+    """Return the name of the group's object that a pod carries."""
+    return meta.annotations(pod).get(GROUP_NAME) or meta.labels(pod).get(POD_GROUP, "")
+
+
+class Watched:
+    """What must hold at every moment: no worker is created before the object of its group."""
+
+    def __init__(self, world: World, provider: Provider) -> None:
+        self.known: set[str] = set()
+        self.early: list[str] = []
+        world.observe(provider.group_object, self._group_changed)
+        world.observe(PODS, self._pod_changed)
+
+    def _group_changed(self, change: Change) -> None:
+        (self.known.discard if change.type == "DELETED" else self.known.add)(change.key.name)
+
+    def _pod_changed(self, change: Change) -> None:
+        is_worker = meta.labels(change.object).get(labels.WORKER_INDEX) != "0"
+        if change.type == "ADDED" and is_worker and link_of(change.object) not in self.known:
+            self.early.append(change.key.name)
+
+
+async def assert_groups(world: World, provider: Provider, *, replicas: int, minimum: int, size: int) -> None:
+    """Every group has one object, all its pods carry the name of it, and there are no other objects."""
+    pods = await world.objects(PODS)
+    members: dict[str, set[str]] = {}
+    for pod in pods:
+        members.setdefault(link_of(pod), set()).add(meta.name(pod))
+    expected = [{f"web-{index}", *(f"web-{index}-{worker}" for worker in range(1, size))} for index in range(replicas)]
+    assert sorted(members.values(), key=sorted) == expected
+    found = {meta.name(obj): obj for obj in await world.objects(provider.group_object)}
+    assert found.keys() == members.keys()
+    leaders = {link_of(pod): pod for pod in pods if meta.labels(pod)[labels.WORKER_INDEX] == "0"}
+    for name, obj in found.items():
+        assert meta.spec(obj)["minMember"] == minimum
+        assert (meta.controller_of(obj) or {})["uid"] == meta.uid(leaders[name])
+
+
+@pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
+@pytest.mark.parametrize(("startup", "minimum"), [("LeaderCreated", 3), ("LeaderReady", 1)])
+def test_groups_keep_their_objects_through_rollouts_recreations_and_scaling(
+    startup: str, minimum: int, provider: Provider
+) -> None:
+    """R-GANG-2 to R-GANG-7, R-KQ-110 to R-KQ-113, R-KQ-120, R-KQ-121."""
+
+    async def scenario(world: World) -> None:
+        watched = Watched(world, provider)
+        expected = {"minimum": minimum, "size": 3}
+
+        await world.create(groups(replicas=2, size=3, startupPolicy=startup))
+        await world.ready()
+        await assert_groups(world, provider, replicas=2, **expected)
+        first = await world.uids(provider.group_object)
+
+        await fail(world, "web-1-2")
+        await world.ready()
+        await assert_groups(world, provider, replicas=2, **expected)
+        assert len(first.items() - (await world.uids(provider.group_object)).items()) == 1
+
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+        await world.ready()
+        await assert_groups(world, provider, replicas=2, **expected)
+        rolled = await world.uids(provider.group_object)
+        assert not rolled.keys() & first.keys()
+
+        for replicas in (3, 1):
+            await world.edit(replicas=replicas)
+            await world.ready()
+            await assert_groups(world, provider, replicas=replicas, **expected)
+        assert (await world.uids(provider.group_object)).items() <= rolled.items()
+
+        await world.delete(LEADERWORKERSETS, "web")
+        await world.at_rest()
+        assert await world.objects(provider.group_object) == []
+        assert watched.early == []
+
+    simulate(scenario, settings(provider))
+
+
+def test_a_group_of_one_pod_has_an_object_too() -> None:
+    """R-GANG-3."""
+    provider = PROVIDERS["volcano"]
+
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=2, size=1))
+        await world.ready()
+        await assert_groups(world, provider, replicas=2, minimum=1, size=1)
+
+    simulate(scenario, settings(provider))
+
+
+def test_a_new_size_comes_with_new_objects() -> None:
+    provider = PROVIDERS["coscheduling"]
+
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=2, size=2))
+        await world.ready()
+        await world.edit(leaderWorkerTemplate={"size": 4})
+        await world.ready()
+        await assert_groups(world, provider, replicas=2, minimum=4, size=4)
+
+    simulate(scenario, settings(provider))
+
+
+def test_groups_under_exclusive_placement_start_though_workers_await_the_node_of_their_leader() -> None:
+    """A minimum of all pods would be a deadlock: the scheduler would wait for workers that wait for the scheduler."""
+    volcano = PROVIDERS["volcano"]
+
+    async def scenario(world: World) -> None:
+        lws = groups(replicas=1, size=3)
+        annotations = {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}
+        await world.create(lws | {"metadata": lws["metadata"] | {"annotations": annotations}})
+        await world.ready()
+        await assert_groups(world, volcano, replicas=1, minimum=1, size=3)
+
+    simulate(scenario, settings(volcano))
+
+
+@pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
+def test_an_object_that_somebody_deleted_is_made_again(provider: Provider) -> None:
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=1, size=2))
+        await world.ready()
+        before = await world.uids(provider.group_object)
+        await world.delete(provider.group_object, next(iter(before)))
+        await world.ready()
+        after = await world.uids(provider.group_object)
+        assert after.keys() == before.keys()
+        assert after != before
+        await assert_groups(world, provider, replicas=1, minimum=2, size=2)
+
+    simulate(scenario, settings(provider))
+
+
+def test_a_definition_that_comes_later_is_noticed_and_nothing_waits_for_other_groups() -> None:
+    """A manager that was configured before Volcano was installed goes on with what it can do."""
+    volcano = PROVIDERS["volcano"]
+
+    async def scenario(world: World) -> None:
+        lws = groups(replicas=1, size=2)
+        metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
+        await world.create(lws | {"metadata": metadata})
+        await world.until(PODS, lambda pods: len(pods) == 2 and all(meta.is_condition_true(p, "Ready") for p in pods))
+        await world.create(lws)
+        await world.until(PODS, lambda pods: len(pods) == 3)
+        await world.define(VOLCANO_DEFINITION)
+        await world.until(PODS, lambda pods: len(pods) == 4)
+        await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "alone"))
+        await world.ready()
+        await assert_groups(world, volcano, replicas=1, minimum=2, size=2)
+
+    simulate(scenario, replace(settings(volcano), definitions=()))
+
+
+@pytest.mark.parametrize("crash", [3, 5, 7, 9])
+def test_a_manager_may_die_after_any_write(crash: int) -> None:
+    """No object is missing, doubled or left."""
+    provider = PROVIDERS["volcano"]
+    faulty: Mapping[int, Fault] = {crash + 1: Fault.LOST}
+
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=2, size=2))
+        await world.ready()
+        await fail(world, "web-0-1")
+        await world.ready()
+        await assert_groups(world, provider, replicas=2, minimum=2, size=2)
+
+    schedule = Schedule(latency=SLOW.latency, faults=faulty, crash_after=crash)
+    simulate(scenario, replace(settings(provider, seed=crash), managers=(schedule,)))

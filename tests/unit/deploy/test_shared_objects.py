@@ -1,0 +1,117 @@
+"""One source of all packages: an object that several of them install is the same in each (R-OP-56)."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator import desired, operand
+from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operatordeployment import cluster
+from leaderworkerset.operator.operatornames import OWNED_LABEL, SPEC_HASH
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+NAMESPACE = "lws-system"
+DIFFERING = {"Deployment", "ConfigMap", "RoleBinding"}
+"""Kinds that a choice of settings changes: certificates, replicas, the namespace of Prometheus."""
+
+
+IGNORED = {"ownerReferences", "labels", "annotations"}
+
+
+def load(*names: str) -> dict[tuple[str, str], JSONObject]:
+    objects = (obj for name in names for obj in yaml.load_all((DEPLOY / name).read_text(), yaml.CSafeLoader))
+    return by_name(objects)
+
+
+def by_name(objects: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:
+    return {(obj["kind"], meta.name(obj)): obj for obj in objects}
+
+
+def plain(obj: JSONObject) -> JSONObject:
+    """Leave out what marks an object as the operator's, or as one of an installation."""
+    own = {name: value for name, value in meta.metadata(obj).items() if name not in IGNORED}
+    annotations = {name: text for name, text in meta.annotations(obj).items() if name != SPEC_HASH}
+    kept = own | ({"annotations": annotations} if annotations else {})
+    return obj | {"metadata": {name: value for name, value in kept.items() if value}}
+
+
+def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
+    """Return what the operator applies, in the namespace of the other packages."""
+    found = cluster()
+    found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
+    place = Place(namespace=NAMESPACE, image="x", version="")
+    return by_name(obj for _, obj in operand.build(MANAGED, place, desired.read(found), found, {}))
+
+
+RELEASE = load("manifests.yaml")
+BASE = load("kustomize/namespace.yaml", "kustomize/rbac.yaml", "kustomize/manager.yaml", "kustomize/webhooks.yaml")
+
+
+def test_the_release_is_the_base_and_the_definitions() -> None:
+    """R-OP-46."""
+    definitions = load("crds/leaderworkersets.yaml")
+    assert BASE.keys() | definitions.keys() <= RELEASE.keys()
+    assert {key: RELEASE[key] for key in BASE} == BASE
+    assert all(plain(RELEASE[key]) == plain(obj) for key, obj in definitions.items())
+
+
+@pytest.mark.parametrize(
+    ("package", "certificates"),
+    [
+        ("kustomize/overlays/cert-manager/objects.yaml", "cert-manager"),
+        ("kustomize/overlays/prometheus/objects.yaml", "cert-manager"),
+        ("manifests.yaml", "internal"),
+    ],
+)
+def test_the_operator_applies_what_others_do(package: str, certificates: str) -> None:
+    """But for the settings that differ on purpose."""
+    theirs, ours = load(package), operated(certificates)
+    shared = {key for key in theirs.keys() & ours.keys() if key[0] not in DIFFERING}
+    assert len(shared) >= 12
+    assert {key: plain(ours[key]) for key in shared} == {key: plain(theirs[key]) for key in shared}
+
+
+def test_the_operators_pods_are_those_of_the_release() -> None:
+    """But for image, replicas and the hashes that roll them."""
+    pods = []
+    for objects in (RELEASE, operated("internal")):
+        pod = objects["Deployment", "lws-controller-manager"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        kept = {name: value for name, value in pod.items() if name != "topologySpreadConstraints"}
+        pods.append(kept | {"containers": [{name: value for name, value in container.items() if name != "image"}]})
+    assert pods[0] == pods[1]
+
+
+def test_the_chart_installs_the_same_definitions() -> None:
+    assert load("helm/lws/crds/leaderworkersets.yaml") == load("crds/leaderworkersets.yaml")
+
+
+def test_every_image_is_in_the_list_for_mirrors() -> None:
+    """R-OP-68, AT-003-1."""
+    listed = set((DEPLOY / "images.txt").read_text().split())
+    files = ["manifests.yaml", *(str(path.relative_to(DEPLOY)) for path in DEPLOY.glob("operator/*deployment*.yaml"))]
+    named = {
+        container["image"]
+        for (kind, _), obj in load(*files).items()
+        if kind == "Deployment"
+        for container in obj["spec"]["template"]["spec"]["containers"]
+    }
+    assert named
+    assert named <= listed
+
+
+def test_labels_of_groups_are_not_on_what_is_installed() -> None:
+    """The webhooks for pods select by the label of a LeaderWorkerSet: an installation must not call itself."""
+    for obj in (*RELEASE.values(), *operated("internal").values()):
+        template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
+        assert labels.NAME not in {**meta.labels(obj), **template}
+
+
+def test_the_operator_is_known_as_its_own() -> None:
+    assert all(OWNED_LABEL in meta.labels(obj) for obj in operated("internal").values())

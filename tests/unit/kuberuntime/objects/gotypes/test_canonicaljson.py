@@ -1,0 +1,30 @@
+"""JSON in the bytes that Go writes."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"b": 1, "a": {"d": None, "c": True}}, b'{"a":{"c":true,"d":null},"b":1}'),
+        ("<a> & b\u2028\u2029", rb'"\u003ca\u003e \u0026 b\u2028\u2029"'),
+        ("\b\f\n\r\t\x07\x1f", rb'"\b\f\n\r\t\u0007\u001f"'),
+        ('"\\/', rb'"\"\\/"'),
+        ("é中\x7f😀", '"é中\x7f😀"'.encode()),
+        ([2**53, -(2**53) - 1, 2**63 - 1], b"[9007199254740992,-9007199254740992,9223372036854776000]"),
+        ([], b"[]"),
+        ([2**64, -(2**65)], b"[18446744073709552000,-36893488147419103000]"),
+        (10**15 + 1, b"1000000000000001"),
+        (2**60 + 1, b"1152921504606847000"),
+        ({"a": 0.5, "b": 1e16, "c": -2.5e-7}, b'{"a":0.5,"b":1e+16,"c":-2.5e-07}'),
+        ({"a:-12345678901234567": ",1.5", "b": "[1e5"}, b'{"a:-12345678901234567":",1.5","b":"[1e5"}'),
+        ({"z": {"b": 0, "a": 1}, "é": [], "😀": 1, "": 2}, '{"":2,"z":{"a":1,"b":0},"é":[],"😀":1}'.encode()),
+    ],
+)
+def test_canonical_json_is_what_go_writes(value: Any, expected: bytes) -> None:
+    """R-REV-6.7 and R-REV-6.8."""
+    assert canonical_json(value) == expected

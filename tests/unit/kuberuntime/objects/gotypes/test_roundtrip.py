@@ -1,0 +1,109 @@
+"""The typed round trip (R-REV-6): each rule alone."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.gotypes.declarations import KUBERNETES
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
+from kuberuntime.objects.gotypes.roundtrip import round_trip
+
+
+@pytest.mark.parametrize(
+    ("type_name", "value", "expected"),
+    [
+        pytest.param("Toleration", {"key": "a", "mystery": 1}, {"key": "a"}, id="unknown fields vanish"),
+        pytest.param("EmptyDirVolumeSource", {"medium": "", "sizeLimit": None}, {}, id="empty and null are dropped"),
+        pytest.param("Capabilities", {"add": [], "drop": ["ALL"]}, {"drop": ["ALL"]}, id="empty list dropped"),
+        pytest.param("FlexVolumeSource", {"driver": "d", "options": {}}, {"driver": "d"}, id="empty map dropped"),
+        pytest.param("FlexVolumeSource", {"driver": "d", "options": None}, {"driver": "d"}, id="null map dropped"),
+        pytest.param("Probe", {"periodSeconds": 0}, {}, id="zero dropped"),
+        pytest.param(
+            "SecurityContext",
+            {"runAsUser": 0, "runAsNonRoot": False},
+            {"runAsUser": 0, "runAsNonRoot": False},
+            id="zero behind pointers kept",
+        ),
+        pytest.param("VolumeProjection", {"secret": {}}, {"secret": {}}, id="empty struct behind a pointer kept"),
+        pytest.param("PodTemplateSpec", {}, {"metadata": {}, "spec": {"containers": None}}, id="structs always"),
+        pytest.param("PodSpec", {"containers": []}, {"containers": []}, id="an empty list is not null"),
+        pytest.param("GRPCAction", {"port": 5}, {"port": 5, "service": None}, id="null pointer without omitempty"),
+        pytest.param(
+            "ResourceFieldSelector",
+            {"resource": "limits.cpu"},
+            {"resource": "limits.cpu", "divisor": "0"},
+            id="quantities always",
+        ),
+        pytest.param("TCPSocketAction", {}, {"port": 0}, id="int-or-string always"),
+        pytest.param("TCPSocketAction", {"port": "http"}, {"port": "http"}, id="int-or-string as a name"),
+        pytest.param("ObjectMeta", {"creationTimestamp": None}, {}, id="creation time of nothing is omitted"),
+        pytest.param(
+            "ObjectMeta",
+            {"creationTimestamp": "2026-01-31T13:00:00.5+01:00"},
+            {"creationTimestamp": "2026-01-31T12:00:00Z"},
+            id="times become UTC seconds",
+        ),
+        pytest.param("HostAlias", {"hostnames": [None, "a"]}, {"ip": "", "hostnames": ["", "a"]}, id="null items"),
+        pytest.param(
+            "ResourceRequirements",
+            {"limits": {"cpu": 0.5, "memory": None}, "requests": {"cpu": "1000m"}},
+            {"limits": {"cpu": "500m", "memory": "0"}, "requests": {"cpu": "1"}},
+            id="quantities are canonical",
+        ),
+        pytest.param("ManagedFieldsEntry", {"fieldsV1": {"f:a": {}}}, {"fieldsV1": {"f:a": {}}}, id="raw values stay"),
+        pytest.param("TypedLocalObjectReference", {}, {"apiGroup": None, "kind": "", "name": ""}, id="always three"),
+    ],
+)
+def test_round_trip(type_name: str, value: Any, expected: Any) -> None:
+    """R-REV-6.1 to 6.6, contract appendix B."""
+    assert round_trip(KUBERNETES, type_name, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"containers": {}}, "spec.containers: Invalid value: {}: must be a list"),
+        ({"containers": ["c"]}, 'spec.containers[0]: Invalid value: "c": must be an object'),
+        ({"containers": [{"name": 7}]}, "spec.containers[0].name: Invalid value: 7: must be a string"),
+        ({"volumes": [None, {"downwardAPI": {"defaultMode": []}}]}, "spec.volumes[1].downwardAPI.defaultMode: Invalid"),
+        (
+            {"containers": [{"livenessProbe": {"tcpSocket": {"port": 2**31}}}]},
+            "spec.containers[0].livenessProbe.tcpSocket.port: Invalid value: 2147483648: must be an integer of 32 bits or a string",
+        ),
+        ({"hostNetwork": "yes"}, 'spec.hostNetwork: Invalid value: "yes": must be true or false'),
+        ({"priority": True}, "spec.priority: Invalid value: true: must be an integer of 32 bits"),
+        ({"priority": 1.0}, "spec.priority: Invalid value: 1.0: must be an integer of 32 bits"),
+        ({"priority": 2**31}, "spec.priority: Invalid value: 2147483648: must be an integer of 32 bits"),
+        ({"priority": -(2**31) - 1}, "spec.priority: Invalid value: -2147483649: must be an integer of 32 bits"),
+        (
+            {"activeDeadlineSeconds": 2**63},
+            "spec.activeDeadlineSeconds: Invalid value: 9223372036854775808: must be an integer of 64 bits",
+        ),
+        ({"nodeSelector": []}, "spec.nodeSelector: Invalid value: []: must be an object"),
+        ({"nodeSelector": {"a": 1}}, "spec.nodeSelector[a]: Invalid value: 1: must be a string"),
+        ({"overhead": {"cpu": "much"}}, 'spec.overhead[cpu]: Invalid value: "much": must be a quantity like'),
+    ],
+)
+def test_a_wrong_type_is_an_error_that_names_the_field(value: Any, message: str) -> None:
+    with pytest.raises(GoTypeError) as caught:
+        round_trip(KUBERNETES, "PodSpec", value, "spec")
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("priority", 2**31 - 1), ("priority", -(2**31)), ("activeDeadlineSeconds", 2**63 - 1)],
+)
+def test_integers_may_be_as_large_as_their_type(field: str, value: int) -> None:
+    assert round_trip(KUBERNETES, "PodSpec", {field: value})[field] == value
+
+
+@pytest.mark.parametrize("value", ["yesterday", "2026-01-31T12:00:00", 5])
+def test_a_time_must_be_a_moment(value: Any) -> None:
+    with pytest.raises(GoTypeError, match=r"deletionTimestamp: Invalid value: .*: must be a time"):
+        round_trip(KUBERNETES, "ObjectMeta", {"deletionTimestamp": value})
+
+
+def test_an_unknown_type_is_named() -> None:
+    with pytest.raises(KeyError, match="no Go type 'Ingress' is recorded"):
+        round_trip(KUBERNETES, "Ingress", {})

@@ -1,0 +1,56 @@
+"""The Go types of LeaderWorkerSets: golden revisions of the Go controller, and the recorded types (R-REV-6)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from kuberuntime.objects.gotypes.declarations import KUBERNETES
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
+from leaderworkerset.api.fieldtypes import TYPES, round_trip
+
+VECTORS = Path(__file__).parents[3] / "vectors"
+REVISIONS = json.loads((VECTORS / "lws-revision-vectors.json").read_text())
+RECORDED_TYPES = json.loads((VECTORS / "go-json-types.json").read_text())
+
+
+@pytest.mark.parametrize("vector", REVISIONS, ids=lambda vector: vector["input"]["metadata"]["name"])
+def test_revision_data_has_the_bytes_of_the_go_controller(vector: dict[str, Any]) -> None:
+    """R-REV-4, R-REV-6, R-REV-9."""
+    spec = vector["input"]["spec"]
+    network = spec.get("networkConfig") or {"subdomainPolicy": "Shared"}
+    data = {
+        "spec": {
+            "leaderWorkerTemplate": round_trip("LeaderWorkerTemplate", spec["leaderWorkerTemplate"])
+            | {"$patch": "replace"},
+            "networkConfig": round_trip("NetworkConfig", network) | {"$patch": "replace"},
+        }
+    }
+    assert canonical_json(data).decode() == vector["dataRaw"]
+
+
+def test_the_packaged_table_says_what_was_recorded() -> None:
+    def notation(field: dict[str, Any]) -> str:
+        go_type = field["type"].replace("struct:", "").replace("list<", "[]").replace("map<", "map[string]")
+        options = [name for name in ("omitempty", "omitzero") if field.get(name)]
+        return ",".join([("*" if field.get("ptr") else "") + go_type.rstrip(">"), *options])
+
+    expected = {name: {field["name"]: notation(field) for field in fields} for name, fields in RECORDED_TYPES.items()}
+    assert KUBERNETES.own | TYPES.own == expected
+    assert not KUBERNETES.own.keys() & TYPES.own.keys()
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED_TYPES))
+def test_the_zero_value_of_every_type_survives_a_second_round_trip(name: str) -> None:
+    zero = round_trip(name, None)
+    assert round_trip(name, zero) == zero
+
+
+def test_a_wrong_type_below_a_type_of_kubernetes_is_named_from_the_root() -> None:
+    template = {"workerTemplate": {"spec": {"containers": [{"name": 7}]}}}
+    with pytest.raises(
+        GoTypeError, match=r"^spec\.leaderWorkerTemplate\.workerTemplate\.spec\.containers\[0\]\.name: "
+    ):
+        round_trip("LeaderWorkerSet", {"spec": {"leaderWorkerTemplate": template}})

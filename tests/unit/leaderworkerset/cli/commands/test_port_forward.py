@@ -1,0 +1,31 @@
+"""A port-forward ends with its pod and with its cluster, and says which."""
+
+import pytest
+from tests.simulation.virtualtime import run
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
+from kuberuntime.errors import ConnectionFailedError
+from leaderworkerset.cli.commands.port_forward import until_lost
+
+POD = {"metadata": {"name": "web-0", "namespace": "default", "uid": "first"}}
+THERE = answer(200, POD)
+SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ([THERE, failure(404, "NotFound")], "pod web-0 is gone"),
+        ([answer(200, {"metadata": {"uid": "second"}})], "pod web-0 was replaced by another"),
+        ([answer(200, POD | {"status": {"phase": "Failed"}})], "pod web-0 has ended"),
+        (
+            [THERE, SILENT, SILENT, THERE, SILENT, failure(403, "Forbidden"), SILENT, SILENT],
+            "its cluster does not answer any more: https://127.0.0.1:1 refused the connection",
+        ),
+    ],
+    ids=["deleted", "replaced", "ended", "cluster stopped"],
+)
+def test_the_end_has_a_reason(script: list[Response | Exception], reason: str) -> None:
+    assert run(until_lost(Client(ScriptedTransport(*script)), POD)) == reason

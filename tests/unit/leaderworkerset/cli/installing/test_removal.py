@@ -1,0 +1,34 @@
+"""What an uninstallation removes, and in which order."""
+
+from kuberuntime.objects import meta
+from leaderworkerset.cli.installing.removal import installable, is_dependent
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.managed import MANAGED
+
+
+def test_what_any_choice_of_settings_installs_is_removed_once() -> None:
+    """R-OP-47: also the issuer, the certificates and the monitor of the overlays."""
+    found = installable("lws-system")
+    assert len(found) == len(set(found))
+    for chosen in (
+        Settings(spread=True),
+        Settings(certificates="cert-manager"),
+        Settings(certificates="cert-manager", prometheus="monitoring"),
+    ):
+        objects = {(kind, meta.key(obj)) for kind, obj in build_all(MANAGED, chosen)}
+        left = {kind.kind for kind, _ in objects - set(found)}
+        assert left == {"Namespace", "CustomResourceDefinition"}
+
+
+def test_webhooks_go_first() -> None:
+    """R-OP-31: they would refuse writes of users once the manager is gone."""
+    kinds = [kind.kind for kind, _ in reversed(installable("lws-system"))]
+    assert kinds[:3] == ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "Deployment"]
+
+
+def test_dependents_are_those_of_the_managers_kinds() -> None:
+    owner = {"kind": "LeaderWorkerSet", "name": "web", "controller": True}
+    assert is_dependent({"metadata": {"ownerReferences": [owner]}})
+    assert not is_dependent({"metadata": {"ownerReferences": [owner | {"kind": "Other"}]}})
+    assert not is_dependent({"metadata": {}})

@@ -1,0 +1,53 @@
+"""Which old revisions give groups back (R-DS-62, R-DS-63)."""
+
+import pytest
+
+from leaderworkerset.core.disaggregatedset.drain import drain
+
+P, D, E = "prefill", "decode", "encode"
+
+
+def pair(prefill: int, decode: int) -> dict[str, int]:
+    return {P: prefill, D: decode}
+
+
+@pytest.mark.parametrize(
+    ("revisions", "budget", "kept"),
+    [
+        ([pair(4, 4)], pair(2, 2), [pair(2, 2)]),
+        ([pair(2, 2), pair(2, 2)], pair(2, 2), [pair(0, 0), pair(2, 2)]),
+        ([pair(3, 2)], pair(1, 2), [pair(0, 0)]),
+        ([pair(6, 6)], pair(2, 2), [pair(4, 4)]),
+        ([pair(2, 2), pair(2, 2), pair(2, 2)], pair(4, 4), [pair(0, 0), pair(0, 0), pair(2, 2)]),
+        ([pair(3, 3), pair(1, 2)], pair(1, 1), [pair(2, 2), pair(1, 2)]),
+        ([pair(3, 3), pair(1, 1)], pair(2, 2), [pair(1, 1), pair(1, 1)]),
+        ([pair(4, 4)], {P: 0, D: 1, E: 0}, [pair(4, 3)]),
+        ([pair(4, 4)], {P: 1, D: 1, E: 0}, [pair(3, 3)]),
+        ([pair(4, 4)], {P: 4, D: 0, E: 0}, [pair(0, 0)]),
+        ([pair(4, 4)], pair(-1, 1), [pair(4, 3)]),
+    ],
+)
+def test_examples_of_the_contract(
+    revisions: list[dict[str, int]], budget: dict[str, int], kept: list[dict[str, int]]
+) -> None:
+    """R-DS-63; the newest revision stands first."""
+    assert drain(revisions, budget, {}) == kept
+
+
+def test_what_a_revision_gave_beyond_the_budget_is_not_given_again() -> None:
+    """Q-4: the Go controller would take another group of the older revision."""
+    assert drain([pair(3, 2), pair(5, 5)], pair(1, 2), {}) == [pair(0, 0), pair(5, 5)]
+
+
+def test_a_revision_is_not_dropped_below_the_floor() -> None:
+    """Q-4: prefill needs its three groups, so decode keeps its last one, and an older revision gives instead."""
+    assert drain([pair(3, 1), pair(1, 2)], pair(1, 1), pair(1, 1)) == [pair(2, 1), pair(1, 1)]
+
+
+def test_a_role_without_groups_takes_no_other_along() -> None:
+    """Q-5: an External role that is scaled to nothing."""
+    assert drain([pair(4, 0)], pair(1, 0), {}) == [pair(3, 0)]
+
+
+def test_nothing_is_drained_without_a_budget() -> None:
+    assert drain([pair(4, 4)], {}, {}) == [pair(4, 4)]

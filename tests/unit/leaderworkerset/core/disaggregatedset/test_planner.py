@@ -1,0 +1,177 @@
+"""The arithmetic of coordinated rollouts: the recorded rollouts of the Go controller, and where ours differs."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderworkerset.core.disaggregatedset.planner import (
+    RoleState,
+    State,
+    Step,
+    batches,
+    is_done,
+    moved,
+    next_step,
+    simulate,
+    upstream_step,
+)
+
+VECTORS = json.loads((Path(__file__).parents[4] / "vectors" / "ds-planner-vectors.json").read_text())
+ROLLOUTS = [vector for vector in VECTORS if vector["kind"] == "full_rollout"]
+STEPS = [vector for vector in VECTORS if vector["kind"] == "single_step"]
+
+
+def state_of(vector: dict[str, Any]) -> State:
+    nothing = [0] * len(vector["target"])
+    return tuple(
+        RoleState(initial, old, new, target, config["surge"], config["unavailable"])
+        for initial, old, new, target, config in zip(
+            vector["initial_old"],
+            vector.get("current_old", vector["initial_old"]),
+            vector.get("current_new", nothing),
+            vector["target"],
+            vector["config"],
+            strict=True,
+        )
+    )
+
+
+def recorded(entries: Iterable[dict[str, list[int]]]) -> list[Step]:
+    return [Step(tuple(entry["old"]), tuple(entry["new"])) for entry in entries]
+
+
+def rollout_of_the_go_controller(state: State) -> list[Step]:
+    """Apply step after step, each succeeding at once."""
+    steps = [Step(tuple(role.old for role in state), tuple(role.new for role in state))]
+    while (step := upstream_step(state)) is not None:
+        steps.append(step)
+        state = moved(state, step)
+    return steps
+
+
+def text(steps: Iterable[Step]) -> str:
+    """Write a rollout as the contract does."""
+    return " ".join(f"{','.join(map(str, step.old))}/{','.join(map(str, step.new))}" for step in steps)
+
+
+def roles(counts: Sequence[tuple[int, int]], *, surge: int = 1, unavailable: int = 0) -> State:
+    """Return the beginning of a rollout from so many groups to so many."""
+    return tuple(RoleState(initial, initial, 0, target, surge, unavailable) for initial, target in counts)
+
+
+def test_as_many_vectors_as_the_contract_has() -> None:
+    assert (len(ROLLOUTS), len(STEPS)) == (323, 700)
+
+
+def test_whole_rollouts_are_those_of_the_go_controller() -> None:
+    """R-DS-44 to R-DS-54."""
+    wrong = [one["id"] for one in ROLLOUTS if rollout_of_the_go_controller(state_of(one)) != recorded(one["expect"])]
+    assert wrong == []
+
+
+def test_single_steps_are_those_of_the_go_controller() -> None:
+    """R-DS-44 to R-DS-53: in the midst of rollouts, and at dead ends."""
+    for vector in STEPS:
+        step = upstream_step(state_of(vector))
+        expected = vector["expect"] and recorded([vector["expect"]])[0]
+        assert step == expected, vector["id"]
+
+
+def test_our_rollouts_are_the_same_where_every_role_may_surge() -> None:
+    """docs/adr/0012: no bound is left there, so nothing is done otherwise."""
+    surging = [one for one in ROLLOUTS if all(config["surge"] >= 1 for config in one["config"])]
+    assert len(surging) > 150
+    wrong = [one["id"] for one in surging if list(simulate(state_of(one))) != recorded(one["expect"])]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("state", "steps"),
+    [
+        (roles([(3, 3), (3, 3)]), "3,3/0,0 3,3/1,1 2,2/1,1 2,2/2,2 1,1/2,2 1,1/3,3 0,0/3,3"),
+        (roles([(5, 5), (3, 3)], surge=2), "5,3/0,0 5,3/2,1 4,2/2,1 3,2/2,1 3,2/4,2 2,1/4,2 2,1/5,3 0,0/5,3"),
+        (roles([(4, 6), (4, 6)]), "4,4/0,0 4,4/1,1 4,4/2,2 4,4/3,3 3,3/4,4 2,2/5,5 1,1/6,6 0,0/6,6"),
+        (roles([(5, 2), (5, 2)]), "5,5/0,0 4,4/0,0 3,3/0,0 2,2/0,0 2,2/1,1 1,1/1,1 1,1/2,2 0,0/2,2"),
+        (roles([(4, 4), (4, 4)], surge=0, unavailable=2), "4,4/0,0 2,2/0,0 2,2/2,2 0,0/2,2 0,0/4,4"),
+        (roles([(4, 0), (4, 0)]), "4,4/0,0 0,0/0,0"),
+    ],
+    ids=["W1", "W3", "W5 growth", "W6 shrink", "W8 no surge", "W11 pause"],
+)
+def test_worked_examples(state: State, steps: str) -> None:
+    """Contract 10."""
+    assert text(simulate(state)) == steps
+
+
+def test_groups_are_not_drained_before_their_successors_are_ready() -> None:
+    """R-DS-61: the Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8."""
+    state = (RoleState(9, 1, 7, 9, 0, 1), RoleState(2, 1, 2, 2, 0, 1))
+    assert upstream_step(state) == Step((0, 0), (8, 2))
+    assert next_step(state) == Step((1, 1), (8, 2))
+    assert next_step(moved(state, Step((1, 1), (8, 2)))) == Step((0, 0), (8, 2))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        (RoleState(0, 0, 2, 1, 0, 1), RoleState(1, 1, 0, 1, 1, 0)),
+        (RoleState(0, 0, 3, 1), RoleState(2, 1, 0, 1)),
+        (RoleState(0, 1, 0, 0), RoleState(0, 0, 0, 0)),
+    ],
+    ids=["a role without surge", "a lowered target", "nothing wanted, something left"],
+)
+def test_there_are_no_dead_ends(state: State) -> None:
+    """Q-6: the Go controller stops here for good."""
+    assert upstream_step(state) is None
+    for _ in range(10):
+        step = next_step(state)
+        if step is None:
+            break
+        assert step != Step(tuple(role.old for role in state), tuple(role.new for role in state))
+        state = moved(state, step)
+    assert is_done(state)
+
+
+def test_an_old_group_that_somebody_added_is_given_back() -> None:
+    """R-DS-46, W11."""
+    state = (RoleState(4, 5, 2, 4), RoleState(4, 5, 2, 4))
+    assert next_step(state) == Step((4, 4), (2, 2))
+
+
+@pytest.mark.parametrize(
+    ("counts", "surge", "expected"),
+    [
+        ([(4, 4), (4, 4)], 1, 4),
+        ([(4, 4), (4, 4)], 2, 2),
+        ([(6, 6), (2, 2)], 1, 6),
+        ([(0, 3), (0, 3)], 1, 3),
+        ([], 1, 0),
+    ],
+)
+def test_the_number_of_batches(counts: list[tuple[int, int]], surge: int, expected: int) -> None:
+    """R-DS-44, W11."""
+    assert batches(roles(counts, surge=surge)) == expected
+
+
+def test_less_is_drained_where_the_next_batch_has_no_room() -> None:
+    """A role without surge and no room for a batch gives back only what its floor allows."""
+    found = 0
+    for new in range(10):
+        for old in range(10):
+            state = (RoleState(9, old, new, 9, 0, 2), RoleState(5, min(5, old), min(5, new), 5, 0, 1))
+            step, theirs = next_step(state), upstream_step(state)
+            if step is None or theirs is None or step == theirs:
+                continue
+            found += 1
+            for role, left in zip(state, step.old, strict=True):
+                assert left == role.old or left + role.new >= role.floor
+    assert found > 0
+
+
+def test_a_step_never_grows_old_groups() -> None:
+    state = (RoleState(4, 0, 2, 4), RoleState(4, 2, 2, 4))
+    assert [role.old for role in moved(state, Step((1, 1), (2, 2)))] == [0, 1]
+    assert replace(state[0], old=0) == state[0]

@@ -1,0 +1,62 @@
+"""Revisions of DisaggregatedSets have the bytes of the Go controller."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role
+
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
+from leaderworkerset.api.fieldtypes import TYPES
+from leaderworkerset.core.disaggregatedset.rolehash import canonical, revision_of
+
+VECTORS_OF = Path(__file__).parents[4] / "vectors"
+VECTORS = json.loads((VECTORS_OF / "ds-revision-vectors.json").read_text())
+SCHEMA = json.loads((VECTORS_OF / "ds-revision-schema.json").read_text())
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
+def test_revisions_are_those_of_the_go_controller(vector: dict[str, Any]) -> None:
+    """R-DS-20 to R-DS-23."""
+    assert canonical(vector["roles"]) == vector["canonical"]
+    assert revision_of(vector["roles"]) == vector["revision"]
+
+
+def test_as_many_vectors_as_the_contract_has() -> None:
+    assert len(VECTORS) == 36
+
+
+def test_the_order_of_fields_is_the_recorded_one() -> None:
+    """R-DS-22.1."""
+    for struct, fields in SCHEMA.items():
+        assert list(TYPES.fields(struct)) == [field["json"] for field in fields], struct
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"replicas": 7},
+        {"startupPolicy": "LeaderReady"},
+        {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}},
+        {"rolloutStrategy": {"type": "RollingUpdate"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_is_no_template_rolls_nothing(change: dict[str, Any]) -> None:
+    """R-DS-21."""
+    plain = disaggregatedset_object()["spec"]["roles"]
+    changed = [one | {"spec": one["spec"] | change, "metadata": {"labels": {"a": "b"}}} for one in plain]
+    assert revision_of(changed) == revision_of(plain)
+
+
+def test_the_order_of_roles_counts() -> None:
+    """R-DS-21."""
+    plain = [role("prefill"), role("decode")]
+    assert revision_of(plain) != revision_of(plain[::-1])
+
+
+def test_a_wrong_type_is_named() -> None:
+    broken = role("prefill") | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
+    with pytest.raises(GoTypeError, match=r"spec\.roles\[0\]\.spec\.leaderWorkerTemplate\.size"):
+        revision_of([broken])

@@ -1,0 +1,258 @@
+"""The choice between gang schedulers: made by the leader at its admission, followed by its workers and the controllers."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.plan import Create, Delete
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
+from leaderworkerset.core.gang.native import WORKLOADS
+from leaderworkerset.core.gang.volcano import GROUP_NAME
+from leaderworkerset.core.pod import reconcile as of_group
+from leaderworkerset.core.policies.gang import GangGroup
+from leaderworkerset.core.policies.policy import Decision, LiveGroup
+
+LWS = builders.leaderworkerset_object()
+REVISION = builders.revision(LWS)
+KEY = builders.key_of(LWS)
+
+
+def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject:
+    """Return a leader pod as the StatefulSet controller creates it."""
+    annotations = {labels.SIZE: "2"} | ({labels.GANG_SCHEDULER: choice} if choice else {})
+    leader = builders.leader_pod(LWS, annotations=annotations)
+    return leader | {"metadata": leader["metadata"] | {"name": name}, "spec": leader["spec"] | spec}
+
+
+def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
+    """Return the worker that follows from the template which the controllers make for this leader."""
+    plan = of_group.reconcile(
+        of_group.Observed(leader=leader, leaderworkerset=LWS, pods=(leader,), revisions=(REVISION,)),
+        builders.NOW,
+        gang,
+    )
+    template = plan.actions[-1].object["spec"]["template"]  # type: ignore[union-attr]
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
+    metadata = {"name": f"{meta.name(leader)}-1", "namespace": "default"}
+    return admit_pod(pod | {"metadata": template["metadata"] | metadata}, gang, "worker's")
+
+
+def link_of(pod: JSONObject) -> tuple[str | None, str | None, str | None]:
+    """Return how a pod is linked, by Volcano, coscheduling and natively."""
+    native = meta.spec(pod).get("schedulingGroup") or {}
+    return (
+        meta.annotations(pod).get(GROUP_NAME),
+        meta.labels(pod).get("scheduling.x-k8s.io/pod-group"),
+        native.get("podGroupName"),
+    )
+
+
+def test_under_volcano_pods_carry_what_those_of_the_go_controller_carry() -> None:
+    """R-GANG-2, R-KQ-113."""
+    gang = Gangs(default="volcano")
+
+    leader = admit_pod(created(), gang, "r1")
+    worker = worker_of(leader, gang)
+
+    assert link_of(leader) == link_of(worker) == (f"web-0-{KEY}", None, None)
+    assert not {labels.GANG_SCHEDULER, labels.GANG_GROUP} & (meta.annotations(leader) | meta.annotations(worker)).keys()
+
+
+def test_volcanos_name_replaces_any_other() -> None:
+    """R-GANG-2: it is set, whatever is there."""
+    pod = created()
+    pod["metadata"]["annotations"][GROUP_NAME] = "users"
+
+    assert link_of(admit_pod(pod, Gangs(default="volcano"), "r1"))[0] == f"web-0-{KEY}"
+
+
+@pytest.mark.parametrize("provider", ["coscheduling", "native"])
+def test_every_leader_gets_a_group_of_its_own_and_its_workers_the_same(provider: str) -> None:
+    """R-KQ-147: a group that ends must not be joined by the next."""
+    gang = Gangs(default=provider)
+
+    first, second = (admit_pod(created(), gang, request) for request in ("r1", "r2"))
+
+    (name,) = filter(None, link_of(first))
+    assert name.startswith("web-0-")
+    assert name not in link_of(second)
+    assert meta.annotations(first)[labels.GANG_GROUP] == name
+    assert link_of(worker_of(first, gang)) == link_of(first)
+
+
+def test_a_group_name_is_short_enough_for_a_label() -> None:
+    gang = Gangs(default="coscheduling")
+
+    _, name, _ = link_of(admit_pod(created("w" * 51 + "-x-0"), gang, "r1"))
+
+    assert name is not None
+    assert len(name) <= 63
+    assert "--" not in name
+
+
+@pytest.mark.parametrize(
+    ("served", "scheduler", "expected"),
+    [
+        (["volcano", "native", "coscheduling"], "", "native"),
+        (["volcano", "native", "coscheduling"], "volcano", "volcano"),
+        (["volcano", "coscheduling"], "", "coscheduling"),
+        (["native", "coscheduling"], "own-scheduler", "coscheduling"),
+        (["volcano"], "", ""),
+        ([], "volcano", ""),
+    ],
+)
+def test_auto_takes_the_first_that_is_served_and_suits(served: Collection[str], scheduler: str, expected: str) -> None:
+    gang = Gangs(default=AUTO, served=served)
+    pod = created(**({"schedulerName": scheduler} if scheduler else {}))
+
+    leader = admit_pod(pod, gang, "r1")
+
+    assert meta.annotations(leader).get(labels.GANG_SCHEDULER, "") == expected
+    assert any(link_of(leader)) == bool(expected)
+
+
+def test_workers_follow_their_leader_whatever_is_served_since() -> None:
+    """A definition that comes later changes nothing of a group that exists."""
+    before, since = Gangs(default=AUTO), Gangs(default=AUTO, served=list(PROVIDERS))
+
+    alone = admit_pod(created(), before, "r1")
+    marked = admit_pod(created(), since, "r2")
+
+    assert not any(link_of(worker_of(alone, since)))
+    assert link_of(worker_of(marked, before)) == link_of(marked)
+
+
+@pytest.mark.parametrize(("choice", "index"), [("volcano", 0), ("coscheduling", 1), ("native", 2), ("none", None)])
+def test_a_leaderworkerset_may_choose(choice: str, index: int | None) -> None:
+    gang = Gangs(default=AUTO, served=["native"])
+
+    leader = admit_pod(created(choice=choice), gang, "r1")
+
+    assert [i for i, name in enumerate(link_of(leader)) if name] == ([] if index is None else [index])
+    assert meta.annotations(leader)[labels.GANG_SCHEDULER] == choice
+
+
+def annotated(choice: str) -> JSONObject:
+    return builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: choice}})
+
+
+@pytest.mark.parametrize(
+    ("default", "choice", "refusal"),
+    [
+        (AUTO, "native", ""),
+        ("volcano", "none", ""),
+        ("volcano", "volcano", ""),
+        ("volcano", "native", 'supported values: "none", "volcano"'),
+        (AUTO, "slurm", 'supported values: "none", "volcano", "native", "coscheduling"'),
+        (AUTO, "auto", "supported values"),
+    ],
+)
+def test_only_what_the_manager_serves_can_be_chosen(default: str, choice: str, refusal: str) -> None:
+    errors = Gangs(default=default).errors(leaderworkerset.decode(annotated(choice)), None)
+
+    assert len(errors) == bool(refusal)
+    assert all(refusal in str(error) and "gang-scheduler" in error.path for error in errors)
+
+
+def test_the_choice_cannot_be_changed() -> None:
+    """R-KQ-148: pods of two schedulers in one group would wait for each other."""
+    old, new = (leaderworkerset.decode(annotated(choice)) for choice in ("volcano", "native"))
+
+    (error,) = Gangs(default=AUTO).errors(new, old)
+
+    assert "cannot be changed" in str(error)
+    assert Gangs(default=AUTO).errors(old, old) == []
+
+
+def test_what_was_stored_before_the_scheduler_was_configured_can_still_be_edited() -> None:
+    gang = Gangs(default="native")
+    stored, edited, worse = (
+        leaderworkerset.decode(builders.leaderworkerset_object(replicas=replicas, spec={"startupPolicy": policy}))
+        for replicas, policy in ((2, "LeaderReady"), (3, "LeaderReady"), (2, "LeaderCreated"))
+    )
+
+    assert gang.errors(edited, stored) == []
+    assert len(gang.errors(stored, worse)) == 1
+    assert len(gang.errors(stored, None)) == 1
+
+
+def decide(gang: Gangs, leader: JSONObject, *known: JSONObject) -> Decision:
+    lws = leaderworkerset.decode(LWS)
+    live = LiveGroup(obj=LWS, lws=lws, leader=leader, now=builders.NOW, gang_objects=known)
+    return gang.decide(GangGroup(live, lws))
+
+
+def objects_of(decision: Decision) -> list[str]:
+    return [f"{one.resource.kind} {meta.name(one.object)}" for one in decision.actions if isinstance(one, Create)]
+
+
+def as_seen(obj: JSONObject, owner: JSONObject | None = None, **metadata: str) -> JSONObject:
+    references = {} if owner is None else {"ownerReferences": [meta.controller_reference(owner)]}
+    return obj | {"metadata": obj["metadata"] | references | metadata}
+
+
+def created_by(decision: Decision) -> list[JSONObject]:
+    return [one.object for one in decision.actions if isinstance(one, Create)]
+
+
+@pytest.mark.parametrize("provider", list(PROVIDERS))
+def test_what_a_group_needs_is_created_once(provider: str) -> None:
+    """R-GANG-3."""
+    gang = Gangs(default=provider)
+    leader = admit_pod(created(), gang, "r1")
+    name = next(filter(None, link_of(leader)))
+    shared = ["Workload web-" + KEY + "-2"] if provider == "native" else []
+
+    first = decide(gang, leader)
+
+    assert objects_of(first) == [*shared, f"PodGroup {name}"]
+    assert decide(gang, leader, *created_by(first)) == Decision()
+    assert objects_of(decide(gang, leader, *created_by(first)[:-1])) == [f"PodGroup {name}"]
+
+
+def test_the_object_of_an_earlier_leader_ends_before_the_new_one_is_made() -> None:
+    """R-GANG-6: names of Volcano's groups return, and the garbage collector would take the object with its leader."""
+    gang = Gangs(default="volcano")
+    leader = admit_pod(created(), gang, "r1")
+    (obj,) = created_by(decide(gang, leader))
+    older = as_seen(obj, builders.leader_pod(LWS, uid="older"), uid="of-older")
+
+    decision = decide(gang, leader, older)
+
+    assert decision.actions == (
+        Delete(resource=PROVIDERS["volcano"].group_object, key=meta.key(older), uid=UID("of-older")),
+    )
+    assert decision.holds
+    ending = decide(gang, leader, as_seen(older, deletionTimestamp="2026-01-01T00:00:00Z"))
+    assert replace(ending, holds="") == Decision()
+    assert ending.holds
+
+
+def test_a_leader_that_was_not_marked_has_no_group() -> None:
+    """It was created before gang scheduling was configured, or chose none."""
+    assert decide(Gangs(default="native"), created()) == Decision()
+    assert decide(Gangs(default="volcano"), created(choice="none")) == Decision()
+
+
+def test_what_groups_of_older_revisions_shared_is_deleted() -> None:
+    def workload(name: str, revision: str, **metadata: str) -> JSONObject:
+        own: Mapping[str, object] = {"name": name, "labels": {labels.TEMPLATE_REVISION_HASH: revision}, "uid": name}
+        return {"apiVersion": WORKLOADS.api_version, "kind": "Workload", "metadata": {**own, **metadata}}
+
+    observed = [
+        workload("current", "a"),
+        workload("old", "b"),
+        workload("ending", "b", deletionTimestamp="2026-01-01T00:00:00Z"),
+        workload("group", "b") | {"kind": "PodGroup"},
+    ]
+
+    deleted = Gangs(default="native").outdated(observed, {"a"})
+
+    assert [(one.resource, one.key.name, one.uid) for one in deleted] == [(WORKLOADS, "old", "old")]
+    assert Gangs(default="volcano").outdated(observed, {"a"}) == []

@@ -1,0 +1,220 @@
+"""What each gang scheduler gets: its objects as values, and the links of pods to them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.gang.coscheduling import COSCHEDULING
+from leaderworkerset.core.gang.native import NATIVE
+from leaderworkerset.core.gang.provider import Provider
+from leaderworkerset.core.gang.volcano import VOLCANO
+from leaderworkerset.core.policies.gang import GangGroup
+from leaderworkerset.core.policies.policy import LiveGroup
+
+
+def requesting(cpu: str, **spec: Any) -> JSONObject:
+    """Return a pod template that requests so much CPU."""
+    return {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | spec}
+
+
+def group_of(lws: JSONObject, revised: JSONObject | None = None) -> GangGroup:
+    """Return the first group of a LeaderWorkerSet."""
+    live = LiveGroup(
+        obj=lws, lws=leaderworkerset.decode(lws), leader=builders.leader_pod(lws, key="rev"), now=builders.NOW
+    )
+    return GangGroup(live, leaderworkerset.decode(revised or lws))
+
+
+def lws_of(size: int = 3, startup: str = "LeaderCreated", annotations: Mapping[str, str] | None = None) -> JSONObject:
+    return builders.leaderworkerset_object(
+        size=size,
+        spec={"startupPolicy": startup},
+        template={"workerTemplate": requesting("100m")},
+        metadata={"annotations": dict(annotations or {})},
+    )
+
+
+OWNER = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "name": "web-0",
+    "uid": "uid-of-web-0",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+LABELS = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "rev"}
+
+
+def test_the_pod_group_of_volcano_is_that_of_the_contract() -> None:
+    """R-GANG-4, R-GANG-5, R-KQ-111, R-KQ-112."""
+    annotations = {"volcano.sh/task": "a", "scheduling.volcano.sh/queue-name": "q", "other": "b"}
+
+    made = VOLCANO.build(group_of(lws_of(annotations=annotations)), "web-0-rev")
+
+    assert made == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": "web-0-rev",
+            "namespace": "default",
+            "labels": LABELS,
+            "annotations": {"volcano.sh/task": "a"},
+            "ownerReferences": [OWNER],
+        },
+        "spec": {"minMember": 3, "minResources": {"cpu": "300m"}, "queue": "q"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("startup", "annotations", "minimum"),
+    [("LeaderCreated", {}, 3), ("LeaderReady", {}, 1), ("LeaderCreated", {labels.EXCLUSIVE_TOPOLOGY: "rack"}, 1)],
+    ids=["all at once", "the leader first", "where the leader is"],
+)
+def test_volcano_asks_for_the_resources_of_all_and_for_the_pods_that_exist(
+    startup: str, annotations: dict[str, str], minimum: int
+) -> None:
+    """R-KQ-112: 3 pods of 100m each are 300m under both startup policies."""
+    spec = VOLCANO.build(group_of(lws_of(3, startup, annotations)), "g")["spec"]
+
+    assert spec == {"minMember": minimum, "minResources": {"cpu": "300m"}}
+
+
+def test_a_leader_with_a_template_of_its_own_counts_with_its_own_requests() -> None:
+    """R-GANG-5."""
+    lws = builders.leaderworkerset_object(
+        size=3, template={"leaderTemplate": requesting("2"), "workerTemplate": requesting("500m")}
+    )
+
+    assert VOLCANO.build(group_of(lws), "g")["spec"]["minResources"] == {"cpu": "3"}
+
+
+def test_an_old_group_has_the_minimum_of_its_own_revision() -> None:
+    """With the minimum of the new size a group that is made anew during an update could never start."""
+    made = VOLCANO.build(group_of(lws_of(8), lws_of(2)), "g")
+
+    assert made["spec"] == {"minMember": 2, "minResources": {"cpu": "200m"}}
+
+
+def test_the_pod_group_of_coscheduling() -> None:
+    """R-KQ-120."""
+    assert COSCHEDULING.build(group_of(lws_of()), "web-0-a") == {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "web-0-a", "namespace": "default", "labels": LABELS, "ownerReferences": [OWNER]},
+        "spec": {"minMember": 3, "minResources": {"cpu": "300m"}},
+    }
+
+
+def test_coscheduling_lets_a_leader_start_that_workers_await() -> None:
+    """R-KQ-121."""
+    assert COSCHEDULING.build(group_of(lws_of(3, "LeaderReady")), "g")["spec"] == {"minMember": 1}
+
+
+def test_the_native_objects() -> None:
+    """R-KQ-141, R-KQ-142, R-KQ-148; nobody waits for the end of a PodGroup that waits for its pods (R-KQ-147)."""
+    group = group_of(lws_of(4))
+    policy = {"gang": {"minCount": 4}}
+    owner = {name: value for name, value in OWNER.items() if name != "blockOwnerDeletion"}
+
+    (workload,) = NATIVE.build_shared(group)
+
+    assert workload == {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "Workload",
+        "metadata": {
+            "name": "web-rev-4",
+            "namespace": "default",
+            "labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "rev"},
+            "ownerReferences": [meta.controller_reference(group.live.obj)],
+        },
+        "spec": {
+            "controllerRef": {"apiGroup": "leaderworkerset.x-k8s.io", "kind": "LeaderWorkerSet", "name": "web"},
+            "podGroupTemplates": [{"name": "group", "schedulingPolicy": policy}],
+        },
+    }
+    assert NATIVE.build(group, "web-0-a") == {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "web-0-a", "namespace": "default", "labels": LABELS, "ownerReferences": [owner]},
+        "spec": {
+            "podGroupTemplateRef": {"workload": {"workloadName": "web-rev-4", "podGroupTemplateName": "group"}},
+            "schedulingPolicy": policy,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "link"),
+    [
+        (VOLCANO, {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "g"}}}),
+        (COSCHEDULING, {"metadata": {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}}),
+        (NATIVE, {"spec": {"schedulingGroup": {"podGroupName": "g"}}}),
+    ],
+    ids=lambda one: one.name if isinstance(one, Provider) else "",
+)
+def test_pods_name_their_group(provider: Provider, link: JSONObject) -> None:
+    """R-GANG-2, R-KQ-113, R-KQ-120, R-KQ-144."""
+    assert provider.link({}, "g") == link
+
+
+def test_a_link_that_the_user_made_is_left_alone() -> None:
+    """R-KQ-148; Volcano's annotation is always ours, as in the Go controller (R-GANG-2)."""
+    linked = [COSCHEDULING.link({}, "users"), NATIVE.link({}, "users"), VOLCANO.link({}, "users")]
+
+    taken = [one.is_taken(pod) for one, pod in zip((COSCHEDULING, NATIVE, VOLCANO), linked, strict=True)]
+
+    assert taken == [True, True, False]
+    assert not COSCHEDULING.is_taken({})
+    assert not NATIVE.is_taken({})
+
+
+@pytest.mark.parametrize(
+    ("startup", "annotations", "size", "fields"),
+    [
+        ("LeaderCreated", {}, 2, []),
+        ("LeaderReady", {}, 2, ["spec.startupPolicy"]),
+        ("LeaderReady", {}, 1, []),
+        (
+            "LeaderCreated",
+            {labels.EXCLUSIVE_TOPOLOGY: "rack"},
+            2,
+            ["metadata.annotations[leaderworkerset.sigs.k8s.io/exclusive-topology]"],
+        ),
+    ],
+    ids=["all at once", "the leader first", "nobody waits", "where the leader is"],
+)
+def test_native_groups_whose_workers_await_their_leader_are_refused(
+    startup: str, annotations: dict[str, str], size: int, fields: list[str]
+) -> None:
+    """R-KQ-149."""
+    errors = NATIVE.errors(leaderworkerset.decode(lws_of(size, startup, annotations)))
+
+    assert [error.path for error in errors] == fields
+    assert all("gang-scheduler: none" in str(error) for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("provider", "field", "is_refused"),
+    [
+        (COSCHEDULING, "priorityClassName", True),
+        (COSCHEDULING, "schedulerName", True),
+        (NATIVE, "schedulerName", True),
+        (NATIVE, "priorityClassName", False),
+        (VOLCANO, "schedulerName", False),
+    ],
+)
+def test_a_leader_that_is_scheduled_otherwise_than_its_workers_is_refused(
+    provider: Provider, field: str, is_refused: bool
+) -> None:
+    """R-KQ-120, R-KQ-144."""
+    leader = requesting("1", **{field: "other"})
+    lws = builders.leaderworkerset_object(template={"leaderTemplate": leader, "workerTemplate": requesting("1")})
+
+    fields = [error.path for error in provider.errors(leaderworkerset.decode(lws))]
+
+    assert fields == ([f"spec.leaderWorkerTemplate.leaderTemplate.spec.{field}"] if is_refused else [])

@@ -1,0 +1,117 @@
+"""What the operator's controllers watch and declare."""
+
+import asyncio
+
+import pytest
+from tests.simulation.virtualtime import run
+from tests.unit.kuberuntime.fakes import SmallServer
+
+from kuberuntime.cache.cache import Change
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
+from kuberuntime.plan import Emit, Plan
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.install.foreign import ISSUERS, SERVICE_MONITORS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager.parts import background
+from leaderworkerset.operator import operatorcontroller
+from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, keys_of_definition, owned
+from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.operatornames import SINGLETON
+from leaderworkerset.operator.verbosity import Verbosity
+
+PLACE = Place(namespace="operators", image="lws:1", version="1.2.3")
+
+
+def definition(*, established: bool = True, served: bool = True) -> JSONObject:
+    return {
+        "metadata": {"name": "issuers.cert-manager.io", "uid": "u", "resourceVersion": "1"},
+        "spec": {
+            "group": "cert-manager.io",
+            "names": {"plural": "issuers"},
+            "versions": [{"name": "v1", "served": served}],
+        },
+        "status": {"conditions": [{"type": "Established", "status": str(established)}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        (definition(), ("issuers.cert-manager.io",)),
+        (definition(established=False), ()),
+        (definition(served=False), ()),
+    ],
+)
+def test_a_kind_is_served_once_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
+    """R-OP-22."""
+    assert establishes(obj) == expected
+
+
+def test_a_kind_that_comes_or_goes_concerns_the_object() -> None:
+    """R-OP-22: an installation follows cert-manager within seconds."""
+    before, after = definition(established=False), definition()
+    assert keys_of_definition(Change(before, after)) == (SINGLETON,)
+    assert keys_of_definition(Change(after, None)) == (SINGLETON,)
+    assert keys_of_definition(Change(after, after | {"metadata": {"name": "x", "resourceVersion": "2"}})) == ()
+
+
+def test_kinds_that_may_be_missing_are_optional() -> None:
+    """R-OP-23c: a cache that waits for them would keep back everything."""
+    assert owned(SERVICE_MONITORS, "operators").optional
+    assert owned(ISSUERS, "operators").optional
+    assert not owned(SECRETS, "operators").optional
+
+
+def test_definitions_are_never_deleted() -> None:
+    """D1: there is no right to."""
+    allowed = [
+        one.verbs
+        for one in registry(MANAGED, PLACE, Verbosity()).permissions
+        if one.resource == CUSTOM_RESOURCE_DEFINITIONS
+    ]
+    assert not [verbs for verbs in allowed if "delete" in verbs]
+
+
+def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
+    """R-OP-27: not at the first start."""
+
+    async def scenario() -> None:
+        server = SmallServer()
+        opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
+        verbosity = Verbosity()
+        driver = LoggingDriver(verbosity, "operators", opened)
+
+        async def plan_at(level: str) -> Plan:
+            server.put("cluster", metadata={"namespace": ""}, spec={"operatorLogLevel": level})
+            await asyncio.sleep(1)
+            return await driver.plan(SINGLETON)
+
+        async with background(*(informer.run() for informer in opened.all())):
+            assert await plan_at("Debug") == Plan()
+            assert verbosity.level == 4
+            (emitted,) = (await plan_at("TraceAll")).actions
+            assert verbosity.level == 8
+            assert isinstance(emitted, Emit)
+            assert [event.reason for event in emitted.events] == ["OperatorLogLevelChange"]
+            assert await plan_at("TraceAll") == Plan()
+
+    run(scenario())
+
+
+def test_objects_of_other_names_are_ignored() -> None:
+    """R-OP-2: even if an older definition let them in."""
+
+    async def scenario() -> None:
+        specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
+        client = Client(SmallServer())
+        opened = Caches(client, (cache for spec in specs for cache in spec.caches))
+        for spec in specs:
+            driver = spec.build(opened, client, SystemClock())
+            assert await driver.plan(ObjectKey("", "other")) == Plan()
+        await asyncio.sleep(0)
+
+    run(scenario())

@@ -1,0 +1,101 @@
+"""The status of the object `cluster`."""
+
+import pytest
+from tests.unit.leaderworkerset.operator.clusters import LATER, NOW, PLACE, cluster, conditions, running
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.operator import operatorstatus
+from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operatorstatus import Outcome
+
+COMPLETE = Outcome()
+DEFAULT = Desired()
+DEPLOYMENT: JSONObject = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"namespace": "operators", "name": "lws-controller-manager"},
+    "spec": {"replicas": 2},
+}
+
+
+def refresh(
+    found: JSONObject, deployment: JSONObject | None, outcome: Outcome = COMPLETE, wanted: Desired = DEFAULT
+) -> JSONObject:
+    return operatorstatus.refresh(found, deployment, wanted, outcome, place=PLACE, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("deployment", "expected"),
+    [
+        (None, ("False", "DeploymentUnavailable")),
+        (running(DEPLOYMENT | {"spec": {}}), ("False", "DeploymentUnavailable")),
+        (running(DEPLOYMENT, available=1), ("False", "DeploymentUnavailable")),
+        (running(DEPLOYMENT), ("True", "AsExpected")),
+    ],
+)
+def test_available_means_as_many_as_wanted(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
+    """R-OP-6."""
+    assert conditions(refresh(cluster(), deployment))["Available"] == expected
+
+
+def test_counts_version_and_generations_are_written() -> None:
+    """R-OP-5."""
+    status = refresh(cluster(), running(DEPLOYMENT))
+    assert (status["readyReplicas"], status["version"], status["observedGeneration"]) == (2, "1.2.3", 3)
+    assert status["generations"] == [
+        {
+            "group": "apps",
+            "resource": "deployments",
+            "namespace": "operators",
+            "name": "lws-controller-manager",
+            "lastGeneration": 5,
+        }
+    ]
+
+
+def test_a_version_is_reported_once_it_runs() -> None:
+    assert "version" not in refresh(cluster(), running(DEPLOYMENT, available=1))
+
+
+def test_a_rollout_is_progress() -> None:
+    found = conditions(refresh(cluster(), running(DEPLOYMENT, available=1)))
+    assert found["Progressing"] == ("True", "RollingOut")
+
+
+def test_unsupported_overrides_block_upgrades() -> None:
+    """R-OP-41."""
+    found = refresh(cluster(), None, wanted=Desired(overrides=True))
+    assert conditions(found)["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
+
+
+def test_times_move_only_with_the_status_of_a_condition() -> None:
+    """R-OP-7: another message moves nothing."""
+    first = refresh(cluster(), None, Outcome(error="one", complete=False))
+    second = operatorstatus.refresh(
+        cluster(status=first), None, Desired(), Outcome(error="two", complete=False), place=PLACE, now=LATER
+    )
+    third = operatorstatus.refresh(cluster(status=second), None, Desired(), Outcome(), place=PLACE, now=LATER)
+    found = [
+        next(one for one in status["conditions"] if one["type"] == "TargetConfigControllerDegraded")
+        for status in (first, second, third)
+    ]
+    assert [one["message"] for one in found] == ["one", "two", ""]
+    assert [one["lastTransitionTime"] for one in found] == [
+        "2026-01-02T03:04:05Z",
+        "2026-01-02T03:04:05Z",
+        "2026-01-02T04:00:00Z",
+    ]
+
+
+def test_conditions_of_others_stay() -> None:
+    theirs = {"type": "example.com/Theirs", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+    status = refresh(cluster(status={"conditions": [theirs]}), None)
+    assert status["conditions"][0] == theirs
+
+
+def test_degraded_ends_only_with_a_complete_reconciliation() -> None:
+    """R-OP-6."""
+    missing = refresh(cluster(), None, Outcome(missing="cert-manager is missing", complete=False))
+    waiting = refresh(cluster(status=missing), None, Outcome(error="not issued", complete=False))
+    assert conditions(waiting)["Degraded"] == ("True", "MissingDependency")
+    assert conditions(refresh(cluster(status=waiting), None))["Degraded"] == ("False", "AsExpected")

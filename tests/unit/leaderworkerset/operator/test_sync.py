@@ -1,0 +1,284 @@
+"""The reconciliation of the object `cluster`: which plan follows from what is there."""
+
+from typing import Any
+
+import pytest
+from tests.unit.leaderworkerset.operator.clusters import (
+    ALL,
+    ISSUED,
+    actions,
+    applied,
+    cluster,
+    conditions,
+    deleted,
+    failure_of,
+    installed,
+    observed,
+    plan,
+    status_of,
+)
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import (
+    CLUSTER_ROLES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    SERVICES,
+    Resource,
+)
+from kuberuntime.plan import Apply, Plan
+from leaderworkerset.install import certmanager
+from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, REMOVE_OPERAND
+
+ORDER = [
+    "ClusterRole/lws-manager-role",
+    "ClusterRole/lws-proxy-role",
+    "ClusterRole/lws-metrics-reader",
+    "ClusterRoleBinding/lws-manager-rolebinding",
+    "ClusterRoleBinding/lws-proxy-rolebinding",
+    "ClusterRoleBinding/lws-metrics-reader-rolebinding",
+    "Role/lws-leader-election-role",
+    "Role/lws-prometheus-k8s",
+    "RoleBinding/lws-leader-election-rolebinding",
+    "RoleBinding/lws-prometheus-k8s",
+    "Service/lws-webhook-service",
+    "Service/lws-controller-manager-metrics-service",
+    "Issuer/lws-selfsigned-issuer",
+    "Certificate/lws-serving-cert",
+    "Certificate/lws-metrics-cert",
+    "ConfigMap/lws-manager-config",
+    "ServiceAccount/lws-controller-manager",
+    "NetworkPolicy/lws-controller-manager",
+    "PodDisruptionBudget/lws-controller-manager",
+    "MutatingWebhookConfiguration/lws-mutating-webhook-configuration",
+    "ValidatingWebhookConfiguration/lws-validating-webhook-configuration",
+    "ServiceMonitor/lws-controller-manager-metrics-monitor",
+    "Deployment/lws-controller-manager",
+]
+
+
+def without_definitions(names: list[str]) -> list[str]:
+    return [name for name in names if not name.startswith("CustomResourceDefinition/")]
+
+
+def test_without_the_object_nothing_is_done() -> None:
+    """R-OP-31: nothing is created for an object that is gone."""
+    assert plan(observed(None)) == Plan()
+
+
+def test_while_the_object_is_being_deleted_nothing_is_done() -> None:
+    """R-OP-30: the garbage collector removes what is owned."""
+    found = cluster()
+    found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert plan(observed(found)) == Plan()
+
+
+def test_everything_is_applied_in_order() -> None:
+    """R-OP-15."""
+    names = applied(plan(observed(cluster())))
+    assert without_definitions(names) == ORDER
+    config, definition = "ConfigMap/lws-manager-config", "CustomResourceDefinition/leaderworkersets."
+    place = next(index for index, name in enumerate(names) if name.startswith(definition))
+    assert names.index(config) < place < names.index("ServiceAccount/lws-controller-manager")
+
+
+def test_at_rest_nothing_is_written() -> None:
+    found = cluster()
+    live = installed(found)
+    settled = cluster(status=status_of(plan(observed(found, live))))
+    again = plan(observed(settled, live))
+    assert again.actions == ()
+    assert again.requeue_after == 300
+
+
+def test_what_is_missing_is_created_and_reported() -> None:
+    """R-OP-14, R-OP-25."""
+    found = cluster()
+    live = dict(installed(found))
+    del live[SERVICES, ObjectKey("operators", "lws-webhook-service")]
+    (again,) = [one for one in actions(plan(observed(found, live))) if isinstance(one, Apply)]
+    assert [event.reason for event in again.on_success] == ["ServiceCreated"]
+    assert again.on_success[0].note.startswith("Created Service/lws-webhook-service -n operators")
+    assert [event.reason for event in again.on_failure] == ["ServiceCreateFailed"]
+    assert again.on_success[0].regarding["namespace"] == "operators"
+
+
+DRIFT: dict[str, tuple[Resource, str, dict[str, Any]]] = {
+    "a scaled Deployment": (DEPLOYMENTS, "lws-controller-manager", {"spec": {"replicas": 5}}),
+    "an edited role": (CLUSTER_ROLES, "lws-manager-role", {"rules": []}),
+    "an edited port": (SERVICES, "lws-webhook-service", {"spec": {"ports": [{"port": 444}]}}),
+}
+
+
+@pytest.mark.parametrize(("kind", "name", "change"), DRIFT.values(), ids=DRIFT)
+def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) -> None:
+    """R-OP-25; also the port of a service, which the Go operator does not notice."""
+    found = cluster()
+    live = dict(installed(found))
+    key = next(key for one, key in live if one == kind and key.name == name)
+    obj = live[kind, key]
+    live[kind, key] = obj | {
+        field: {**obj[field], **new} if isinstance(new, dict) else new for field, new in change.items()
+    }
+    again = plan(observed(found, live))
+    assert applied(again) == [f"{kind.kind}/{name}"]
+    assert [event.reason for one in actions(again) if isinstance(one, Apply) for event in one.on_success] == [
+        f"{kind.kind}Updated"
+    ]
+
+
+def test_what_others_add_is_theirs() -> None:
+    """R-OP-18, R-OP-25: an injected authority, labels and annotations stay, and nothing is written."""
+    found = cluster()
+    live = {
+        key: obj | {"metadata": obj["metadata"] | {"annotations": {**meta.annotations(obj), "theirs": "kept"}}}
+        for key, obj in installed(found).items()
+    }
+    for (kind, _), obj in live.items():
+        if kind.plural.endswith("webhookconfigurations"):
+            for webhook in obj["webhooks"]:
+                webhook["clientConfig"] = webhook["clientConfig"] | {"caBundle": "injected"}
+    assert applied(plan(observed(found, live))) == []
+
+
+def test_without_cert_manager_nothing_is_created() -> None:
+    """R-OP-22, AT-001-1."""
+    again = plan(observed(cluster(), served=()))
+    assert applied(again) == []
+    found = conditions(status_of(again))
+    assert found["Degraded"] == ("True", "MissingDependency")
+    assert found["TargetConfigControllerDegraded"] == ("True", "SyncError")
+    assert found["Available"] == ("False", "DeploymentUnavailable")
+    texts = [one["message"] for one in status_of(again)["conditions"] if one["type"] == "Degraded"]
+    assert "cert-manager" in texts[0]
+
+
+def test_cert_manager_that_goes_leaves_the_operand_alone() -> None:
+    """R-OP-22: what runs goes on; Degraded says what is missing."""
+    found = cluster()
+    again = plan(observed(found, installed(found), served=()))
+    assert (applied(again), deleted(again)) == ([], [])
+    assert conditions(status_of(again))["Available"] == ("True", "AsExpected")
+    assert conditions(status_of(again))["Degraded"] == ("True", "MissingDependency")
+
+
+def test_certificates_of_the_operand_itself_need_no_cert_manager() -> None:
+    """R-OP-22, D4: the annotation chooses."""
+    again = plan(observed(cluster({CERTIFICATES: "internal"}), secrets={}, served=()))
+    names = applied(again)
+    assert "Secret/lws-webhook-server-cert" in names
+    assert names[-1] == "Deployment/lws-controller-manager"
+    assert not [name for name in names if name.startswith(("Issuer", "Certificate/"))]
+
+
+@pytest.mark.parametrize(
+    ("secrets", "last"),
+    [
+        ({}, "Certificate/lws-serving-cert"),
+        ({certmanager.SERVING_SECRET: ISSUED[certmanager.SERVING_SECRET]}, "Certificate/lws-metrics-cert"),
+        (
+            {**ISSUED, certmanager.METRICS_SECRET: {"data": {"tls.crt": "", "tls.key": ""}}},
+            "Certificate/lws-metrics-cert",
+        ),
+    ],
+)
+def test_a_certificate_that_is_not_issued_keeps_back_what_comes_later(secrets: Any, last: str) -> None:
+    """R-OP-15, R-OP-17."""
+    again = plan(observed(cluster(), secrets=secrets))
+    assert applied(again)[-1] == last
+    found = conditions(status_of(again))
+    assert found["TargetConfigControllerDegraded"] == ("True", "SyncError")
+    assert "Degraded" not in found
+
+
+def test_a_cluster_without_service_monitors_is_no_error() -> None:
+    """R-OP-23c, AT-003-1."""
+    served = ALL - {SERVICE_MONITORS.group_resource}
+    again = plan(observed(cluster(), served=served))
+    assert without_definitions(applied(again)) == [name for name in ORDER if not name.startswith("ServiceMonitor")]
+    status = status_of(again)
+    assert conditions(status)["Degraded"] == ("False", "AsExpected")
+    texts = [one["message"] for one in status["conditions"] if one["type"] == "Progressing"]
+    assert "ServiceMonitor" in texts[0]
+
+
+@pytest.mark.parametrize("state", ["Unmanaged", "Removed", "Force"])
+def test_what_is_not_managed_is_left_alone_but_its_state_is_reported(state: str) -> None:
+    """R-OP-24; unlike the Go operator's, the conditions are of now."""
+    found = cluster(managementState=state)
+    again = plan(observed(found, installed(cluster())))
+    assert (applied(again), deleted(again)) == ([], [])
+    assert conditions(status_of(again))["Available"] == ("True", "AsExpected")
+    assert conditions(status_of(again))["TargetConfigControllerDegraded"] == ("False", "AsExpected")
+
+
+def test_removed_removes_the_operand_only_where_it_is_asked_for() -> None:
+    """R-OP-24, R-OP-31, D5: webhooks first, definitions never."""
+    found = cluster({REMOVE_OPERAND: "true"}, managementState="Removed")
+    live = installed(found)
+    names = deleted(plan(observed(found, live)))
+    assert names[:2] == [
+        "ValidatingWebhookConfiguration/lws-validating-webhook-configuration",
+        "MutatingWebhookConfiguration/lws-mutating-webhook-configuration",
+    ]
+    assert names[2] == "Deployment/lws-controller-manager"
+    assert sorted(names) == sorted(ORDER)
+
+
+def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
+    """R-OP-75: no issuer stays behind."""
+    live = installed(cluster())
+    again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
+    assert sorted(deleted(again)) == [
+        "Certificate/lws-metrics-cert",
+        "Certificate/lws-serving-cert",
+        "Issuer/lws-selfsigned-issuer",
+    ]
+
+
+def test_definitions_of_an_older_version_are_never_deleted() -> None:
+    """D1: every object of the kind would go with it."""
+    found = cluster()
+    live = dict(installed(found))
+    old = {"metadata": {"name": "widgets.example.com", "uid": "u-9"}}
+    live[CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", "widgets.example.com")] = old
+    assert deleted(plan(observed(found, live))) == []
+
+
+@pytest.mark.parametrize(("annotations", "owned"), [({}, False), ({DELETE_CRDS: "true"}, True)])
+def test_definitions_outlive_the_object_unless_it_says_otherwise(annotations: dict[str, str], owned: bool) -> None:
+    """R-OP-16, R-OP-30, D1."""
+    again = plan(observed(cluster(annotations)))
+    owners = {
+        one.resource: meta.metadata(one.object).get("ownerReferences")
+        for one in actions(again)
+        if isinstance(one, Apply)
+    }
+    reference = {
+        "apiVersion": "operator.openshift.io/v1",
+        "kind": "LeaderWorkerSetOperator",
+        "name": "cluster",
+        "uid": "u-1",
+    }
+    definitions = owners.pop(CUSTOM_RESOURCE_DEFINITIONS)
+    assert definitions == ([reference] if owned else None)
+    assert all(owner == [reference] for owner in owners.values())
+
+
+def test_a_refused_write_is_reported_in_the_status() -> None:
+    """R-OP-6: SyncError with the text of the error."""
+    report = failure_of(plan(observed(cluster())))
+    assert report.subresource == "status"
+    found = {one["type"]: one for one in report.patch["status"]["conditions"]}
+    assert found["TargetConfigControllerDegraded"]["status"] == "True"
+    assert found["TargetConfigControllerDegraded"]["message"] == "{error}"
+    assert "Degraded" not in found
+
+
+def test_a_definition_of_others_without_conversion_is_taken_over() -> None:
+    """R-OP-18: nothing is read of it, and no conversion is set."""
+    for one in actions(plan(observed(cluster()))):
+        if isinstance(one, Apply) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
+            assert "conversion" not in one.object["spec"]

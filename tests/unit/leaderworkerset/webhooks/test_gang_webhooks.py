@@ -1,0 +1,81 @@
+"""Gang scheduling at the webhooks: which admissions ask for the schedulers, and what an unknown answer does."""
+
+import base64
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+import pytest
+from tests import builders
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.kinds.managed import Served, managed
+from leaderworkerset.webhooks import handlers, review
+
+LEADER: JSONObject = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "web-0",
+        "labels": {labels.NAME: "web", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "rev"},
+        "annotations": {labels.SIZE: "2"},
+    },
+    "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+}
+
+
+def ask(path: str, obj: JSONObject, served: Served, uid: str = "u") -> JSONObject:
+    request = {"uid": uid, "operation": "CREATE", "object": obj}
+    body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    decide = managed("auto", served).decisions[path]
+    response: JSONObject = msgspec.json.decode(review.answer(body, decide))["response"]
+    return response
+
+
+def group_in(response: JSONObject) -> Any:
+    (name,) = [
+        one["value"] if isinstance(one["value"], str) else one["value"][labels.GANG_GROUP]
+        for one in msgspec.json.decode(base64.b64decode(response["patch"]))
+        if "gang-group" in one["path"] or labels.GANG_GROUP in (one.get("value") or {})
+    ]
+    return name
+
+
+def test_each_admission_gives_a_leader_another_group() -> None:
+    """R-KQ-147: a pod that is created again never joins the group that ends."""
+    answers = [ask(handlers.MUTATE_POD, LEADER, lambda: ["native"], uid) for uid in ("a", "a", "b")]
+
+    first, again, other = map(group_in, answers)
+
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("path", "obj"),
+    [
+        (handlers.MUTATE_POD, LEADER),
+        (handlers.VALIDATE_LEADERWORKERSET, builders.leaderworkerset_object()),
+    ],
+    ids=["pod", "LeaderWorkerSet"],
+)
+def test_while_it_is_not_known_what_is_served_admission_waits(path: str, obj: JSONObject) -> None:
+    def unknown() -> Collection[str]:
+        raise DeniedError("not known yet")
+
+    response = ask(path, obj, unknown)
+
+    assert (response["allowed"], response["status"]["code"]) == (False, 403)
+    assert "not known yet" in response["status"]["message"]
+
+
+def test_what_cannot_start_under_the_detected_scheduler_is_refused() -> None:
+    """R-KQ-149."""
+    waiting = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
+
+    refused = ask(handlers.VALIDATE_LEADERWORKERSET, waiting, lambda: ["native"])
+
+    assert "spec.startupPolicy" in refused["status"]["message"]
+    assert ask(handlers.VALIDATE_LEADERWORKERSET, waiting, lambda: ["coscheduling"])["allowed"]

@@ -1,0 +1,59 @@
+"""The plain defaults of the built-in kinds: the table, and the walk that fills it."""
+
+from typing import Any
+
+import pytest
+
+from localkube.apiserver.types import defaults
+from localkube.apiserver.types.typed import SERVED, normalize
+
+
+@pytest.mark.parametrize("struct", defaults.DEFAULTS)
+def test_the_table_names_existing_fields_with_values_that_fit(struct: str) -> None:
+    assert defaults.DEFAULTS[struct].keys() <= SERVED.fields(struct).keys()
+    filled: dict[str, Any] = {}
+    defaults.fill(struct, filled)
+    assert normalize(struct, filled).items() >= {name: filled[name] for name in defaults.DEFAULTS[struct]}.items()
+
+
+def test_what_is_set_stays() -> None:
+    probe = {"timeoutSeconds": 7, "httpGet": {"port": 1, "path": "/ready"}}
+    defaults.fill("Probe", probe)
+    assert probe["timeoutSeconds"] == 7
+    assert probe["httpGet"] == {"port": 1, "path": "/ready", "scheme": "HTTP"}
+
+
+def test_defaults_reach_every_depth() -> None:
+    container = {"name": "c", "ports": [{"containerPort": 1}], "readinessProbe": {"grpc": {"port": 1, "service": None}}}
+    statefulset = {"spec": {"template": {"spec": {"initContainers": [container], "volumes": [{"secret": {}}]}}}}
+    defaults.fill("StatefulSet", statefulset)
+    spec: Any = statefulset["spec"]["template"]["spec"]
+    assert spec["initContainers"][0]["ports"] == [{"containerPort": 1, "protocol": "TCP"}]
+    assert spec["initContainers"][0]["readinessProbe"]["grpc"] == {"port": 1, "service": ""}
+    assert spec["volumes"] == [{"secret": {"defaultMode": 420}}]
+
+
+def test_a_default_that_is_an_object_gets_defaults_and_is_shared_with_nobody() -> None:
+    first: Any = {"spec": {}}
+    second: Any = {"spec": {}}
+    for statefulset in (first, second):
+        defaults.fill("StatefulSet", statefulset)
+    policy = "persistentVolumeClaimRetentionPolicy"
+    assert first["spec"][policy] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    assert first["spec"][policy] is not second["spec"][policy]
+
+
+@pytest.mark.parametrize(
+    ("struct", "path"),
+    [
+        ("PersistentVolumeSpec", ("azureDisk", "cachingMode")),
+        ("CustomResourceDefinitionSpec", ("conversion", "webhook", "clientConfig", "service", "port")),
+    ],
+)
+def test_a_type_has_its_defaults_wherever_it_stands(struct: str, path: tuple[str, ...]) -> None:
+    obj: Any = {}
+    inner = obj
+    for name in path[:-1]:
+        inner = inner.setdefault(name, {})
+    defaults.fill(struct, obj)
+    assert path[-1] in inner
