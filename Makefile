@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNS := $(VENV)/.runs
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
@@ -10,7 +12,7 @@ SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels lock coverage contract parity mutate helm clean
+.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate helm clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,14 +23,21 @@ ifneq ($(origin PYTHON),file)
 	{ echo "$(VENV) is of Python $$has, and PYTHON is $$wanted: remove $(VENV), or choose another place: make VENV=DIRECTORY" >&2; exit 1; }
 endif
 
-$(STAMP): requirements/dev.lock pyproject.toml
+$(RUNS): requirements/runtime.lock requirements/build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=/path/to/another" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Installing what running needs into $(VENV), from a package index; that takes a minute or so …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --require-hashes -r requirements/runtime.lock -r requirements/build.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup ## two groups of four processes compute something together, and end
+$(STAMP): requirements/dev.lock $(RUNS)
+	@echo "Installing the tools of development into $(VENV), the first time some minutes …"
+	@$(PIP) --require-hashes -r requirements/dev.lock
+	@touch $@
+
+demo: $(RUNS) ## two groups of four processes compute something together, and end
+	@echo "Starting a cluster of this machine, and two groups of four ranks in it; it takes some seconds …"
 	$(BIN)/lws run -f examples/allreduce/lws.yaml --image allreduce=examples/allreduce --until done --timeout 60
 
 fmt: setup ## format the code
@@ -75,9 +84,13 @@ wheels: setup ## build the three wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
 
+recording: setup ## record `lws run` anew, for the front page
+	$(BIN)/python docs/record_run.py
+
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock --all-extras --no-emit-package kuberuntime --no-emit-package localkube -o requirements/dev.lock pyproject.toml requirements/dev.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/build.lock requirements/build.in
 
 coverage: setup ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
 	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q tests/unit/kuberuntime/manifests tests/unit/kuberuntime/objects tests/unit/leaderworkerset/api tests/unit/leaderworkerset/core

@@ -39,6 +39,20 @@ def test_the_commands_of_a_page_do_what_it_says(shell: Shell, page: str) -> None
     assert PAGES[page] in follow(shell, page)
 
 
+def test_the_demo_installs_what_running_needs_only_and_says_what_it_waits_for() -> None:
+    planned = subprocess.run(
+        ["make", "--dry-run", "--always-make", "demo", "VENV=.none"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "requirements/runtime.lock" in planned
+    assert "requirements/dev.lock" not in planned
+    assert "Installing what running needs" in planned
+    assert "Starting a cluster" in planned
+
+
 def test_the_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
     """A clone of what is committed, an empty home; packages come from the environment that runs this test.
 
@@ -50,7 +64,7 @@ def test_the_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(clone)], check=True)
     environment = Path(sys.prefix)
     inside = Shell(shell.base, {**shell.environment, "PYTHONPATH": str(clone / "src")}, clone)
-    result = inside.run(["make", "demo", f"VENV={environment}", "-o", f"{environment}/.installed"])
+    result = inside.run(["make", "demo", f"VENV={environment}", "-o", f"{environment}/.runs"])
     assert result.stdout.count("all-reduce verified: 3 rounds over 4 ranks") == 8
     assert result.stderr.splitlines()[-1] == "8 ranks in 2 groups ended with 0"
     assert list(Path(shell.environment["HOME"]).iterdir()) == []

@@ -88,3 +88,11 @@ def test_a_run_makes_the_namespace_that_its_manifest_is_for(shell: Shell, tmp_pa
     told = shell.lws("run", "-f", str(path), "--until=done", "--timeout=60").stderr
     assert "namespace/training created (the manifest is for it, and does not bring it)" in told
     assert told.splitlines()[-1] == "1 rank in 1 group ended with 0"
+
+
+def test_a_service_whose_port_leads_nowhere_is_warned_of_once(cluster: Cluster) -> None:
+    spec = {"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": 8080}]}
+    words = ["apply", f"--local={cluster.name}", "-f", "-"]
+    told = cluster.shell.lws(*words, text=text(of("v1", "Service", "front", spec=spec)))
+    assert told.stdout == "service/front created\n"
+    assert told.stderr.count("Warning: spec.ports[0]: port 80 is not forwarded to targetPort 8080") == 1

@@ -155,9 +155,9 @@ def test_a_second_ctrl_c_ends_a_run_at_once(shell: Shell) -> None:
     assert run.stderr is not None
     assert any("Ctrl-C again ends them at once" in line for line in iter(run.stderr.readline, ""))
     os.kill(run.pid, signal.SIGINT)
-    run.communicate(timeout=3)
+    run.communicate(timeout=10)
     assert run.returncode == 130
-    until(lambda: not shell.processes(), "the end of every process", 5)
+    shell.assert_nothing_is_left()
 
 
 def test_ranks_are_asked_to_end_before_they_are_killed(shell: Shell) -> None:

@@ -10,12 +10,19 @@ import leaderworkerset
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.views.terminal import say
 
 if TYPE_CHECKING:
     from kuberuntime.client.channels import Channels  # it brings aiohttp, which usage errors do not need
 
 OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
+
+
+def say_warning(text: str) -> None:
+    """Print a warning of the API server."""
+    say(text, err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class Target:
         path = self._local_kubeconfig() if self.local else self.kubeconfig
         access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
         transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
-        client = Client(transport, field_validation="Strict")
+        client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
             yield Session(client, self.namespace or access.namespace, transport.channels)
         finally:

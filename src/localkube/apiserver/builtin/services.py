@@ -82,6 +82,24 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
             yield invalid("spec.clusterIPs[0]", [now], "may not change once set")
 
 
+def service_warnings(service: JSONObject) -> Iterator[str]:
+    """Yield what a service does on Kubernetes, and does not do here."""
+    spec = service["spec"]
+    if spec["type"] in {"NodePort", "LoadBalancer"}:
+        yield (
+            f"spec.type: {spec['type']} services get no address and no node port on this machine: "
+            f"reach one with `kubectl port-forward service/{service['metadata']['name']}`"
+        )
+    elif spec.get("clusterIP") == HEADLESS and spec.get("selector"):
+        for index, port in enumerate(spec.get("ports") or ()):
+            if port["targetPort"] != port["port"]:
+                yield (
+                    f"spec.ports[{index}]: port {port['port']} is not forwarded to targetPort {port['targetPort']}: the "
+                    "service has no address of its own on this machine, its name leads to the pods: connect to "
+                    f"{port['targetPort']}"
+                )
+
+
 ADDRESS_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
@@ -146,6 +164,7 @@ SERVICE = Strategy(
     default=default_service,
     carry=carry_service,
     validate=validate_service,
+    warnings=service_warnings,
     name_rule=names.dns_1123_label,
     has_status=True,
     short_names=("svc",),

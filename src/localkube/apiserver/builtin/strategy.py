@@ -36,6 +36,11 @@ def no_errors(_new: JSONObject, _old: JSONObject | None) -> Iterable[FieldError]
     return ()
 
 
+def no_warnings(_obj: JSONObject) -> Iterable[str]:
+    """Warn of nothing."""
+    return ()
+
+
 def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
     """Carry nothing over from the stored object."""
 
@@ -46,7 +51,7 @@ class Strategy:
 
     `qualified_finalizers`: finalizers must name a domain. `default` fills the defaults that depend on other fields, after the plain ones (`types/defaults.py`); `on_create` what admission sets on new objects only; `carry` keeps on update what an
     update may leave out; `initial_status` is the status of a new object; `default_status` fills one in; `validate` checks the object and, where there
-    is a stored one, the change; `validate_status` a status write.
+    is a stored one, the change; `validate_status` a status write. `warnings` says what an object does not do here.
     """
 
     resource: Resource
@@ -57,6 +62,7 @@ class Strategy:
     initial_status: Callable[[JSONObject], JSONObject] | None = None
     default_status: Callable[[JSONObject, JSONObject], None] = nothing_carried
     validate: Validate = no_errors
+    warnings: Callable[[JSONObject], Iterable[str]] = no_warnings
     validate_status: Validate = no_errors
     name_rule: NameRule = names.dns_1123_subdomain
     qualified_finalizers: bool = True
@@ -79,6 +85,7 @@ class Strategy:
             schema=schema,
             prepare=self.prepare,
             validate=self.check,
+            warnings=lambda obj: tuple(self.warnings(obj)),
             unknown_fields=lambda obj: unknown_fields(schema, obj),
             columns=shown.columns,
             cells=shown.cells,

@@ -84,6 +84,11 @@ class Alias:
     from_stored: Callable[[JSONObject], JSONObject]
 
 
+def no_warnings(_obj: JSONObject) -> Sequence[str]:
+    """Warn of nothing."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """One served resource.
@@ -94,7 +99,8 @@ class Kind:
     new, old)` returns all errors. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
     validation. `cells(object, now)` fills one table row. `blank` is what an object of the kind has before anyone sets
     anything: field ownership on create is counted against it. `lazily_owned` objects carry no managedFields until they
-    are applied for the first time: they are written by programs all the time, and would be twice as large. `description`
+    are applied for the first time: they are written by programs all the time, and would be twice as large. `warnings(object)` says what a written object
+    does not do here. `description`
     says what the kind is; `published` is the OpenAPI schema of a kind that brings its own, with its own words.
     """
 
@@ -113,5 +119,6 @@ class Kind:
     blank: JSONObject = field(default_factory=dict)
     alias: Alias | None = None
     lazily_owned: bool = False
+    warnings: Callable[[JSONObject], Sequence[str]] = no_warnings
     description: str = ""
     published: JSONObject | None = None

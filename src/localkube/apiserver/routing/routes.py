@@ -11,6 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import containers, get, logs, present, watching
 from localkube.apiserver.verbs.reading import list as listing
@@ -59,7 +60,7 @@ def require_served(call: Call) -> None:
 
 async def _create(backend: Backend, call: Call) -> Answer:
     obj, chosen = await create.create(backend, call)
-    return present.show(backend, call, 201, obj, chosen.warnings)
+    return present.show(backend, call, 201, obj, _warnings(call, obj, chosen))
 
 
 async def _get(backend: Backend, call: Call) -> Answer:
@@ -75,12 +76,18 @@ async def _list(backend: Backend, call: Call) -> Answer:
 
 async def _update(backend: Backend, call: Call) -> Answer:
     code, obj, chosen = await update.update(backend, call)
-    return present.show(backend, call, code, obj, chosen.warnings)
+    return present.show(backend, call, code, obj, _warnings(call, obj, chosen))
 
 
 async def _patch(backend: Backend, call: Call) -> Answer:
     code, obj, chosen = await patch_verb.patch(backend, call)
-    return present.show(backend, call, code, obj, chosen.warnings)
+    return present.show(backend, call, code, obj, _warnings(call, obj, chosen))
+
+
+def _warnings(call: Call, obj: JSONObject, chosen: WriteOptions) -> list[str]:
+    """Return what to warn of after a write: of the request, and of the object itself."""
+    own = call.served.kind.warnings(obj) if not call.subresource else ()
+    return [*chosen.warnings, *own]
 
 
 async def _delete(backend: Backend, call: Call) -> Answer:

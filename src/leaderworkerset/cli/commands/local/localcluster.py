@@ -17,7 +17,8 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster.places import Place
-from leaderworkerset.cli.cluster.target import OpenChannels
+from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
+from leaderworkerset.cli.cluster.target import OpenChannels, say_warning
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.definition import full_definitions
@@ -80,9 +81,8 @@ async def local_cluster(
                     lwsmanager.controllers(client, clock),
                 ):
                     gc.freeze()  # what the start made stays; looking through it again and again would delay events
-                    yield LocalCluster(
-                        Client(transport, field_validation="Strict"), transport.channels, noted(server.notes)
-                    )
+                    own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
+                    yield LocalCluster(own, transport.channels, noted(server.notes))
             finally:
                 gc.unfreeze()
                 await client.close()

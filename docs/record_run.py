@@ -1,0 +1,150 @@
+"""Record `lws run` for the front page: the lines of a real run with their times, and an SVG that plays them.
+
+python docs/record_run.py             run the example, write docs/recording/run.txt and run.svg
+python docs/record_run.py --render    write run.svg from the run.txt that is there
+"""
+# ruff: noqa: INP001, T201 - a script of its own, which talks
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+from xml.sax.saxutils import escape
+
+ROOT: Final = Path(__file__).parents[1]
+TEXT: Final = ROOT / "docs" / "recording" / "run.txt"
+PICTURE: Final = TEXT.with_suffix(".svg")
+
+COMMAND: Final = "lws run -f examples/allreduce/lws.yaml --image allreduce=examples/allreduce --until done"
+
+COLUMNS: Final = 100
+ROWS: Final = 24
+WIDTH: Final = 8.4
+HEIGHT: Final = 18
+MARGIN: Final = 16
+BAR: Final = 28
+HOLD: Final = 0.6
+"""Seconds that the command alone is shown, before what it prints."""
+
+COLORS: Final = ("#7ee787", "#79c0ff", "#ffa657", "#d2a8ff", "#ff7b72", "#f2cc60", "#56d4dd", "#ff9bce")
+"""Of the ranks, as many as the example has."""
+
+RANK: Final = re.compile(r"(\d+)/(\d+) ")
+
+
+class Line(NamedTuple):
+    """A line of the run, and when it came, in seconds from the start."""
+
+    seconds: float
+    text: str
+
+
+def record() -> list[Line]:
+    """Run the example, and return what it prints."""
+    begin = time.monotonic()
+    words = [sys.executable, "-m", "leaderworkerset.cli", *COMMAND.split()[1:]]
+    with subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+    ) as process:
+        lines = [Line(round(time.monotonic() - begin, 2), text.rstrip("\n")) for text in process.stdout or ()]
+    if process.returncode:
+        raise SystemExit("\n".join(line.text for line in lines) + f"\nthe run ended with {process.returncode}")
+    return lines
+
+
+def shape(text: str) -> str:
+    """Return a line without what differs from run to run: numbers, and which states ranks pass through.
+
+    >>> shape("allreduce group 0: 1 of 4 ranks ready (2 Missing, 1 Pending)")
+    'allreduce group N: N of N ranks ready'
+    """
+    return re.sub(r"\d+", "N", re.sub(r" \(\d+ .*$|; .*$", "", text))
+
+
+def shapes(lines: Sequence[Line]) -> set[str]:
+    """Return what kinds of lines a run has; notes on what this machine lacks differ from machine to machine."""
+    return {shape(line.text) for line in lines if not line.text.startswith(("memory and CPU", "a way out", "progress"))}
+
+
+def dump(lines: Sequence[Line]) -> str:
+    """Return lines as they are kept."""
+    return "".join(f"{line.seconds:.2f}\t{line.text}\n" for line in lines)
+
+
+def load(text: str) -> list[Line]:
+    r"""Read lines that were kept.
+
+    >>> load("0.50\tstarting\n")
+    [Line(seconds=0.5, text='starting')]
+    """
+    parts = (line.partition("\t") for line in text.splitlines())
+    return [Line(float(seconds), words) for seconds, _, words in parts]
+
+
+def render(lines: Sequence[Line]) -> str:
+    """Return the SVG that plays lines once, and stays at the last; who wants no motion sees the last at once."""
+    shown = [Line(0.0, f"$ {COMMAND}"), *(Line(line.seconds + HOLD, line.text) for line in lines)]
+    end = shown[-1].seconds
+    width, height = COLUMNS * WIDTH + 2 * MARGIN, ROWS * HEIGHT + 2 * MARGIN + BAR
+    font = 'font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height}" role="img" {font}>',
+            f"<title>{escape(COMMAND)}</title>",
+            f"<style>{_style(shown, end)}</style>",
+            f'<rect width="{width:g}" height="{height}" rx="8" fill="#0d1117"/>',
+            *(f'<circle cx="{18 + 18 * n}" cy="16" r="5" fill="#30363d"/>' for n in range(3)),
+            f'<clipPath id="screen"><rect y="{BAR}" width="{width:g}" height="{height - BAR - MARGIN // 2}"/></clipPath>',
+            '<g clip-path="url(#screen)"><g class="scroll">',
+            *(_text(number, line) for number, line in enumerate(shown)),
+            "</g></g>",
+            "</svg>\n",
+        ]
+    )
+
+
+def _text(number: int, line: Line) -> str:
+    rank = RANK.match(line.text)
+    color = COLORS[(int(rank[1]) * 4 + int(rank[2])) % len(COLORS)] if rank else "#e6edf3"
+    y = BAR + MARGIN + HEIGHT * (number + 0.75)
+    words = escape(line.text if len(line.text) <= COLUMNS else f"{line.text[: COLUMNS - 1]}…")
+    return (
+        f'<text class="line" x="{MARGIN}" y="{y:g}" fill="{color}" xml:space="preserve" '
+        f'style="animation-delay:{line.seconds:.2f}s">{words}</text>'
+    )
+
+
+def _style(shown: Sequence[Line], end: float) -> str:
+    """Return the animations: lines appear at their times, and the page moves up when the screen is full."""
+    last = max(len(shown) - ROWS, 0) * HEIGHT
+    moves = [
+        f"{100 * line.seconds / end:.2f}%{{transform:translateY(-{(number + 1 - ROWS) * HEIGHT}px)}}"
+        for number, line in enumerate(shown)
+        if number + 1 > ROWS
+    ]
+    return (
+        "@keyframes show{to{opacity:1}}"
+        f"@keyframes scroll{{{''.join(moves)}}}"
+        ".line{opacity:0;animation:show 0s forwards}"
+        f".scroll{{animation:scroll {end:.2f}s step-end forwards}}"
+        "@media (prefers-reduced-motion:reduce){.line{opacity:1;animation:none}"
+        f".scroll{{animation:none;transform:translateY(-{last}px)}}}}"
+    )
+
+
+def main() -> None:
+    """Write the recording."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--render", action="store_true", help="only draw the stored lines again")
+    if not parser.parse_args().render:
+        TEXT.write_text(dump(record()))
+    PICTURE.write_text(render(load(TEXT.read_text())))
+    print(f"{PICTURE.relative_to(ROOT)} written")
+
+
+if __name__ == "__main__":
+    main()

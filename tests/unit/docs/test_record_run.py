@@ -1,0 +1,37 @@
+"""The recording on the front page is drawn from the lines that are kept beside it."""
+
+import xml.etree.ElementTree as ET
+
+from docs import record_run
+from docs.record_run import COMMAND, PICTURE, ROWS, TEXT, Line, dump, load, render, shape, shapes
+
+LINES = [Line(0.5, "starting"), Line(1.25, "0/1 <rank> & more"), *(Line(2.0, f"1/0 {n}") for n in range(ROWS))]
+
+
+def test_the_picture_is_that_of_the_kept_lines() -> None:
+    assert PICTURE.read_text() == render(load(TEXT.read_text())), "make recording, or docs/record_run.py --render"
+
+
+def test_kept_lines_are_read_as_they_were_written() -> None:
+    assert load(dump(LINES)) == LINES
+    assert load(TEXT.read_text())[-1].text == "8 ranks in 2 groups ended with 0"
+
+
+def test_every_line_is_drawn_with_the_moment_when_it_came() -> None:
+    root = ET.fromstring(render(LINES))
+    drawn = [element for element in root.iter() if element.tag.endswith("text")]
+    assert [element.text for element in drawn[:3]] == [f"$ {COMMAND}", "starting", "0/1 <rank> & more"]
+    assert drawn[1].attrib["style"] == f"animation-delay:{0.5 + record_run.HOLD:.2f}s"
+    assert drawn[2].attrib["fill"] != drawn[3].attrib["fill"]
+
+
+def test_the_page_moves_up_by_what_does_not_fit() -> None:
+    assert f"translateY(-{(len(LINES) + 1 - ROWS) * record_run.HEIGHT}px)" in render(LINES)
+    assert "@keyframes scroll{}" in render(LINES[:2])
+
+
+def test_a_shape_is_what_two_runs_have_in_common() -> None:
+    assert shape("0/1 round 2: 4096 sums over 4 ranks are right, total 8186834328") == (
+        shape("1/3 round 0: 4096 sums over 4 ranks are right, total 1")
+    )
+    assert shapes([Line(0, "memory and CPU limits: they are not enforced here"), Line(1, "a 1")]) == {"a N"}
