@@ -103,12 +103,16 @@ def test_what_is_waited_for_has_words(failing: Cluster) -> None:
     failing.lws("delete", "fine")
 
 
-def test_a_port_forward_ends_with_its_cluster_and_says_so(shell: Shell) -> None:
-    shell.lws("up", "second", "--detach")
+def test_of_two_clusters_all_end_and_a_port_forward_with_them(shell: Shell) -> None:
+    for name in ("second", "third"):
+        shell.lws("up", name, "--detach")
+    listed = {line.split()[0]: line.split()[1] for line in shell.lws("clusters").stdout.splitlines()[1:]}
+    assert listed == {"second": "running", "third": "running"}
+    assert "No LeaderWorkerSets found" in shell.lws("get", "--local=third").stderr
     Cluster(shell, "second").start(lws("served", SLEEP))
     forward = shell.start("port-forward", "--local=second", "served/0", ":8080")
     assert "served-0:8080" in line_with(forward, "->")
-    shell.lws("down", "second")
+    shell.lws("down", "--all")
     _, told = forward.communicate(timeout=60)
     assert forward.returncode == 1
     assert told.startswith("error: port-forward has ended: its cluster does not answer any more")
