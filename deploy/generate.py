@@ -32,7 +32,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.install import alerts, rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.operator.operand import Place
 from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
@@ -182,7 +182,7 @@ def chart() -> dict[str, str]:
         f"{resource.plural}.yaml": render([obj])
         for resource, obj in zip(MANAGED.defined, MANAGED.definitions(), strict=True)
     }
-    return {f"helm/lws/{name}": text for name, text in helmchart.files(MANAGED, texts).items()}
+    return {f"helm/lws/{name}": text for name, text in helmchart.files(MANAGED, managed("auto"), texts).items()}
 
 
 def alerting() -> dict[str, str]:

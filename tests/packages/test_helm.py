@@ -98,10 +98,16 @@ def test_values_reach_the_pods() -> None:
     assert pod["spec"]["containers"][0]["image"].endswith("@sha256:" + "0a" * 32)
 
 
-def test_gang_scheduling_reaches_the_configuration() -> None:
+def test_gang_scheduling_reaches_configuration_and_roles() -> None:
+    """R-OP-52: without it there is no right to pod groups."""
     found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert yaml.safe_load(text)["gangSchedulingManagement"] == {"schedulerProvider": "volcano"}
+
+    def groups(objects: dict[tuple[str, str], JSONObject]) -> set[str]:
+        return {group for rule in objects["ClusterRole", "lws-manager-role"]["rules"] for group in rule["apiGroups"]}
+
+    assert groups(found) - groups(render()) >= {"scheduling.volcano.sh"}
 
 
 @pytest.mark.parametrize("words", ["replicas=3", "service.port=443", "image.manager.pullPolicy=Sometimes"])

@@ -46,6 +46,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
+SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GANG: Final = "gangSchedulingManagement: __BLOCKED__\n"
 TOGGLES: Final[Mapping[Resource, str]] = {
     POD_DISRUPTION_BUDGETS: ".Values.podDisruptionBudget.enable",
@@ -55,8 +56,11 @@ FIXED: Final = (CUSTOM_RESOURCE_DEFINITIONS, SECRETS, ISSUERS, CERTIFICATES)
 """Kinds whose objects are found by name, besides the webhooks' service and configurations."""
 
 
-def files(declared: Declared, definitions: Mapping[str, str]) -> dict[str, str]:
-    """Return every file of the chart with its text; `definitions` are the texts of `crds/` by file name."""
+def files(declared: Declared, gang: Declared, definitions: Mapping[str, str]) -> dict[str, str]:
+    """Return every file of the chart with its text; `definitions` are the texts of `crds/` by file name.
+
+    `gang` are the kinds as a manager with gang scheduling serves them, which needs further rights.
+    """
     chart = {
         "apiVersion": "v2",
         "name": "lws",
@@ -75,13 +79,19 @@ def files(declared: Declared, definitions: Mapping[str, str]) -> dict[str, str]:
         "templates/_helpers.tpl": charttexts.HELPERS,
         "templates/NOTES.txt": charttexts.NOTES,
         "templates/tests/webhook.yaml": charttexts.TEST,
-        **{f"templates/{name}.yaml": text for name, text in templates(declared).items()},
+        **{f"templates/{name}.yaml": text for name, text in templates(declared, gang).items()},
         **{f"crds/{name}": text for name, text in definitions.items()},
     }
 
 
-def templates(declared: Declared) -> dict[str, str]:
-    """Return the templates by kind."""
+def templates(declared: Declared, gang: Declared) -> dict[str, str]:
+    """Return the templates by kind and name."""
+    plain, ganged = _conditional(declared), _conditional(gang)
+    return {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
+
+
+def _conditional(declared: Declared) -> dict[str, str]:
+    """Return the texts of all objects, conditional on who issues certificates and what is asked for."""
     internal, external = _rendered(declared, "internal"), _rendered(declared, "cert-manager")
     unmonitored = {(kind, meta.name(obj)) for kind, obj in build_all(declared, _settings("cert-manager", ""))}
     found: dict[str, str] = {}

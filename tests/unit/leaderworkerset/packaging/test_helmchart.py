@@ -3,10 +3,10 @@
 import json
 import re
 
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.packaging import chartvalues, helmchart
 
-FILES = helmchart.files(MANAGED, {"leaderworkersets.yaml": "definition"})
+FILES = helmchart.files(MANAGED, managed("auto"), {"leaderworkersets.yaml": "definition"})
 
 
 def test_no_mark_is_left() -> None:
