@@ -86,27 +86,27 @@ class Wire:
 
     port: int
 
-    async def exchange(self, content: bytes, *more: bytes) -> bytes:
+    async def exchange(self, content: bytes, *more: bytes, patience: float = QUIET) -> bytes:
         """Send bytes, and return what comes back until the server ends the connection, or has nothing more to say."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(content)
             for piece in more:
                 writer.write(piece)
-            return await _everything(reader)
+            return await _everything(reader, patience)
         finally:
             writer.close()
 
     async def plain(self) -> bytes:
         """Return the answer to a plain request."""
-        return await self.exchange(head(self.port, "GET", POD, {"connection": "close"}))
+        return await self.exchange(head(self.port, "GET", POD, {"connection": "close"}), patience=PATIENCE)
 
 
-async def _everything(reader: asyncio.StreamReader) -> bytes:
+async def _everything(reader: asyncio.StreamReader, patience: float) -> bytes:
     received = b""
     try:
         while True:
-            async with asyncio.timeout(QUIET):
+            async with asyncio.timeout(patience):
                 piece = await reader.read(65536)
             received += piece
             if not piece:

@@ -74,6 +74,10 @@ class Cluster:
         self._counts.clear()
         return True
 
+    def remove_namespace(self, name: str) -> None:
+        """Forget a namespace that was deleted, and so has no pods."""
+        self.namespaces.pop(name, None)
+
     def place(self, pod: PodInfo, node: str) -> None:
         """Take a pod as running, or about to run, on a node."""
         if self.pods.get(pod.uid) == Placed(pod, node):

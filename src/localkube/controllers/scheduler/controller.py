@@ -190,7 +190,9 @@ class Scheduler:
         self._retry(queue.EVERYTHING)
 
     def _namespace_changed(self, change: Change) -> None:
-        if change.new is not None and self._cluster.put_namespace(meta.name(change.new), meta.labels(change.new)):
+        if change.new is None:
+            self._cluster.remove_namespace(meta.name(change.object))
+        elif self._cluster.put_namespace(meta.name(change.new), meta.labels(change.new)):
             self._retry(queue.POD_RELABELED)
 
 
