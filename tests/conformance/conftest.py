@@ -84,6 +84,7 @@ def same(servers: Servers, witness: Witness, request: pytest.FixtureRequest) -> 
         return [one for one in found if not witness.is_refused(one)]
 
     def check(sequence: Sequence) -> None:
+        left: list[Difference] = []
         for _ in range(TRIALS):
             second = int(time.time())
             left = play(sequence)

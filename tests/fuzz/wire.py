@@ -23,7 +23,7 @@ from localkube.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream,
 from localkube.podaccess import ExecSession
 
 TOKEN: Final = "the-token"
-PATIENCE: Final = 20.0
+PATIENCE: Final = 60.0
 """Seconds to wait for an answer, however busy the machine is."""
 
 QUIET: Final = 0.05

@@ -25,7 +25,7 @@ from localkube.kubelet.sandbox import create_runner
 from localkube.podaccess import LogOptions
 
 NODE = "node-0"
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 def container(command: str | list[str] = "sleep 1000", name: str = "main", **fields: Any) -> JSONObject:
