@@ -210,31 +210,6 @@ def test_all_that_is_installed_is_there_and_carries_our_labels(administrator: Ad
     assert all(metadata.is_installed(obj) for obj in installed.values())
 
 
-def test_kinds_that_only_the_go_manager_serves_are_not_left_alone(fresh: Administrator) -> None:
-    names = {"kind": "DisaggregatedSet", "plural": "disaggregatedsets"}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "disaggregatedsets.disaggregatedset.x-k8s.io"},
-        "spec": {
-            "group": "disaggregatedset.x-k8s.io",
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
-    fresh.kubectl("create", "-f", "-", objects=[definition])
-    fresh.await_kind("disaggregatedsets")
-    one = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet", "metadata": {"name": "split"}}
-    fresh.kubectl("create", "-f", "-", objects=[one])
-    refused = fresh.lws("install", code=1)
-    assert "DisaggregatedSet default/split would be left alone" in refused
-    assert fresh.get("namespace/lws-system") is None
-    fresh.kubectl("delete", "crd/disaggregatedsets.disaggregatedset.x-k8s.io")
-    assert "namespace/lws-system created" in fresh.lws("install")
-
-
 def test_the_commands_of_the_page_do_what_it_says(fresh: Administrator) -> None:
     """Images are built and pushed elsewhere; the nodes here pull nothing."""
     page = (ROOT / "docs/how-to/install.md").read_text()

@@ -1,6 +1,7 @@
 """DisaggregatedSets: roles that come, roll, scale and go together."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
@@ -79,7 +80,7 @@ async def available(space: Space) -> State:
     return await space.until(is_available)
 
 
-async def create(space: Space, roles: Sequence[JSONObject], **spec: object) -> JSONObject:
+async def create(space: Space, roles: Sequence[JSONObject], **spec: Any) -> JSONObject:
     obj = disaggregatedset_object(roles, **spec)
     created = await space.create({**obj, "metadata": {"name": "split"}}, DISAGGREGATED_SETS)
     space.written = meta.generation(created)

@@ -70,7 +70,7 @@ class FleetWorld:
     @property
     def revision(self) -> str:
         """Return the newest revision."""
-        what = (self.image, *self.roles)
+        what: tuple[int | str, ...] = (self.image, *self.roles)
         if what not in self.revisions:
             self.revisions[what] = rolehash.revision_of(list(self.roles.values()))
         return self.revisions[what]

@@ -45,7 +45,7 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
         return Plan()
     try:
         whole = disaggregatedset.decode(obj)
-        revision = rolehash.revision_of(obj["spec"]["roles"])
+        revision = rolehash.revision_of(meta.spec(obj).get("roles") or [])
     except ValueError as error:
         return Plan(error=f"DisaggregatedSet {meta.key(obj)}: {error}")
     parts = fleet.owned(observed.leaderworkersets, whole.uid)

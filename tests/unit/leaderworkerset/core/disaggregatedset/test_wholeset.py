@@ -143,6 +143,10 @@ class TestSizes:
         assert plan.error is not None
         assert "DisaggregatedSet default/split: spec.roles[0].spec.leaderWorkerTemplate.size" in plan.error
 
+    def test_a_set_without_roles_asks_for_nothing(self) -> None:
+        """A definition of somebody else may have let it in."""
+        assert decided({name: value for name, value in SET.items() if name != "spec"}) == []
+
     def test_what_another_set_owns_is_absent(self) -> None:
         """R-DS-71, R-DS-72: the creation fails, and nothing is adopted."""
         foreign = lws(SET, "prefill", 4, owner=disaggregatedset_object(name="other"))

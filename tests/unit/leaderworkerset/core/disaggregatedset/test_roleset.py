@@ -1,0 +1,107 @@
+"""The LeaderWorkerSet of a role: what is copied, what is set, and where its pods may run (R-DS-16 to R-DS-18, R-DS-90)."""
+
+import copy
+from typing import Any
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, SET_NAME, SLICE, PlacementPolicy
+from leaderworkerset.core.disaggregatedset.roleset import Place, build
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SET = disaggregatedset_object()
+
+
+def built(entry: JSONObject, *, index: int = 0, placement: PlacementPolicy | None = None) -> JSONObject:
+    place = Place("split", index, "28d81a04", "prefill")
+    return build(SET, entry, place, replicas=3, placement=placement or PlacementPolicy())
+
+
+def affinity(placement_type: str, index: int = 0, **template: Any) -> JSONObject:
+    entry = role("prefill", 4)
+    entry["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"] |= template
+    found = built(entry, index=index, placement=PlacementPolicy(type=placement_type, topology="rack"))
+    spec: JSONObject = found["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
+    result: JSONObject = spec.get("affinity") or {}
+    return result
+
+
+def expressions(terms: JSONObject) -> list[list[tuple[str, str, str]]]:
+    assert all(term["topologyKey"] == "rack" for term in terms[REQUIRED])
+    return [
+        [
+            (one["key"], one["operator"], ",".join(one.get("values", [])))
+            for one in term["labelSelector"]["matchExpressions"]
+        ]
+        for term in terms[REQUIRED]
+    ]
+
+
+def test_labels_of_ours_win_and_the_rest_is_copied() -> None:
+    """R-DS-16, R-DS-17, Q-1, Q-11, Q-21."""
+    own = {"labels": {"app": "mine", "team": "a"}, "annotations": {"note": "n", INITIAL_REPLICAS: "9"}, "name": "x"}
+    entry = role("prefill", 4, rollout={"maxSurge": 1}, metadata=own)
+    entry["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
+    before = copy.deepcopy(entry)
+    found = built(entry)
+    assert entry == before
+    assert found["metadata"]["name"] == "split-0-28d81a04-prefill"
+    assert found["metadata"]["labels"] | {"app": "split-0-prefill", "team": "a"} == found["metadata"]["labels"]
+    assert found["metadata"]["annotations"] == {"note": "n"}
+    assert (found["spec"]["replicas"], "rolloutStrategy" in found["spec"]) == (3, False)
+    template = found["spec"]["leaderWorkerTemplate"]
+    assert template["leaderTemplate"]["metadata"]["labels"]["a"] == "b"
+    assert template["leaderTemplate"]["metadata"]["labels"][SLICE] == "0"
+    assert template["workerTemplate"]["metadata"]["labels"][SET_NAME] == "split"
+
+
+def test_without_leader_template_none_is_made() -> None:
+    """R-DS-16."""
+    found = built(role("prefill"))
+    assert "leaderTemplate" not in found["spec"]["leaderWorkerTemplate"]
+    assert "annotations" not in found["metadata"]
+
+
+@pytest.mark.parametrize("kind", ["None", ""])
+def test_no_policy_gives_no_affinity(kind: str) -> None:
+    """R-DS-90."""
+    assert affinity(kind) == {}
+
+
+def test_the_first_slice_keeps_off_slices_that_have_a_label() -> None:
+    """R-DS-90: pods from before there were slices are slice 0."""
+    found = affinity("ExclusiveSlice")
+    assert expressions(found["podAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "In", "0")]]
+    assert expressions(found["podAntiAffinity"]) == [
+        [(SET_NAME, "In", "split"), (SLICE, "Exists", ""), (SLICE, "NotIn", "0")]
+    ]
+
+
+def test_other_slices_keep_off_all_others() -> None:
+    """R-DS-90."""
+    found = affinity("ExclusiveSlice", index=2)
+    assert expressions(found["podAntiAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "NotIn", "2")]]
+
+
+def test_an_exclusive_topology_keeps_off_other_sets() -> None:
+    """R-DS-90."""
+    found = affinity("ExclusiveTopology", index=1)
+    assert expressions(found["podAntiAffinity"])[1] == [
+        (SET_NAME, "Exists", ""),
+        (SET_NAME, "NotIn", "split"),
+        (SLICE, "Exists", ""),
+    ]
+
+
+def test_the_affinity_of_the_user_stays() -> None:
+    """R-DS-90."""
+    own: JSONObject = {
+        "nodeAffinity": {"x": 1},
+        "podAffinity": {REQUIRED: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": []}}]},
+    }
+    found = affinity("ExclusiveSlice", affinity=own)
+    assert found["nodeAffinity"] == {"x": 1}
+    assert len(found["podAffinity"][REQUIRED]) == 2
+    assert len(own["podAffinity"][REQUIRED]) == 1
