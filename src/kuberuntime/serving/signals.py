@@ -3,20 +3,23 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @asynccontextmanager
-async def until_stopped() -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set when this process is asked to stop."""
+async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncIterator[asyncio.Event]:
+    """Yield an event that is set when this process is asked to stop; `at_once` is called before a second request ends it."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         if stopped.is_set():
+            with suppress(Exception):  # nothing keeps the process from ending
+                if at_once is not None:
+                    at_once()
             os._exit(130)  # the second request: the kernel ends all pods with this process
         stopped.set()
 

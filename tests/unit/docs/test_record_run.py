@@ -34,4 +34,4 @@ def test_a_shape_is_what_two_runs_have_in_common() -> None:
     assert shape("0/1 round 2: 4096 sums over 4 ranks are right, total 8186834328") == (
         shape("1/3 round 0: 4096 sums over 4 ranks are right, total 1")
     )
-    assert shapes([Line(0, "memory and CPU limits: they are not enforced here"), Line(1, "a 1")]) == {"a N"}
+    assert shapes([Line(0, "Note: without limits"), Line(1, "a 1")]) == {"a N"}

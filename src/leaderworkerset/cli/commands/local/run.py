@@ -118,7 +118,7 @@ async def run(plan: Run, place: Place, assumed: "Assumed") -> int:
     progress = Progress()
     hold, documents = plan.options.until == "done", ordered(assumed.documents)
     async with (
-        until_stopped() as stopped,
+        until_stopped(place.remove) as stopped,
         local_cluster(
             place, plan.cluster, progress.show, nodes=assumed.nodes, keep=False, hold_completed=hold
         ) as cluster,
