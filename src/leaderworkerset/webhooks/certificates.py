@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -18,6 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_NAME = "lws-ca"
+LONGEST_COMMON_NAME: Final = 64
+"""Characters; clients compare the alternative names, which have no such limit."""
+
 ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
@@ -67,11 +70,11 @@ def issue(
     validity: timedelta = SERVING_VALIDITY,
     algorithm: Algorithm = "ec",
 ) -> Certificate:
-    """Issue a serving certificate for host names and addresses; the first one is its common name."""
+    """Issue a serving certificate for host names and addresses; its common name is the first, as far as X.509 lets it."""
     signer = _private_key(authority.key)
     issuer = _certificate(authority.certificate)
     key = _generate_key(algorithm)
-    builder = _builder(_name(hosts[0]), issuer.subject, key.public_key(), now, validity)
+    builder = _builder(_name(hosts[0][:LONGEST_COMMON_NAME]), issuer.subject, key.public_key(), now, validity)
     builder = builder.add_extension(
         x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
     )

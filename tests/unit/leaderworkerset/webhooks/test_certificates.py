@@ -44,6 +44,15 @@ def test_certificates_are_good_for_clocks_that_are_an_hour_behind() -> None:
         assert certificates.begins_at(certificate) == NOW - timedelta(hours=1)
 
 
+def test_a_service_in_a_namespace_of_the_longest_name_gets_a_certificate() -> None:
+    host = f"lws-webhook-service.{'n' * 63}.svc"
+    serving = certificates.issue(AUTHORITY, [host], NOW)
+    names = x509.load_pem_x509_certificate(serving.certificate).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    assert names.value.get_values_for_type(x509.DNSName) == [host]
+
+
 def test_the_validity_can_be_shorter() -> None:
     serving = certificates.issue(AUTHORITY, ["a"], NOW, validity=timedelta(hours=1))
     assert certificates.expires_at(serving.certificate) == NOW + timedelta(hours=1)
