@@ -109,7 +109,6 @@ async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None
         installer = Installer(session.client, chosen.namespace, say_to(options))
         await installer.check_operator()
         await installer.check_place()
-        await installer.check_tenants()
         if not options["config"]:
             installed = await installer.configuration()
             chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)

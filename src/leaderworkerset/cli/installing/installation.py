@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Selection
 from kuberuntime.errors import APIError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
-from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import serverside
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
@@ -21,7 +19,6 @@ from leaderworkerset.cli.installing import definition
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.install import metadata, settings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired
 from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
 
@@ -30,9 +27,6 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 FIELD_MANAGER: Final = "lws-install"
 BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
 """Names, in its subject, the namespace of the manager that the objects of the whole cluster belong to."""
-
-UPSTREAM: Final = (LEADERWORKERSETS, DISAGGREGATED_SETS)
-"""The kinds that the Go manager serves, and whose objects users make."""
 
 
 def place(target: Target) -> str:
@@ -87,21 +81,6 @@ class Installer:
                 f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} asks for: change or"
                 " delete that object, or set its spec.managementState to Unmanaged"
             )
-
-    async def check_tenants(self) -> None:
-        """Raise where the Go manager serves kinds that this one does not: nobody would reconcile them any more."""
-        for resource in UPSTREAM:
-            if resource in MANAGED.defined:
-                continue
-            try:
-                page = await self._client.list_page(Selection(resource), limit=1)
-            except NotFoundError:
-                continue
-            if page.items:
-                raise CommandError(
-                    f"{resource.kind} {meta.key(page.items[0])} would be left alone: this manager does not serve"
-                    " the kind yet; keep the manager that does, or delete all of them first"
-                )
 
     async def configuration(self) -> str | None:
         """Return the text of the installed configuration, None where there is none."""
