@@ -46,11 +46,6 @@ def with_sorted_values(message: str) -> JSON:
     return sorted(re.split(r"[ ,]+", message))
 
 
-def without_number(message: str) -> JSON:
-    """Return a message on a number that does not fit without the number."""
-    return re.sub(r"unmarshal number \S+ into", "unmarshal number into", message)
-
-
 def without_scale(entries: list[JSONObject]) -> JSON:
     """Return the entries of `managedFields` that are not of the subresource `scale`, in any order."""
     return sorted(str(sorted(entry.items())) for entry in entries if entry.get("subresource") != "scale")
@@ -322,13 +317,6 @@ TABLE: tuple[RefusedError, ...] = (
         path=r"\.details\.causes\[\d+\]\.message",
         embedded="Unsupported value: .*",
         rest=with_sorted_values,
-    ),
-    RefusedError(
-        "a number with a fraction is refused without telling it, where a whole one is wanted",
-        "the decoder does not tell it",
-        path=r"\.message",
-        embedded=".*cannot unmarshal number into .*",
-        rest=without_number,
     ),
     RefusedError(
         "a pod may name a service account or a runtime class that is not there",

@@ -125,5 +125,5 @@ def test_webhooks_change_and_deny(same: CheckSame) -> None:
             questions.append(asked(seen))
 
     same(sequence)
-    ours, theirs = map(shapes, questions)
+    ours, theirs = map(shapes, questions[-2:])
     assert ours == theirs

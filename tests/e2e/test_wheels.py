@@ -23,7 +23,7 @@ import importlib, pkgutil, sys
 import kuberuntime, leaderworkerset
 for package in (kuberuntime, leaderworkerset):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not module.name.endswith(("__main__", ".localcluster")):
+        if not module.name.endswith(("__main__", ".localcluster", ".assuming")):
             importlib.import_module(module.name)
 print(leaderworkerset.__file__)
 print(*[name for name in sys.modules if name.split(".")[0] == "localkube"])
@@ -127,7 +127,7 @@ def test_without_localkube_what_needs_it_says_what_to_install(
         (["manager", "-version"], 0, "Version: "),
         (["install", "--help"], 0, "Usage: "),
         (["up", "--help"], 0, "Usage: "),
-        (["down"], 0, "Cluster default does not run."),
+        (["down"], 0, "Cluster default does not exist (there: none)"),
         (["get", "--local"], 1, "the embedded cluster default does not run"),
         (["get"], 1, "error: "),
     ],

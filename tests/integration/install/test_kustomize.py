@@ -25,10 +25,10 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
 
 
 def built(chosen: Settings) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return what an installation applies; the definition's file carries no labels, those are for `lws uninstall`."""
+    """Return what an installation applies; the files of definitions carry no labels, those are for `lws uninstall`."""
     objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
-    definition = objects["CustomResourceDefinition", "leaderworkersets.leaderworkerset.x-k8s.io"]
-    del definition["metadata"]["labels"]
+    for resource in MANAGED.defined:
+        del objects["CustomResourceDefinition", resource.group_resource]["metadata"]["labels"]
     return objects
 
 
@@ -74,7 +74,7 @@ def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {
-        "customresourcedefinition/leaderworkersets.leaderworkerset.x-k8s.io"
+        f"customresourcedefinition/{resource.group_resource}" for resource in MANAGED.defined
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, InvalidError, NotFoundError
+from kuberuntime.errors import APIError, ForbiddenError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
@@ -74,8 +74,14 @@ class Installer:
             )
 
     async def check_operator(self) -> None:
-        """Raise where the operator keeps the installation: it would revert whatever is done beside it."""
-        cluster = await self._find(OPERATORS, SINGLETON)
+        """Raise where the operator keeps the installation: it would revert whatever is done beside it.
+
+        Who may not read its object is not asked for that permission: an installation needs none of the operator's.
+        """
+        try:
+            cluster = await self._find(OPERATORS, SINGLETON)
+        except ForbiddenError:
+            return
         if cluster is not None and desired.read(cluster).is_managed:
             raise CommandError(
                 f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} asks for: change or"
