@@ -72,8 +72,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Run as many tests at once as two cores bear: more of them, and control planes compete for time."""
-    return min(max(os.cpu_count() or 2, 2), 4)
+    """Run as many tests at once as two cores bear: many wait for processes; more of them, and control planes compete."""
+    return min(max(os.cpu_count() or 2, 3), 4)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

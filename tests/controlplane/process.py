@@ -30,6 +30,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from .etcd_members import Member, flags_of, members_at
 
 LOOPBACK = "127.0.0.1"
+COLLECT_AT: Final = "300"
+"""Percent by which Go's heaps grow before they are collected: memory for processor time."""
+
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 KWOK_STAGES = Path(__file__).parent / "stages.yaml"
@@ -178,7 +181,7 @@ def start(plane: Plane, name: str, flags: Sequence[str], *, program: str = "") -
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             cwd=plane.directory,
-            env={"HOME": str(plane.directory), "PATH": os.environ["PATH"]},
+            env={"HOME": str(plane.directory), "PATH": os.environ["PATH"], "GOGC": COLLECT_AT},
             preexec_fn=lambda: library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one call, no locks
         )
 

@@ -106,7 +106,7 @@ def make_shell(base: Path) -> Shell:
     """Return the shell of a user who has never used `lws`."""
     home = base / "home"
     home.mkdir(parents=True)
-    left_out = {"KUBECONFIG", "LWS_STATE_HOME", "NO_COLOR", "VIRTUAL_ENV"}
+    left_out = {"COLUMNS", "KUBECONFIG", "LINES", "LWS_STATE_HOME", "NO_COLOR", "VIRTUAL_ENV"}
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     scripts = sysconfig.get_path("scripts")
     own = {"HOME": str(home), "XDG_STATE_HOME": str(base / "state"), "TERM": "xterm"}
