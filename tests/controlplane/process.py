@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from .etcd_members import Member, flags_of, members_at
 
 LOOPBACK = "127.0.0.1"
-COLLECT_AT: Final = "300"
+COLLECT_AT = "300"
 """Percent by which Go's heaps grow before they are collected: memory for processor time."""
 
 START_SECONDS = 60.0
