@@ -95,4 +95,4 @@ def test_a_service_whose_port_leads_nowhere_is_warned_of_once(cluster: Cluster) 
     words = ["apply", f"--local={cluster.name}", "-f", "-"]
     told = cluster.shell.lws(*words, text=text(of("v1", "Service", "front", spec=spec)))
     assert told.stdout == "service/front created\n"
-    assert told.stderr.count("Warning: spec.ports[0]: port 80 is not forwarded to targetPort 8080") == 1
+    assert told.stderr.count("Warning: spec.ports[0].targetPort: inside pods port 80 is not forwarded to 8080") == 1
