@@ -54,4 +54,6 @@ def test_a_service_that_gets_no_address_says_how_to_reach_it(kind: str) -> None:
 
 def test_an_address_at_which_nothing_answers_is_named() -> None:
     (text,) = warned(clusterIP="10.0.0.7", ports=[{"port": 80}])
-    assert text.startswith("spec.clusterIP: nothing answers at 10.0.0.7 on this machine: inside pods connect to the name web")
+    assert text.startswith(
+        "spec.clusterIP: nothing answers at 10.0.0.7 on this machine: inside pods connect to the name web"
+    )
