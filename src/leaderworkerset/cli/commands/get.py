@@ -86,7 +86,7 @@ async def watch(target: Target, wanted: Wanted) -> None:
             await targets.find(session, one.name)
         everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
         try:
-            async with following(*everything.all) as objects:
+            async with following(*everything.all, session.lifeline) as objects:
                 await objects.until(lambda: screen.update(cut(everything.views(), wanted.chosen)), every=screen.refresh)
         finally:
             screen.close()
