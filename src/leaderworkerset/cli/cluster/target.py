@@ -1,6 +1,7 @@
 """What a command speaks to: a cluster by kubeconfig, or an embedded cluster of this machine."""
 
 import os
+import shlex
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -32,13 +33,16 @@ def say_warning(text: str) -> None:
 class Session:
     """An open client, the namespace that commands act in, and the way to open channels (path, query, protocol).
 
-    The lifeline reports the end of the cluster to those that follow it.
+    The lifeline reports the end of the cluster to those that follow it. Hints have the options that address this
+    cluster: `lws` and `kubectl` are the commands with them.
     """
 
     client: Client
     namespace: str
     channels: OpenChannels
     lifeline: Lifeline = field(default_factory=Lifeline)
+    lws: str = "lws"
+    kubectl: str = "kubectl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,9 @@ class Target:
         transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
-            yield Session(client, self.namespace or access.namespace, transport.channels, Lifeline(place))
+            yield Session(
+                client, self.namespace or access.namespace, transport.channels, Lifeline(place), *self._commands(place)
+            )
         finally:
             await client.close()
 
@@ -77,6 +83,14 @@ class Target:
         if argument and self.local and argument != self.local:
             raise UsageError(f"cluster {argument} and --local={self.local} are two: name one")
         return argument or self.local or places.DEFAULT
+
+    def _commands(self, place: Place | None) -> tuple[str, str]:
+        """Return how hints call lws and kubectl, so that they address the same cluster."""
+        words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
+        words += [f"--context={self.context_name}"] if self.context_name else []
+        if place:
+            return f"lws {place.words}", shlex.join(["kubectl", f"--kubeconfig={place.kubeconfig}"])
+        return shlex.join(["lws", *words]), shlex.join(["kubectl", *words])
 
     def _local_place(self) -> Place:
         if self.kubeconfig or self.context_name:
