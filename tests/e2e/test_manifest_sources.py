@@ -57,7 +57,9 @@ def test_objects_are_applied_and_deleted_in_the_order_that_they_need(cluster: Cl
 def test_a_missing_namespace_is_named_with_the_option_that_makes_it(cluster: Cluster) -> None:
     given = text(lws("web", SLEEP, replicas=0))
     told = cluster.refused("apply", "-n", "absent", "-f", "-", text=given)
-    assert 'namespaces "absent" not found; make it with `kubectl create namespace absent`' in told
+    config = cluster.shell.state / cluster.name / "kubeconfig"
+    advice = f"make it with `kubectl --kubeconfig={config} create namespace absent`"
+    assert f'namespaces "absent" not found; {advice}' in told
     assert "add --create-namespace to this command" in told
     made = cluster.lws("apply", "-n", "absent", "--create-namespace", "-f", "-", text=given)
     assert made.startswith("namespace/absent created")
@@ -95,4 +97,4 @@ def test_a_service_whose_port_leads_nowhere_is_warned_of_once(cluster: Cluster) 
     words = ["apply", f"--local={cluster.name}", "-f", "-"]
     told = cluster.shell.lws(*words, text=text(of("v1", "Service", "front", spec=spec)))
     assert told.stdout == "service/front created\n"
-    assert told.stderr.count("Warning: spec.ports[0]: port 80 is not forwarded to targetPort 8080") == 1
+    assert told.stderr.count("Warning: spec.ports[0].targetPort: inside pods port 80 is not forwarded to 8080") == 1

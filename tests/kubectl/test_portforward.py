@@ -115,13 +115,33 @@ def test_a_port_is_reached_by_number_and_by_name(running: Place) -> None:
             connection.close()
 
 
-def test_a_service_is_reached_at_the_port_it_is_called_by(running: Place) -> None:
-    """Services have no address of their own here; kubectl leaves `targetPort` aside where that is so."""
-    running.run("expose", "pod", "server", "--port=8080")
+@pytest.mark.parametrize("words", [(), ("--type=NodePort",), ("--type=LoadBalancer",)], ids=["", "node", "balanced"])
+@pytest.mark.parametrize("target", ["8080", "http"])
+def test_a_port_of_a_service_is_forwarded_to_its_target(running: Place, words: tuple[str, ...], target: str) -> None:
+    running.run("expose", "pod", "server", "--port=80", f"--target-port={target}", *words)
+    with forwarding(running, "service/server", ":80") as forwarder:
+        connection = forwarder.http()
+        assert get(connection, 5) == b"xxxxx"
+        connection.close()
+
+
+def test_a_headless_service_is_reached_at_the_port_of_its_pods_as_on_kubernetes(running: Place) -> None:
+    running.run("expose", "pod", "server", "--port=8080", "--target-port=9000", "--cluster-ip=None")
     with forwarding(running, "service/server", ":8080") as forwarder:
         connection = forwarder.http()
         assert get(connection, 5) == b"xxxxx"
         connection.close()
+
+
+def test_writing_a_service_says_what_is_not_forwarded_inside_pods(place: Place) -> None:
+    if place.name != "embedded":
+        pytest.skip("kwok's services have addresses")
+    place.apply(server())
+    headless = place.run("expose", "pod", "server", "--port=80", "--target-port=8080", "--cluster-ip=None")
+    assert headless == "service/server exposed\n"
+    told = place.run("expose", "pod", "server", "--port=80", "--target-port=8080", "--name=front")
+    assert "Warning: spec.ports[0].targetPort: inside pods port 80 is not forwarded to 8080" in told
+    assert "connect to front:8080" in told
 
 
 def test_megabytes_go_both_ways(running: Place) -> None:

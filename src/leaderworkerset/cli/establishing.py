@@ -16,7 +16,7 @@ PATIENCE: Final = 30.0
 """Seconds for a definition to be established; a healthy API server takes one."""
 
 
-async def until_established(client: Client, key: ObjectKey) -> None:
+async def until_established(client: Client, key: ObjectKey, *, kubectl: str) -> None:
     """Return once the kind of a definition is served."""
     informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
 
@@ -30,5 +30,5 @@ async def until_established(client: Client, key: ObjectKey) -> None:
     except TimeoutError as error:
         raise TimedOutError(
             f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: "
-            f"`kubectl describe crd {key.name}` says why"
+            f"`{kubectl} describe crd {key.name}` says why"
         ) from error

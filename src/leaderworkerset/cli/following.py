@@ -110,14 +110,15 @@ class Following:
         """Return the first answer of `check` that is not None; it is asked again after every change.
 
         With `every`, it is asked after so many seconds without a change, too. A check that takes long, of hundreds of
-        pods, is followed by a pause as long, so that the changes of that time are checked together.
+        pods, is followed by a pause three times as long: changes of that time are checked together, and the processors
+        are left to those who make them.
         """
         clock = SystemClock()
         while True:
             began = clock.monotonic()
             if (answer := check()) is not None:
                 return answer
-            pause = min(clock.monotonic() - began, LONGEST_PAUSE)
+            pause = min(3 * (clock.monotonic() - began), LONGEST_PAUSE)
             with suppress(TimeoutError):
                 async with timeouts.within(every):
                     await self._changed.wait()

@@ -39,10 +39,10 @@ def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") 
     )
 
 
-def configure_default() -> None:
+def configure_default(level: str = "warning") -> None:
     """Let commands that only follow a cluster report warnings, where nothing else was configured."""
     if not structlog.is_configured():
-        configure("warning")
+        configure(level)
 
 
 def render_line(_logger: object, _method: str, event: EventDict) -> str:

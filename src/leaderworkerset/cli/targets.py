@@ -33,7 +33,9 @@ async def find(session: Session, name: str) -> JSONObject:
         return await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
     except NotFoundError as error:
         if "leaderworkersets" not in str(error):
-            raise CommandError("the API server serves no LeaderWorkerSets: is the CRD installed?") from error
+            raise CommandError(
+                f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
+            ) from error
         listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
         names = ", ".join(map(meta.name, listing.items)) or "none"
         raise CommandError(

@@ -1,31 +1,69 @@
-"""Changes between two views of LeaderWorkerSets, one line each: what `lws get --watch` prints. Pure."""
+"""Changes between two views of LeaderWorkerSets: what `lws get --watch` prints where there is no terminal. Pure.
 
-from collections.abc import Iterator, Mapping, Sequence
+A subject is what has a line of its own: a LeaderWorkerSet, or a group. Of a group where one rank changed, the line is
+that rank's; where several did, it is the group's.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from leaderworkerset.views import wording
-from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.reasons import summary
 
 
-def lines(before: Sequence[View], after: Sequence[View], *, with_namespace: bool = False) -> list[str]:
-    """Return a line for every LeaderWorkerSet and every rank that another line would describe now."""
-    old, new = facts(before, with_namespace=with_namespace), facts(after, with_namespace=with_namespace)
-    changed = [f"{name}: {text}" for name, text in new.items() if old.get(name) != text]
-    return changed + [f"{name}: gone" for name in old if name not in new]
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The facts about a LeaderWorkerSet or a group by the names of what they are about, and all of them in one line."""
+
+    name: str
+    owner: str
+    facts: Mapping[str, str]
+    whole: str
 
 
-def facts(views: Sequence[View], *, with_namespace: bool = False) -> Mapping[str, str]:
-    """Describe each LeaderWorkerSet and each of its ranks by its name."""
-    return dict(
-        fact
-        for view in views
-        for fact in _facts(view, f"{view.namespace}/{view.name}" if with_namespace else view.name)
-    )
+def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> dict[str, Subject]:
+    """Describe each LeaderWorkerSet and each of its groups, by name."""
+    found = (one for view in views for one in _subjects(view, now, f"{view.namespace}/" if with_namespace else ""))
+    return {one.name: one for one in found}
 
 
-def _facts(view: View, name: str) -> Iterator[tuple[str, str]]:
-    yield name, f"READY {view.ready}, DESIRED {view.desired}, UP-TO-DATE {view.up_to_date}"
-    for rank in (rank for group in view.groups for rank in group.ranks):
+def lines(shown: Mapping[str, Subject], now: Mapping[str, Subject], paused: Container[str] = ()) -> dict[str, str]:
+    """Return a line for every subject that changed since it was shown, by name; those that are paused have none."""
+    changed = {name: _line(shown.get(name), subject) for name, subject in now.items()}
+    gone = {name: f"{name}: gone" for name, was in shown.items() if name not in now and _is_missed(was, now)}
+    return {name: text for name, text in (changed | gone).items() if text and name not in paused}
+
+
+def _is_missed(was: Subject, now: Mapping[str, Subject]) -> bool:
+    """Return whether a subject is gone by itself: the groups of a LeaderWorkerSet that is gone are not named."""
+    return was.owner == was.name or was.owner in now
+
+
+def _line(was: Subject | None, subject: Subject) -> str:
+    known = was.facts if was else {}
+    changed = [name for name, text in subject.facts.items() if known.get(name) != text]
+    if not changed and known.keys() <= subject.facts.keys():
+        return ""
+    only = changed[0] if len(changed) == 1 and known.keys() <= subject.facts.keys() else subject.name
+    return f"{only}: {subject.facts[only]}" if only != subject.name else subject.whole
+
+
+def _subjects(view: View, now: datetime, prefix: str) -> Iterator[Subject]:
+    name = f"{prefix}{view.name}"
+    numbers = f"READY {view.ready}, DESIRED {view.desired}, UP-TO-DATE {view.up_to_date}"
+    yield Subject(name, name, {name: numbers}, f"{name}: {numbers}")
+    for group in view.groups:
+        own = f"{name} group {group.index}"
+        yield Subject(own, name, dict(_facts(group, name, own)), f"{prefix}{summary(view, group, now)}")
+
+
+def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
+    for rank in group.ranks:
         yield f"{name}/{rank.place}", describe(rank)
+    if group.recreations:
+        yield own, str(group.recreations)  # compared only: the line says how long is left
 
 
 def describe(rank: Rank) -> str:

@@ -111,7 +111,7 @@ def test_pods_that_end_are_replaced(tmp_path: Path) -> None:
             await world.patch(PODS, "web-0", {"status": {"phase": "Failed"}}, subresource="status")
             await world.until(PODS, lambda pods: any(meta.uid(pod) != meta.uid(first) for pod in pods))
             await until_settled(world, 1)
-            notes = {f"{verb} Pod web-0 in StatefulSet web successful" for verb in ("create", "delete")}
+            notes = {f"{verb} Pod web-0 in StatefulSet web successful" for verb in ("Create", "Delete")}
             await world.until(EVENTS, lambda events: notes <= {event["note"] for event in events})
 
     asyncio.run(scenario())

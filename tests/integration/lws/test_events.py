@@ -49,6 +49,22 @@ async def test_the_events_of_an_update(space: Space) -> None:
     await space.until(are_told)
 
 
+async def test_statefulsets_report_their_pods_in_the_same_words_on_both_clusters(space: Space) -> None:
+    await space.create(lws(replicas=2, size=2))
+    await space.settled()
+    await space.scale(1)
+
+    def are_reported(state: State) -> None:
+        found = {event["note"] for event in state.events.values() if event["regarding"]["kind"] == "StatefulSet"}
+        assert {
+            "Create Pod web-1 in StatefulSet web successful",
+            "Create Pod web-1-1 in StatefulSet web-1 successful",
+            "Delete Pod web-1 in StatefulSet web successful",
+        } <= found
+
+    await space.until(are_reported)
+
+
 async def test_what_the_api_server_refuses_is_told(space: Space) -> None:
     """R-LSTS-7: a template that no StatefulSet can have; the same set heals when it is corrected."""
     broken = pod_template()

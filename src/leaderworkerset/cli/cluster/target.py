@@ -1,15 +1,19 @@
 """What a command speaks to: a cluster by kubeconfig, or an embedded cluster of this machine."""
 
 import os
+import shlex
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import leaderworkerset
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
-from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli import logging
+from leaderworkerset.cli.cluster import lifeline, places
+from leaderworkerset.cli.cluster.lifeline import Lifeline
+from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
@@ -27,11 +31,18 @@ def say_warning(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An open client, the namespace that commands act in, and the way to open channels (path, query, protocol)."""
+    """An open client, the namespace that commands act in, and the way to open channels (path, query, protocol).
+
+    The lifeline reports the end of the cluster to those that follow it. Hints have the options that address this
+    cluster: `lws` and `kubectl` are the commands with them.
+    """
 
     client: Client
     namespace: str
     channels: OpenChannels
+    lifeline: Lifeline = field(default_factory=Lifeline)
+    lws: str = "lws"
+    kubectl: str = "kubectl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +60,17 @@ class Target:
         from kuberuntime.access import kubeconfig
         from kuberuntime.client.http import HTTPTransport
 
-        path = self._local_kubeconfig() if self.local else self.kubeconfig
+        place = self._local_place() if self.local else None
+        path = str(place.kubeconfig) if place else self.kubeconfig
+        if place:
+            logging.configure_default("error")  # that watches are interrupted at its end is the lifeline's to report
         access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
         transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
-            yield Session(client, self.namespace or access.namespace, transport.channels)
+            yield Session(
+                client, self.namespace or access.namespace, transport.channels, Lifeline(place), *self._commands(place)
+            )
         finally:
             await client.close()
 
@@ -68,13 +84,21 @@ class Target:
             raise UsageError(f"cluster {argument} and --local={self.local} are two: name one")
         return argument or self.local or places.DEFAULT
 
-    def _local_kubeconfig(self) -> str:
+    def _commands(self, place: Place | None) -> tuple[str, str]:
+        """Return how hints call lws and kubectl, so that they address the same cluster."""
+        words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
+        words += [f"--context={self.context_name}"] if self.context_name else []
+        if place:
+            return f"lws {place.words}", shlex.join(["kubectl", f"--kubeconfig={place.kubeconfig}"])
+        return shlex.join(["lws", *words]), shlex.join(["kubectl", *words])
+
+    def _local_place(self) -> Place:
         if self.kubeconfig or self.context_name:
             raise UsageError("--local names the cluster already: leave out --kubeconfig and --context")
         place = places.place(self.local or places.DEFAULT)
         if place.pid() is None:
             others = [other.name for other in places.all_places() if other.pid() is not None]
             hint = f"running: {', '.join(others)}" if others else "none is running"
-            start = f"lws up {place.name}" if place.name != places.DEFAULT else "lws up"
+            start = lifeline.up(place)
             raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `{start}`")
-        return str(place.kubeconfig)
+        return place

@@ -59,6 +59,7 @@ class Applier:
 
     def __init__(self, session: Session, *, force: bool = False) -> None:
         self._client: Client = session.client
+        self._kubectl = session.kubectl
         self._namespace = session.namespace
         self._discovery = Discovery(session.client)
         self._force = force
@@ -89,7 +90,7 @@ class Applier:
         obj = self._placed(document.object, namespaced=resource.namespaced)
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
         if resource == CUSTOM_RESOURCE_DEFINITIONS:
-            await until_established(self._client, meta.key(obj))
+            await until_established(self._client, meta.key(obj), kubectl=self._kubectl)
         return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
@@ -98,17 +99,19 @@ class Applier:
             obj = self._placed(document.object, namespaced=resource.namespaced)
             await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True)
         except UnknownKindError as error:
-            return None if brings_kind(documents, document) else describe(document, error)
+            return None if brings_kind(documents, document) else describe(document, error, self._kubectl)
         except NotFoundError as error:
             namespace = document.object["metadata"].get("namespace") or self._namespace
-            return None if brings_namespace(documents, namespace) else describe(document, error)
+            return None if brings_namespace(documents, namespace) else describe(document, error, self._kubectl)
         except APIError as error:
             return await self._described(document, error)
         return None
 
     async def _described(self, document: Document, error: Exception) -> str:
         """Build the message of a refused document; of fields that are unknown with what they may be meant as."""
-        return describe(document, error) + await unknownfields.advice(self._client, document.object, str(error))
+        return describe(document, error, self._kubectl) + await unknownfields.advice(
+            self._client, document.object, str(error)
+        )
 
     def _placed(self, obj: JSONObject, *, namespaced: bool) -> JSONObject:
         """Put an object without a namespace into the session's."""
@@ -126,14 +129,14 @@ def _taken(applied: Applied) -> str:
     return f" (taken over from lws scale: {fields})"
 
 
-def describe(document: Document, error: Exception) -> str:
+def describe(document: Document, error: Exception, kubectl: str) -> str:
     """Build the message of a refused document: its place, and the server's words."""
     advice = ""
     if isinstance(error, ConflictError) and "Apply failed with" in str(error):
         advice = "; take the fields over with --force-conflicts"
     if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
         name = error.details.get("name")
-        advice = f"; make it with `kubectl create namespace {name}`, or add --create-namespace to this command"
+        advice = f"; make it with `{kubectl} create namespace {name}`, or add --create-namespace to this command"
     return f"{document.place}: {document.title}: {error}{advice}"
 
 

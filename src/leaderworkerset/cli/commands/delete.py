@@ -99,7 +99,7 @@ async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKe
         informer = Informer(session.client, only(resource, key))
         progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
         try:
-            async with timeouts.within(timeout), following(informer) as objects:
+            async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
                 await objects.until(lambda informer=informer: None if informer.store.list() else True)  # type: ignore[misc]  # the default binds the loop's variable
         except TimeoutError as error:
             left = informer.store.get(key) or {}

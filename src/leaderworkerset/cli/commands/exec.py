@@ -15,14 +15,19 @@ import msgspec
 
 from kuberuntime.client import channels
 from kuberuntime.client.channels import Channels
+from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.views.terminal import say
 
 PIECE = 32 * 1024
+
+KILLED = 128 + signal.SIGKILL
+"""The exit code of a command that was killed, also when that is because its pod or its cluster ended."""
 
 
 @click.command("exec")
@@ -45,11 +50,30 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
             query += [("stdin", "true")] if flags["passes_input"] else []
             query += [("tty", "true")] if flags["terminal"] else [("stderr", "true")]
             with raw_terminal() if has_terminal else contextlib.nullcontext():
-                return await converse(
+                code = await converse(
                     session, pod, tuple(query), passes_input=flags["passes_input"], has_terminal=has_terminal
                 )
+            if code == KILLED:
+                say(f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True)
+            return code
 
     return asyncio.run(act())
+
+
+async def cause(session: Session, pod: JSONObject) -> str:
+    """Return why a command was killed, where its pod or its cluster have ended."""
+    try:
+        found = await session.client.get(PODS, meta.key(pod))
+    except NotFoundError:
+        return f": pod {meta.name(pod)} is gone"
+    except KubeError as error:
+        return f": {error}"
+    is_over = (
+        meta.is_deleting(found)
+        or meta.uid(found) != meta.uid(pod)
+        or meta.status(found).get("phase") in {"Succeeded", "Failed"}
+    )
+    return f": pod {meta.name(pod)} has ended" if is_over else ""
 
 
 async def converse(

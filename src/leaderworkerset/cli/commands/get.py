@@ -4,12 +4,12 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import click
 
-from kuberuntime.clock import SystemClock
+from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import explaining, targets
@@ -19,6 +19,7 @@ from leaderworkerset.cli.following import AllSets, following
 from leaderworkerset.cli.views import colors, live, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import changes
+from leaderworkerset.views.changes import Subject
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
@@ -85,7 +86,7 @@ async def watch(target: Target, wanted: Wanted) -> None:
             await targets.find(session, one.name)
         everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
         try:
-            async with following(*everything.all) as objects:
+            async with following(*everything.all, session.lifeline) as objects:
                 await objects.until(lambda: screen.update(cut(everything.views(), wanted.chosen)), every=screen.refresh)
         finally:
             screen.close()
@@ -139,26 +140,44 @@ class DocumentWatcher:
 
 
 class LineWatcher:
-    """Prints the tables, and after them a line per change."""
+    """Prints the tables, and after them what changes: at most one line a second for each LeaderWorkerSet or group."""
 
-    refresh: float | None = None
+    refresh: float | None = live.REFRESH
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, clock: Clock | None = None) -> None:
         self._wanted = wanted
-        self._shown: Sequence[View] | None = None
+        self._clock = clock or SystemClock()
+        self._views: Sequence[View] = ()
+        self._shown: dict[str, Subject] | None = None
+        self._last: dict[str, datetime] = {}
 
     def update(self, views: Sequence[View]) -> None:
-        """Print what is new."""
+        """Print what is new, but for what had a line just now."""
+        self._views = views
         if self._shown is None:
-            new = render(views, self._wanted)
+            self._shown = self._subjects()
+            for line in render(views, self._wanted):
+                say(line)
         else:
-            new = changes.lines(self._shown, views, with_namespace=self._wanted.everywhere)
-        self._shown = views
-        for line in new:
-            say(line)
+            self._print(self._shown, live.BETWEEN_LINES)
 
     def close(self) -> None:
-        """Nothing to leave behind."""
+        """Print the lines that still wait."""
+        if self._shown is not None:
+            self._print(self._shown, timedelta())
+
+    def _print(self, shown: dict[str, Subject], distance: timedelta) -> None:
+        now, current = self._clock.now(), self._subjects()
+        self._last = {name: then for name, then in self._last.items() if now - then < distance}
+        new = changes.lines(shown, current, self._last)
+        for line in new.values():
+            say(line)
+        waiting = {name: shown[name] for name in self._last if name in shown}
+        self._shown = {name: one for name, one in current.items() if name not in self._last} | waiting
+        self._last |= dict.fromkeys(new, now)
+
+    def _subjects(self) -> dict[str, Subject]:
+        return changes.subjects(self._views, self._clock.now(), with_namespace=self._wanted.everywhere)
 
 
 def render(views: Sequence[View], wanted: Wanted) -> list[str]:

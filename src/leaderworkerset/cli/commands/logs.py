@@ -77,7 +77,7 @@ def command(target: Target, /, name: str, **options: Any) -> None:
             if wanted.follow:
                 await targets.find(session, chosen.name)
                 informers = SetInformers(session.client, ObjectKey(session.namespace, chosen.name))
-                async with following(*informers.all) as objects:
+                async with following(*informers.all, session.lifeline) as objects:
                     await Follower(session.client, chosen, wanted, printer).run(objects, informers)
                 return
             for pod in await targets.pods_of(session, chosen):

@@ -57,7 +57,7 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
                 return True if not lacking else None
 
             try:
-                async with timeouts.within(timeout), following(*informers.all) as objects:
+                async with timeouts.within(timeout), following(*informers.all, session.lifeline) as objects:
                     await objects.until(is_done)
             except TimeoutError as error:
                 quoted = await quotation(session.client, informers.view())

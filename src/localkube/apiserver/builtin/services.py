@@ -1,7 +1,9 @@
 """Services, Endpoints and EndpointSlices.
 
-There is no virtual network here: a service of type ClusterIP that asks for no address in particular is stored as a
-headless one (`clusterIP: None`), whose name leads straight to its pods. Node ports and load balancers are not given.
+There is no virtual network here: no service is given an address, a node port or a load balancer. The name of every
+service leads straight to its pods, so that inside pods no port is forwarded to a `targetPort`. A service is headless
+(`clusterIP: None`) only where its author says so: clients that choose a pod themselves, as `kubectl port-forward`
+does, respect the `targetPort` of the others.
 """
 
 import ipaddress
@@ -39,12 +41,10 @@ def default_service(service: JSONObject) -> None:
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-    _default_address(spec, kind)
+    _default_address(spec)
 
 
-def _default_address(spec: JSONObject, kind: str) -> None:
-    if kind == "ClusterIP" and spec.get("ports"):
-        spec.setdefault("clusterIP", HEADLESS)
+def _default_address(spec: JSONObject) -> None:
     if spec.get("clusterIP"):
         spec.setdefault("clusterIPs", [spec["clusterIP"]])
     without_selector = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
@@ -78,26 +78,39 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
         yield invalid("spec.clusterIPs[0]", spec["clusterIP"], ADDRESS_TEXT)
     if old is not None and "ExternalName" not in {spec["type"], old["spec"]["type"]}:
         was, now = old["spec"].get("clusterIP", ""), spec.get("clusterIP", "")
-        if was and now != was:
+        if now != was:
             yield invalid("spec.clusterIPs[0]", [now], "may not change once set")
 
 
 def service_warnings(service: JSONObject) -> Iterator[str]:
-    """Yield what a service does on Kubernetes, and does not do here."""
-    spec = service["spec"]
+    """Yield what a service does on Kubernetes, and does not do here; headless ones do the same on both."""
+    spec, name = service["spec"], service["metadata"]["name"]
+    if spec["type"] == "ExternalName" or spec.get("clusterIP") == HEADLESS:
+        return
     if spec["type"] in {"NodePort", "LoadBalancer"}:
         yield (
             f"spec.type: {spec['type']} services get no address and no node port on this machine: "
-            f"reach one with `kubectl port-forward service/{service['metadata']['name']}`"
+            f"reach the pods with `kubectl port-forward service/{name}`, or inside pods by the name {name}"
         )
-    elif spec.get("clusterIP") == HEADLESS and spec.get("selector"):
+    if spec.get("clusterIP"):
+        yield (
+            f"spec.clusterIP: nothing answers at {spec['clusterIP']} on this machine: inside pods connect to the name "
+            f"{name}, which leads to the pods of the service"
+        )
+    if spec.get("selector"):
         for index, port in enumerate(spec.get("ports") or ()):
             if port["targetPort"] != port["port"]:
-                yield (
-                    f"spec.ports[{index}]: port {port['port']} is not forwarded to targetPort {port['targetPort']}: the "
-                    "service has no address of its own on this machine, its name leads to the pods: connect to "
-                    f"{port['targetPort']}"
-                )
+                yield _not_forwarded(name, index, port)
+
+
+def _not_forwarded(name: str, index: int, port: JSONObject) -> str:
+    number, target = port["port"], port["targetPort"]
+    there = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the port that the pods call {target}"
+    return (
+        f"spec.ports[{index}].targetPort: inside pods port {number} is not forwarded to {target} on this machine, as the "
+        f"name {name} leads straight to the pods: connect to {there}; "
+        f"`kubectl port-forward service/{name} {number}` does forward it"
+    )
 
 
 ADDRESS_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"

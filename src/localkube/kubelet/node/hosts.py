@@ -3,9 +3,9 @@
 Every namespace has one file, which all its pods share; a pod with `hostAliases` has one of its own. A file holds
 
 - each pod of the namespace under its host name,
-- each pod with hostname and subdomain that a headless Service backs, as `<hostname>.<subdomain>.<namespace>`, with
+- each pod with hostname and subdomain that a Service backs, as `<hostname>.<subdomain>.<namespace>`, with
   `.svc` and `.svc.<cluster domain>`, and within its namespace also as `<hostname>.<subdomain>`,
-- each headless Service's name, in the same forms, with the addresses of all its pods.
+- each Service's name, in the same forms, with the addresses of all its pods: no Service has an address of its own.
 
 Pods count for a Service when they are ready, or at once where it publishes addresses that are not ready. Lines are
 made anew only for what changed; a file is replaced by rename. Pods that start together share one writing of the files,
@@ -35,7 +35,7 @@ REST: Final = 4
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 HEADER: Final = """\
-# Kept by the cluster: the pods of namespace {namespace} and the names of headless Services.
+# Kept by the cluster: the pods of namespace {namespace} and the names of Services.
 127.0.0.1 localhost
 ::1 localhost ip6-localhost ip6-loopback
 """
@@ -52,11 +52,6 @@ class Lines:
 NOTHING: Final = Lines("", "")
 
 
-def is_headless(service: JSONObject) -> bool:
-    """Return whether the Service has no address of its own."""
-    return meta.spec(service).get("clusterIP") == "None"
-
-
 def selects(service: JSONObject, pod: JSONObject) -> bool:
     """Return whether the Service's selector names the pod; one without a selector names none."""
     selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
@@ -66,7 +61,7 @@ def selects(service: JSONObject, pod: JSONObject) -> bool:
 
 def is_published(service: JSONObject, pod: JSONObject) -> bool:
     """Return whether the Service's name leads to the pod."""
-    if not is_headless(service) or not selects(service, pod):
+    if meta.spec(service).get("type") == "ExternalName" or not selects(service, pod):
         return False
     ready = meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
     return ready or bool(meta.spec(service).get("publishNotReadyAddresses"))

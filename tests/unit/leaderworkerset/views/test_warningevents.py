@@ -12,7 +12,7 @@ from leaderworkerset.views.evidence import Evidence, explained, wants_events
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 INVALID = (
-    'create Pod web-0 in StatefulSet web failed error: Pod "web-0" is invalid: containerPort: Invalid value: 99999'
+    'Create Pod web-0 in StatefulSet web failed error: Pod "web-0" is invalid: containerPort: Invalid value: 99999'
 )
 
 
@@ -72,7 +72,7 @@ def test_leaders_that_were_not_tried_are_explained_by_what_stopped_the_first() -
 
 
 def test_a_worker_is_explained_by_the_statefulset_of_its_group() -> None:
-    quota = "create Pod web-0-1 in StatefulSet web-0 failed error: exceeded quota: gpus"
+    quota = "Create Pod web-0-1 in StatefulSet web-0 failed error: exceeded quota: gpus"
     assert whys(lws(), [pod(0, 0)], warning("StatefulSet", "web-0", quota))["0/1"] == quota
 
 
@@ -99,9 +99,9 @@ def test_the_newest_warning_wins() -> None:
     "stale",
     [
         warning("StatefulSet", "web-0", INVALID, minutes=15),
-        warning("StatefulSet", "web-0", "create Pod web-0-1 in StatefulSet web-0 failed", minutes=15),
+        warning("StatefulSet", "web-0", "Create Pod web-0-1 in StatefulSet web-0 failed", minutes=15),
         warning("StatefulSet", "other", INVALID),
-        warning("StatefulSet", "web-0", "create Pod web-0-2 in StatefulSet web-0 failed", minutes=9),
+        warning("StatefulSet", "web-0", "Create Pod web-0-2 in StatefulSet web-0 failed", minutes=9),
         warning("LeaderWorkerSet", "web", "of an earlier set of this name", uid="before"),
         warning("StatefulSet", "web-0", INVALID) | {"type": "Normal"},
     ],

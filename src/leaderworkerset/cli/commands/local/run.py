@@ -64,7 +64,10 @@ class RunOptions:
 def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
     if target.local or target.kubeconfig or target.context_name:
-        raise UsageError("lws run starts a cluster of its own; to use a running one: lws apply, lws wait, lws logs")
+        to = f" {places.place(target.local).words}" if target.local else ""
+        raise UsageError(
+            f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
+        )
     require_localkube("run")
     given = manifestoptions.collect(options)
     cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))

@@ -45,7 +45,7 @@ def test_tables_have_no_controls() -> None:
 
 def test_changes_and_live_views_have_no_controls(capsys: pytest.CaptureFixture[str]) -> None:
     PlainDisplay().update([view(ATTACK)])
-    for line in changes.lines([], [view(ATTACK)]):
+    for line in changes.lines({}, changes.subjects([view(ATTACK)], NOW)).values():
         terminal.say(line)
     told = capsys.readouterr()
     assert "^[]0;owned" in told.err

@@ -64,8 +64,8 @@ DEFAULTS: list[tuple[str, dict[str, Any], str, Any]] = [
         "sessionAffinity": "None", "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack",
         "internalTrafficPolicy": "Cluster"}),
     ("services", {"spec": {"ports": [PORT], "selector": {"a": "b"}}}, "spec", {
-        "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}], "selector": {"a": "b"}, "clusterIP": "None",
-        "clusterIPs": ["None"], "type": "ClusterIP", "sessionAffinity": "None", "ipFamilies": ["IPv4"],
+        "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}], "selector": {"a": "b"},
+        "type": "ClusterIP", "sessionAffinity": "None", "ipFamilies": ["IPv4"],
         "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster"}),
     ("services", {"spec": {"type": "LoadBalancer", "sessionAffinity": "ClientIP", "ports": [PORT]}}, "spec", {
         "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}], "type": "LoadBalancer",
@@ -194,6 +194,7 @@ def test_faults(api: Make, plural: str, given: dict[str, Any], text: str) -> Non
 
 CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("services", {"spec": {"clusterIP": "None"}}, {"spec": {"clusterIP": "10.0.0.1"}}, 'spec.clusterIPs[0]: Invalid value: ["10.0.0.1"]: may not change once set'),
+    ("services", {"spec": {"ports": [PORT]}}, {"spec": {"clusterIP": "None"}}, 'spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set'),
     ("configmaps", {"data": {"a": "b"}, "immutable": True}, {"data": {}}, "data: Forbidden: field is immutable when `immutable` is set"),
     ("configmaps", {"immutable": True}, {"immutable": False}, "immutable: Forbidden: field is immutable when `immutable` is set"),
     ("secrets", {}, {"type": "x/y"}, 'type: Invalid value: "x/y": field is immutable'),

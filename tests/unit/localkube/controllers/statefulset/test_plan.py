@@ -196,11 +196,11 @@ def test_creation_and_deletion_carry_their_events() -> None:
     assert isinstance(create, Create)
     assert isinstance(delete, Delete)
     assert [(event.type, event.reason, event.note) for event in (*create.on_success, *create.on_failure)] == [
-        ("Normal", "SuccessfulCreate", "create Pod web-0 in StatefulSet web successful"),
-        ("Warning", "FailedCreate", "create Pod web-0 in StatefulSet web failed error: {error}"),
+        ("Normal", "SuccessfulCreate", "Create Pod web-0 in StatefulSet web successful"),
+        ("Warning", "FailedCreate", "Create Pod web-0 in StatefulSet web failed error: {error}"),
     ]
     assert delete.uid == "uid-1"
-    assert delete.on_success[0].note == "delete Pod web-1 in StatefulSet web successful"
+    assert delete.on_success[0].note == "Delete Pod web-1 in StatefulSet web successful"
 
 
 def test_an_edited_identity_is_repaired_under_guard_of_what_was_seen() -> None:

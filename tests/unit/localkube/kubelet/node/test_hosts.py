@@ -48,14 +48,20 @@ def test_a_backed_pod_has_all_forms_of_its_name_and_of_the_service() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        service(clusterIP="10.96.0.1"),
+        service(type="ExternalName", externalName="example.org"),
         service(selector={"app": "other"}),
         service(selector={}),
     ],
-    ids=["not headless", "selects others", "selects nothing"],
+    ids=["stands for another name", "selects others", "selects nothing"],
 )
-def test_only_a_headless_service_that_selects_the_pod_gives_names(other: JSONObject) -> None:
+def test_only_a_service_that_selects_the_pod_gives_names(other: JSONObject) -> None:
     assert lines(member(), other) == Lines("10.0.0.1 web-0\n", "")
+
+
+@pytest.mark.parametrize("kind", ["ClusterIP", "NodePort", "LoadBalancer"])
+@pytest.mark.parametrize("address", [None, "10.96.0.1"])
+def test_every_service_gives_the_names_that_a_headless_one_gives(kind: str, address: str | None) -> None:
+    assert lines(member(), service(type=kind, clusterIP=address)) == lines(member(), service())
 
 
 def test_a_pod_without_subdomain_is_found_under_the_service_name_only() -> None:

@@ -1,0 +1,69 @@
+"""Commands that are attached to a cluster end with it: one clear line each, an exit code, and no traceback."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from tests.e2e.harness import Cluster, Running, Shell, line_with, lws, shell_script
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+HELLO = shell_script("echo hello; exec sleep 1000", grace=1)
+LIMIT = 30
+ENDED = "error: cluster ends has ended; start it again with `lws up ends`"
+ATTACHED = {
+    "table": (["get", "-w"], "web-0"),
+    "document": (["get", "web", "-w", "-o", "json"], "web-0"),
+    "logs": (["logs", "web", "-f"], "hello"),
+    "wait": (["wait", "web", "--for=replicas=2"], ""),
+    "exec": (["exec", "web/0", "--", "sh", "-c", "echo attached; exec sleep 1000"], "attached"),
+    "forward": (["port-forward", "web/0", ":8080"], "-> web-0:8080"),
+}
+
+
+@pytest.fixture
+def attached(shell: Shell) -> Iterator[dict[str, Running]]:
+    """Start a cluster with a group, and every command that stays attached; return them once they are."""
+    shell.lws("up", "ends", "--detach")
+    Cluster(shell, "ends").start(lws("web", HELLO))
+    found = {name: shell.start(words[0], "--local=ends", *words[1:]) for name, (words, _) in ATTACHED.items()}
+    try:
+        for name, (_, first) in ATTACHED.items():
+            if first:
+                line_with(found[name], first)
+        assert found["wait"].stderr is not None
+        assert found["wait"].stderr.readline().startswith("web: ")
+        yield found
+    finally:
+        for process in found.values():
+            process.kill()
+            process.communicate()
+
+
+def ends(found: dict[str, Running]) -> dict[str, tuple[int, list[str]]]:
+    """Return the exit code of each command, and what it wrote to standard error since it was attached."""
+    told = {name: process.communicate(timeout=LIMIT)[1].splitlines() for name, process in found.items()}
+    return {name: (found[name].returncode, lines) for name, lines in told.items()}
+
+
+def test_commands_end_with_a_cluster_that_is_stopped(shell: Shell, attached: dict[str, Running]) -> None:
+    shell.lws("down", "ends")
+    told = ends(attached)
+    for name in ("table", "document", "logs", "wait"):
+        assert told[name] == (1, [ENDED]), name
+    code, (line,) = told["exec"]
+    assert (code, line[:43]) == (137, "web-0: the command was killed (exit code 13"), line
+    code, (line,) = told["forward"]
+    assert (code, line[:71]) == (1, "error: port-forward has ended: its cluster does not answer any more: ca"), line
+
+
+def test_commands_end_with_a_cluster_that_is_killed(shell: Shell, attached: dict[str, Running]) -> None:
+    pid = int((shell.state / "ends" / "lock").read_text())
+    subprocess.run(["kill", f"-{signal.SIGKILL.value}", str(pid)], check=True)
+    told = ends(attached)
+    for name in ("table", "document", "logs", "wait"):
+        assert told[name] == (1, [ENDED]), name
+    assert told["exec"] == (1, ["error: the connection ended before the command did"])
+    code, (line,) = told["forward"]
+    assert (code, line[:71]) == (1, "error: port-forward has ended: its cluster does not answer any more: ca"), line

@@ -1,0 +1,89 @@
+"""Hints call commands so that they address the cluster at hand."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.simulation.virtualtime import run
+from tests.unit.kuberuntime.fakes import ScriptedTransport, failure
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFoundError
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands.apply import describe
+from leaderworkerset.cli.commands.local.run import command as run_command
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.manifests import Document
+
+KUBECONFIG = msgspec.json.encode(
+    {
+        "clusters": [{"name": "one", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "contexts": [{"name": "main", "context": {"cluster": "one"}}],
+        "current-context": "main",
+    }
+)
+
+
+def spoken(target: Target) -> tuple[str, str]:
+    """Return how the session of a target calls lws and kubectl."""
+
+    async def scenario() -> tuple[str, str]:
+        async with target.session() as session:
+            return session.lws, session.kubectl
+
+    return run(scenario())
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (places.DEFAULT, "--local")])
+def test_a_cluster_of_this_machine_is_named(home: Path, name: str, words: str) -> None:
+    place = places.place(name)
+    with place.held():
+        place.kubeconfig.write_bytes(KUBECONFIG)
+        assert spoken(Target(local=name)) == (f"lws {words}", f"kubectl --kubeconfig={home}/{name}/kubeconfig")
+
+
+def test_the_options_that_were_typed_are_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(KUBECONFIG)
+    options = f"--kubeconfig={path} --context=main"
+    assert spoken(Target(kubeconfig=str(path), context_name="main")) == (f"lws {options}", f"kubectl {options}")
+
+
+def test_nothing_is_added_for_the_cluster_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    assert spoken(Target()) == ("lws", "kubectl")
+
+
+def test_a_cluster_that_does_not_run_is_started_by_its_name(home: Path) -> None:
+    with pytest.raises(CommandError, match=r"start it with `lws up gpus`$"):
+        spoken(Target(local="gpus"))
+
+
+def test_a_missing_definition_is_installed_on_the_cluster_at_hand() -> None:
+    client = Client(ScriptedTransport(failure(404, "NotFound")))
+
+    session = Session(client, "default", lambda *_: pytest.fail("no channels"), lws="lws --local=gpus")
+    with pytest.raises(CommandError, match="`lws --local=gpus install` installs"):
+        run(targets.find(session, "web"))
+
+
+def test_a_missing_namespace_is_made_on_the_cluster_at_hand() -> None:
+    document = Document("pod.yaml", 1, 1, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+    error = NotFoundError({"message": "no", "details": {"kind": "namespaces", "name": "team"}})
+    told = describe(document, error, "kubectl --kubeconfig=/state/gpus/kubeconfig")
+    assert "`kubectl --kubeconfig=/state/gpus/kubeconfig create namespace team`" in told
+
+
+def test_a_run_refers_to_the_commands_for_the_cluster_that_was_named() -> None:
+    with pytest.raises(UsageError, match=r"lws apply --local=gpus, lws wait --local=gpus, lws logs --local=gpus$"):
+        run_command.main(["-f", "web.yaml"], obj=Target(local="gpus"), standalone_mode=False)

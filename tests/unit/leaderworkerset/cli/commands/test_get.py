@@ -1,0 +1,90 @@
+"""A watch on a pipe has at most one line a second for each group, and the last state is never lost."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leaderworkerset.cli.commands.get import LineWatcher, Wanted
+from leaderworkerset.views.groups import Group, Rank, View
+
+WANTED = Wanted((), None, everywhere=False, selector="", managed_fields=False)
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
+
+
+def views(ready: int, groups: int = 1) -> list[View]:
+    found = tuple(
+        Group(
+            index=group,
+            ranks=tuple(
+                Rank(group=group, index=at, pod=f"web-{group}-{at}", state="Running", is_ready=at < ready)
+                for at in range(4)
+            ),
+        )
+        for group in range(groups)
+    )
+    return [View(name="web", namespace="prod", ready=0, desired=1, up_to_date=0, created="", groups=found, object={})]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def watcher(clock: Clock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
+    """Return a watcher that has printed its tables."""
+    watcher = LineWatcher(WANTED, clock)
+    watcher.update(views(0))
+    assert "web-0-3" in capsys.readouterr().out
+    return watcher
+
+
+def test_a_group_has_at_most_one_line_a_second(
+    clock: Clock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for ready in (1, 2, 3):
+        watcher.update(views(ready))
+    clock.time += timedelta(seconds=1)
+    watcher.update(views(3))
+    watcher.update(views(3))
+    assert capsys.readouterr().out.splitlines() == [
+        "web/0/0: Running, ready",
+        "web group 0: 3 of 4 ranks ready (1 Running)",
+    ]
+
+
+def test_groups_do_not_wait_for_each_other(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+    watcher.update(views(1))
+    watcher.update(views(1, groups=2))
+    assert capsys.readouterr().out.splitlines() == [
+        "web/0/0: Running, ready",
+        "web group 1: 1 of 4 ranks ready (3 Running)",
+    ]
+
+
+def test_what_waits_is_printed_at_the_end(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+    watcher.update(views(1))
+    watcher.update([])
+    watcher.update(views(4))
+    watcher.close()
+    assert capsys.readouterr().out.splitlines()[-1] == "web group 0: 4 of 4 ranks ready"
+
+
+def test_what_is_gone_is_printed_once(clock: Clock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+    watcher.update(views(1))
+    for _ in range(3):
+        clock.time += timedelta(seconds=1)
+        watcher.update([])
+    assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: gone"]
