@@ -5,15 +5,20 @@ import re
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.simulation import product
 from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.states import differences
+from tests.simulation.workloads import groups
 
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import SERVICES
+from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver.storage.store import Change
 
 KEY = ObjectKey(NAMESPACE, "split")
@@ -145,3 +150,23 @@ def test_deleting_a_set_removes_everything_that_it_owns() -> None:
             assert await world.objects(resource) == []
 
     simulate(scenario, with_manager(Schedule()))
+
+
+def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() -> None:
+    """R-DS-28: DisaggregatedSets are reconciled once they are defined, by the manager that was there before."""
+    only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
+    assert only.defined == (LEADERWORKERSETS,)
+
+    async def scenario(world: World) -> None:
+        with pytest.raises(NotFoundError):
+            await world.objects(DISAGGREGATED_SETS)
+        await world.create(groups(replicas=1, size=2))
+        await world.ready()
+        await product.install(world.client)
+        await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)]))
+        await available(world)
+        assert [meta.name(one) for one in await world.objects(ROLE_SCALERS)] == ["split-prefill"]
+        assert len(world.managers) == 1
+
+    outcome = simulate(scenario, Settings(managers=(Schedule(),), installed=only))
+    assert not any(entry.answer.endswith("died") for entry in outcome.trace)
