@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import AsyncExitStack
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
@@ -11,6 +12,7 @@ from tests.simulation.faults import Schedule
 from tests.simulation.states import differences
 from tests.simulation.workloads import groups
 
+from kuberuntime import timeouts
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -153,20 +155,21 @@ def test_deleting_a_set_removes_everything_that_it_owns() -> None:
 
 
 def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() -> None:
-    """R-DS-28: DisaggregatedSets are reconciled once they are defined, by the manager that was there before."""
+    """R-DS-28: controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined."""
     only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
     assert only.defined == (LEADERWORKERSETS,)
 
     async def scenario(world: World) -> None:
         with pytest.raises(NotFoundError):
             await world.objects(DISAGGREGATED_SETS)
-        await world.create(groups(replicas=1, size=2))
-        await world.ready()
-        await product.install(world.client)
-        await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)]))
-        await available(world)
-        assert [meta.name(one) for one in await world.objects(ROLE_SCALERS)] == ["split-prefill"]
-        assert len(world.managers) == 1
+        async with AsyncExitStack() as stack:
+            async with timeouts.within(60):
+                await stack.enter_async_context(product.controllers(world.client, world.clock))
+            await world.create(groups(replicas=1, size=2))
+            await world.ready()
+            await product.install(world.client)
+            await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)]))
+            await available(world)
+            assert [meta.name(one) for one in await world.objects(ROLE_SCALERS)] == ["split-prefill"]
 
-    outcome = simulate(scenario, Settings(managers=(Schedule(),), installed=only))
-    assert not any(entry.answer.endswith("died") for entry in outcome.trace)
+    simulate(scenario, Settings(managers=(), installed=only))
