@@ -14,6 +14,7 @@ PAGES = {
     "README.md": "8 ranks in 2 groups ended with 0",
     "docs/how-to/first-steps.md": "4 ranks answer as one",
     "docs/how-to/run-your-program.md": "Cluster default is up",
+    "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
 }
 """The pages, and what is printed when all went well."""
 

@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 def test_every_example_has_manifest_program_and_readme() -> None:
     folders = [path for path in (ROOT / "examples").iterdir() if path.is_dir() and not path.name.startswith((".", "_"))]
     alone = {"kuberuntime", "localkube"}  # without LeaderWorkerSets: test_packages_alone.py
-    assert {folder.name for folder in folders} == {"allreduce", "tensor-parallel", "jax-data-parallel", *alone}
+    groups = {"allreduce", "tensor-parallel", "jax-data-parallel", "disaggregated"}
+    assert {folder.name for folder in folders} == {*groups, *alone}
     for folder in folders:
         assert (folder / "lws.yaml").exists() is (folder.name not in alone)
         assert (folder / "README.md").exists()
@@ -37,3 +38,11 @@ def test_each_tensor_parallel_group_answers_as_the_unsplit_model(shell: Shell) -
         address = line_with(forward, "->").split(" ")[0]
         other = shell.run(["python3", "examples/tensor-parallel/check.py", f"http://{address}"])
     assert "4 ranks answer as one" in other.stdout
+
+
+def test_prefill_and_decode_roll_together_without_a_failed_request(shell: Shell) -> None:
+    printed = follow(shell, "examples/disaggregated/README.md")
+    (before, during) = re.findall(r"^0 requests failed, (.*)$", printed, re.MULTILINE)
+    assert before == "4 answers of version 1"
+    assert re.fullmatch(r"\d+ answers of version 1, \d+ answers of version 2", during)
+    assert re.search(r"^disaggregated +prefill 2/2, decode 2/2 +complete ", printed, re.MULTILINE)

@@ -71,6 +71,8 @@ class Settings:
     """Revisions that the API server remembers."""
     kinds: Registry = MANAGED
     """What the managers serve."""
+    installed: Registry | None = None
+    """What of it is defined from the beginning, with its webhooks; None: all of it."""
     definitions: Sequence[JSONObject] = ()
     """Kinds of others that the API server serves from the beginning."""
 
@@ -104,7 +106,7 @@ class World:
         await self.server.start()
         for definition in self.settings.definitions:
             await self.define(definition)
-        await product.install(self.client, self.settings.kinds)
+        await product.install(self.client, self.settings.installed or self.settings.kinds)
         ready, caught_up = asyncio.Event(), asyncio.Event()
         self._spawn("controllers", self._run_controllers(ready))
         self._spawn("kubelet", self._run_kubelet(caught_up))

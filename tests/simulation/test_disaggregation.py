@@ -2,18 +2,25 @@
 
 import os
 import re
+from contextlib import AsyncExitStack
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.simulation import product
 from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.states import differences
+from tests.simulation.workloads import groups
 
+from kuberuntime import timeouts
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import SERVICES
+from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver.storage.store import Change
 
 KEY = ObjectKey(NAMESPACE, "split")
@@ -145,3 +152,24 @@ def test_deleting_a_set_removes_everything_that_it_owns() -> None:
             assert await world.objects(resource) == []
 
     simulate(scenario, with_manager(Schedule()))
+
+
+def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() -> None:
+    """R-DS-28: controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined."""
+    only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
+    assert only.defined == (LEADERWORKERSETS,)
+
+    async def scenario(world: World) -> None:
+        with pytest.raises(NotFoundError):
+            await world.objects(DISAGGREGATED_SETS)
+        async with AsyncExitStack() as stack:
+            async with timeouts.within(60):
+                await stack.enter_async_context(product.controllers(world.client, world.clock))
+            await world.create(groups(replicas=1, size=2))
+            await world.ready()
+            await product.install(world.client)
+            await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)]))
+            await available(world)
+            assert [meta.name(one) for one in await world.objects(ROLE_SCALERS)] == ["split-prefill"]
+
+    simulate(scenario, Settings(managers=(), installed=only))

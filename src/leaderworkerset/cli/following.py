@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer
@@ -13,10 +13,12 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import explaining, logging
+from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
 
@@ -156,11 +158,15 @@ class AllSets:
 
     def views(self) -> list[View]:
         """Return the current views by namespace and name."""
-        members: dict[ObjectKey, list[JSONObject]] = {}
-        for pod in self.pods.store.list():
-            members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
-        found = sorted(self.sets.store.list(), key=meta.key)
-        return self._explanations.explain([view(lws, members.get(meta.key(lws), ())) for lws in found])
+        return self._explanations.explain(_views(self.sets, self.pods))
+
+
+def _views(sets: Informer, pods: Informer) -> list[View]:
+    """Return the views of LeaderWorkerSets by namespace and name; every pod carries the name of its own."""
+    members: dict[ObjectKey, list[JSONObject]] = {}
+    for pod in pods.store.list():
+        members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+    return [view(lws, members.get(meta.key(lws), ())) for lws in sorted(sets.store.list(), key=meta.key)]
 
 
 class SetInformers:
@@ -177,11 +183,50 @@ class SetInformers:
         """Return what is followed."""
         return (self.set, self.pods, *self._explanations.all)
 
-    def lws(self) -> JSONObject | None:
+    @property
+    def object(self) -> JSONObject | None:
         """Return the LeaderWorkerSet, None once it is gone."""
         return self.set.store.get(self.key)
 
     def view(self) -> View | None:
         """Return the current view, None once the LeaderWorkerSet is gone."""
-        lws = self.lws()
+        lws = self.object
         return None if lws is None else self._explanations.explain([view(lws, self.pods.store.list())])[0]
+
+
+class DisaggregatedInformers:
+    """The informers of one DisaggregatedSet, of the LeaderWorkerSets that carry its name, and of their pods."""
+
+    def __init__(self, client: Client, key: ObjectKey) -> None:
+        selector = f"{SET_NAME}={key.name}"
+        self.key = key
+        self.set = Informer(client, only(DISAGGREGATED_SETS, key))
+        self.leaderworkersets = Informer(client, Selection(LEADERWORKERSETS, key.namespace, selector))
+        self.pods = Informer(client, Selection(PODS, key.namespace, f"{selector},{labels.NAME}"))
+        self._explanations = Explanations(client, key.namespace)
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return (self.set, self.leaderworkersets, self.pods, *self._explanations.all)
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the DisaggregatedSet, None once it is gone."""
+        return self.set.store.get(self.key)
+
+    def view(self) -> SetView | None:
+        """Return the current view, None once the DisaggregatedSet is gone."""
+        obj = self.object
+        if obj is None:
+            return None
+        return set_view(obj, self._explanations.explain(_views(self.leaderworkersets, self.pods)))
+
+
+OneSet: TypeAlias = SetInformers | DisaggregatedInformers
+"""The informers of whatever a name stands for."""
+
+
+def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
+    """Return the informers of a LeaderWorkerSet or of a DisaggregatedSet."""
+    return (DisaggregatedInformers if resource == DISAGGREGATED_SETS else SetInformers)(client, key)

@@ -1,11 +1,12 @@
 """The words `LWS[/group[/rank]]` by which commands name a LeaderWorkerSet, a group or one rank; and finding its pods."""
 
-from kuberuntime.errors import NotFoundError
+from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
@@ -41,6 +42,41 @@ async def find(session: Session, name: str) -> JSONObject:
         raise CommandError(
             f"leaderworkerset {name!r} not found in namespace {session.namespace} (there: {names})"
         ) from error
+
+
+async def find_set(session: Session, name: str) -> JSONObject | None:
+    """Return the DisaggregatedSet of that name, None where there is none, or where the user may not read any."""
+    try:
+        return await session.client.get(DISAGGREGATED_SETS, ObjectKey(session.namespace, name))
+    except (NotFoundError, ForbiddenError):
+        return None
+
+
+async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
+    """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet, or say which LeaderWorkerSets there are."""
+    try:
+        return LEADERWORKERSETS, await find(session, name)
+    except CommandError:
+        found = await find_set(session, name)
+        if found is None:
+            raise
+        return DISAGGREGATED_SETS, found
+
+
+async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
+    """Return the DisaggregatedSets by namespace and name, none where the kind is not served or may not be read."""
+    try:
+        listing = await session.client.list(DISAGGREGATED_SETS, namespace=namespace, label_selector=label_selector)
+    except (NotFoundError, ForbiddenError):
+        return []
+    return sorted(listing.items, key=meta.key)
+
+
+async def list_parts(session: Session, namespace: str, name: str = "") -> list[JSONObject]:
+    """Return the LeaderWorkerSets that carry the name of this DisaggregatedSet, or of any."""
+    selector = f"{SET_NAME}={name}" if name else SET_NAME
+    listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector)
+    return sorted(listing.items, key=meta.key)
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:

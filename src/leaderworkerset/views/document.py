@@ -1,18 +1,23 @@
 """Views as documents: the stable JSON that programs read, of `lws get -o json` and of whatever else serves it. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import Group, Recreations, View
 
 VERSION: Final = "lws/v1"
 """`apiVersion` of the documents; it changes only when a field changes its meaning."""
 
 
-def document(views: Iterable[View], *, managed_fields: bool = False) -> JSONObject:
-    """Return the views under stable names, the objects themselves included; `managedFields` only where asked for."""
+def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
+    """Return the views under stable names, the objects themselves included; `managedFields` only where asked for.
+
+    `disaggregatedSets` is there where there are some.
+    """
+    shown = {"disaggregatedSets": [_set_document(one, managed_fields=managed_fields) for one in sets]} if sets else {}
     return {
         "apiVersion": VERSION,
         "kind": "LeaderWorkerSetViewList",
@@ -25,6 +30,27 @@ def document(views: Iterable[View], *, managed_fields: bool = False) -> JSONObje
                 "groups": [_group_document(group) for group in view.groups],
             }
             for view in views
+        ],
+        **shown,
+    }
+
+
+def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:
+    return {
+        "disaggregatedSet": view.object if managed_fields else _without_managed_fields(view.object),
+        "ready": view.is_ready,
+        "rollout": view.rollout,
+        "roles": [{"role": role.name, "ready": role.ready, "desired": role.desired} for role in view.roles],
+        "leaderWorkerSets": [
+            {
+                "name": part.view.name,
+                "role": part.role,
+                "slice": part.slice,
+                "revision": part.revision,
+                "ready": part.view.ready,
+                "desired": part.view.desired,
+            }
+            for part in view.parts
         ],
     }
 

@@ -1,12 +1,12 @@
-"""What is still missing until a LeaderWorkerSet is as it is wanted: a sentence, or None when nothing is. Pure."""
+"""What is still missing until a set is as it is wanted: a sentence, or None when nothing is. Pure."""
 
 from kuberuntime.objects import meta
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.disaggregation import SetView, Shown
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted
 
 
-def for_ready(view: View | None) -> str | None:
+def for_ready(view: Shown | None) -> str | None:
     """Return what is missing until the newest spec is in place and all groups are ready."""
     if view is None:
         return "it is gone"
@@ -15,19 +15,29 @@ def for_ready(view: View | None) -> str | None:
     return ready_groups(view)
 
 
-def ready_groups(view: View) -> str:
+def ready_groups(view: Shown) -> str:
     """Return how many groups are ready, and the first reason why others are not."""
+    if isinstance(view, SetView):
+        roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
+        return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
     return f"{view.ready} of {counted(view.desired, 'group')} ready{reasons(view)}"
 
 
-def for_replicas(view: View | None, count: int) -> str | None:
+def for_replicas(view: Shown | None, count: int) -> str | None:
     """Return what is missing until exactly `count` groups are ready."""
     if view is None:
         return "it is gone"
-    return None if view.ready == count else f"{counted(view.ready, 'group')} ready, not {count}{reasons(view)}"
+    return None if view.ready == count else f"{counted(view.ready, 'group')} ready, not {count}{_first_reason(view)}"
 
 
-def for_condition(view: View | None, kind: str, status: str) -> str | None:
+def _first_reason(view: Shown) -> str:
+    """Return the first reason that ranks have, of whichever LeaderWorkerSet of a set."""
+    if isinstance(view, SetView):
+        return next((why for part in view.parts if (why := reasons(part.view))), "")
+    return reasons(view)
+
+
+def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     """Return what is missing until a condition of the newest spec has the status (R-STAT-15)."""
     if view is None:
         return "it is gone"
@@ -35,9 +45,9 @@ def for_condition(view: View | None, kind: str, status: str) -> str | None:
     current = condition.get("observedGeneration") == meta.generation(view.object)
     if condition.get("status", "False") == status and (current or status != "True"):
         return None
-    return f"condition {kind} is {condition.get('status', 'not there')}{reasons(view)}"
+    return f"condition {kind} is {condition.get('status', 'not there')}{_first_reason(view)}"
 
 
-def for_deletion(view: View | None) -> str | None:
-    """Return what is missing until the LeaderWorkerSet is deleted."""
+def for_deletion(view: Shown | None) -> str | None:
+    """Return what is missing until the set is deleted."""
     return None if view is None else "it is still there"

@@ -1,8 +1,10 @@
 """What commands do on both clusters: scaling and applying in turn, and why ranks are not there."""
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
+from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 
@@ -11,15 +13,19 @@ from kuberuntime.client.channels import Channels
 from kuberuntime.client.requests import Query
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import explaining, targets
 from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.commands import get, wait
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.scale import scale
-from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.following import SetInformers, following
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.following import DisaggregatedInformers, SetInformers, following
 from leaderworkerset.cli.manifests import Document
+from leaderworkerset.views import missing
+from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.selection import Selection
 
 LIMIT = 60.0
 
@@ -112,3 +118,50 @@ async def test_a_group_that_was_recreated_shows_it(space: Space) -> None:
 
     async with timeouts.within(LIMIT), following(*informers.all) as objects:
         assert await objects.until(recreated) == "web-0-1"
+
+
+async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(space: Space) -> None:
+    roles = [role("prefill", 2, size=2), role("decode", 1)]
+    obj = disaggregatedset_object(roles) | {"metadata": {"name": "split"}}
+    assert await apply(space, obj) == ["disaggregatedset/split created"]
+    session = session_of(space)
+    assert await wait.resource_of(session, "split", "ready") == DISAGGREGATED_SETS
+    assert await wait.resource_of(session, "split", "delete") == DISAGGREGATED_SETS
+    first = await set_that_is(space, lambda shown: missing.for_ready(shown) is None)
+    assert [str(one) for one in first.roles] == ["prefill 2/2", "decode 1/1"]
+    assert [one.view.name for one in first.parts] == [
+        f"split-0-{revision_of(first)}-{one}" for one in ("decode", "prefill")
+    ]
+    await apply(space, obj | {"spec": with_image(obj, "app:2")})
+    rolling = await set_that_is(space, lambda shown: shown.is_updating)
+    assert missing.for_ready(rolling)
+    second = await set_that_is(space, lambda shown: shown.is_ready)
+    assert revision_of(second) != revision_of(first)
+
+    found = await get.chosen_of(session, [Selection("split")])
+    assert [meta.name(one) for one in found.sets] == ["split"]
+    assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
+    wanted = get.Wanted((), None, everywhere=False, selector="", managed_fields=False)
+    assert await get.all_of(session, space.namespace, wanted) == found
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+        await get.chosen_of(session, [Selection("split", 0)])
+
+
+async def set_that_is(space: Space, wanted: Callable[[SetView], bool]) -> SetView:
+    """Wait until the followed view of the set is as wanted; return it."""
+    informers = DisaggregatedInformers(space.client, ObjectKey(space.namespace, "split"))
+
+    def as_wanted() -> SetView | None:
+        shown = informers.view()
+        return shown if shown is not None and wanted(shown) else None
+
+    try:
+        async with timeouts.within(LIMIT), following(*informers.all) as objects:
+            return await objects.until(as_wanted)
+    except TimeoutError:
+        raise AssertionError(f"the set is not as wanted: {informers.view()}") from None
+
+
+def revision_of(shown: SetView) -> str:
+    (revision,) = {one.revision for one in shown.parts}
+    return revision

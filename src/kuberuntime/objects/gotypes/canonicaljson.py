@@ -24,11 +24,8 @@ def canonical_json(value: JSON) -> bytes:
     >>> canonical_json({"b": "<&>", "a": [1, None]})
     b'{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'
     """
-    try:
-        encoded = msgspec.json.encode(value, order="sorted")
-    except OverflowError:  # an integer of more than 64 bits
-        encoded = b""
-    if not encoded or _may_hold_odd_numbers(encoded):
+    encoded = msgspec.json.encode(value, order="sorted")
+    if _may_hold_odd_numbers(encoded):
         encoded = msgspec.json.encode(_with_numbers_of_go(value), order="sorted")
     for char, escaped in _ESCAPES:
         encoded = encoded.replace(char, escaped)

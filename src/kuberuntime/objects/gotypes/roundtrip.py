@@ -127,8 +127,6 @@ def _denull(types: GoTypes, go_type: str, value: JSON) -> JSON:
 
 def _zero_of(go_type: str) -> JSON:
     match shape_of(go_type):
-        case "list":
-            return []
         case "struct" | "map":
             return {}
         case _:

@@ -1,4 +1,4 @@
-"""`lws get`: LeaderWorkerSets with their groups and ranks, and why what is not ready is not."""
+"""`lws get`: LeaderWorkerSets with their groups and ranks, DisaggregatedSets with what they own, and why what is not ready is not."""
 
 import asyncio
 import sys
@@ -11,15 +11,18 @@ import click
 
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import explaining, targets
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import AllSets, following
-from leaderworkerset.cli.views import colors, live, output
+from leaderworkerset.cli.views import colors, live, output, settables
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import changes
 from leaderworkerset.views.changes import Subject
+from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
@@ -28,7 +31,7 @@ FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 
 
 @click.command("get")
-@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]]...")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...")
 @click.option("-o", "--output", "form", type=FORMATS, help="Another form than the table.")
 @click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what changes, until Ctrl-C.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
@@ -36,7 +39,10 @@ FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 @click.option("--show-managed-fields", "managed_fields", is_flag=True, help="With -o json or yaml: managedFields too.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
-    """Show LeaderWorkerSets by group and rank."""
+    """Show LeaderWorkerSets by group and rank, and DisaggregatedSets with the LeaderWorkerSets that they own.
+
+    With --watch, a DisaggregatedSet stands for its LeaderWorkerSets.
+    """
     wanted = Wanted(tuple(targets.parse(name) for name in names), **options)
     if wanted.chosen and (wanted.everywhere or wanted.selector):
         raise UsageError("names do not go together with --all-namespaces or --selector")
@@ -62,20 +68,50 @@ async def show(target: Target, wanted: Wanted) -> None:
     """Print what is there now."""
     async with target.session() as session:
         namespace = "" if wanted.everywhere else session.namespace
-        if wanted.chosen:
-            found = [await targets.find(session, one.name) for one in wanted.chosen]
-        else:
-            listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=wanted.selector)
-            found = sorted(listing.items, key=meta.key)
-        views = await explaining.explain(
-            session.client, [await targets.view_of(session, lws) for lws in found], namespace
-        )
-    if wanted.chosen:
-        views = [narrow(view, one) for view, one in zip(views, wanted.chosen, strict=True)]
-    for line in render(views, wanted):
+        found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
+        plain = [await targets.view_of(session, lws) for lws in found.leaderworkersets]
+        views = await explaining.explain(session.client, plain, namespace)
+    sets = [set_view(obj, views) for obj in found.sets]
+    for line in render(cut(views, wanted.chosen), wanted, sets):
         say(line)
-    if not views:
+    if not views and not sets:
         click.echo("No LeaderWorkerSets found.", err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The objects to be shown."""
+
+    leaderworkersets: Sequence[JSONObject]
+    sets: Sequence[JSONObject]
+
+
+async def chosen_of(session: Session, chosen: Sequence[Selection]) -> Found:
+    """Return what was asked for by name; with a DisaggregatedSet what it owns."""
+    leaderworkersets, sets = [], []
+    for one in chosen:
+        resource, obj = await targets.find_either(session, one.name)
+        if resource == LEADERWORKERSETS:
+            leaderworkersets.append(obj)
+            continue
+        parts = await targets.list_parts(session, session.namespace, one.name)
+        if one.group is not None:
+            names = ", ".join(map(meta.name, parts)) or "none yet"
+            raise UsageError(f"{one.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
+        leaderworkersets += parts
+        sets.append(obj)
+    return Found(leaderworkersets, sets)
+
+
+async def all_of(session: Session, namespace: str, wanted: Wanted) -> Found:
+    """Return everything with the wanted labels; what a DisaggregatedSet owns with it, whatever its labels are."""
+    listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=wanted.selector)
+    sets = await targets.list_sets(session, namespace, wanted.selector)
+    parts = await targets.list_parts(session, namespace) if sets and wanted.selector else []
+    owners = {meta.uid(one) for one in sets}
+    owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
+    found = {meta.key(one): one for one in (*listing.items, *owned)}
+    return Found([found[key] for key in sorted(found)], sets)
 
 
 async def watch(target: Target, wanted: Wanted) -> None:
@@ -83,7 +119,7 @@ async def watch(target: Target, wanted: Wanted) -> None:
     screen = watcher(wanted)
     async with target.session() as session:
         for one in wanted.chosen:
-            await targets.find(session, one.name)
+            await targets.find_either(session, one.name)
         everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
         try:
             async with following(*everything.all, session.lifeline) as objects:
@@ -93,10 +129,16 @@ async def watch(target: Target, wanted: Wanted) -> None:
 
 
 def cut(views: Sequence[View], chosen: Sequence[Selection]) -> list[View]:
-    """Keep what was asked for by name; all where nothing was."""
+    """Keep what was asked for by its name or by that of a DisaggregatedSet; all where nothing was."""
     if not chosen:
         return list(views)
-    return [narrow(view, one) for one in chosen for view in views if view.name == one.name]
+    return [narrow(view, one) for one in chosen for view in _meant(views, one)]
+
+
+def _meant(views: Sequence[View], one: Selection) -> list[View]:
+    """Return the LeaderWorkerSet of that name, or else those of the DisaggregatedSet of that name."""
+    own = [view for view in views if view.name == one.name]
+    return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == one.name]
 
 
 def watcher(wanted: Wanted) -> "Watcher":
@@ -180,15 +222,21 @@ class LineWatcher:
         return changes.subjects(self._views, self._clock.now(), with_namespace=self._wanted.everywhere)
 
 
-def render(views: Sequence[View], wanted: Wanted) -> list[str]:
+def render(views: Sequence[View], wanted: Wanted, sets: Sequence[SetView] = ()) -> list[str]:
     """Return the lines of the chosen form."""
     form = wanted.form
     if form in {"json", "yaml"}:
-        shown = document(views, managed_fields=wanted.managed_fields)
+        shown = document(views, sets, managed_fields=wanted.managed_fields)
         return [output.as_json(shown) if form == "json" else output.as_yaml(shown)]
     if form == "name":
-        return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views]
-    return tables(views, SystemClock().now(), wide=form == "wide", everywhere=wanted.everywhere)
+        return [
+            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{one.name}" for one in sets),
+            *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
+        ]
+    now = SystemClock().now()
+    below = tables(views, now, wide=form == "wide", everywhere=wanted.everywhere)
+    above = settables.lines(sets, now, with_namespace=wanted.everywhere)
+    return [*above, "", *below] if above and below else [*above, *below]
 
 
 def tables(views: Sequence[View], now: datetime, *, wide: bool, everywhere: bool) -> list[str]:

@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.following import Following, SetInformers, following
+from leaderworkerset.cli.following import Following, OneSet, SetInformers, following
 from leaderworkerset.cli.views.loglines import Printer, Sink
 from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.selection import Selection
@@ -100,8 +100,8 @@ class Follower:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: set[asyncio.Task[None]] = set()
 
-    async def run(self, objects: Following, informers: SetInformers) -> None:
-        """Follow until the LeaderWorkerSet is gone; of pods that are there already, from their current run on."""
+    async def run(self, objects: Following, informers: OneSet) -> None:
+        """Follow until the set is gone; of pods that are there already, from their current run on."""
         for pod in informers.pods.store.list():
             status = container_status(pod, self._options.container)
             self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
@@ -110,7 +110,7 @@ class Follower:
             def look() -> bool | None:
                 for pod in filter(self._chosen.covers, informers.pods.store.list()):
                     self._begin(tasks, pod)
-                return True if informers.lws() is None else None
+                return True if informers.object is None else None
 
             await objects.until(look)
 

@@ -1,4 +1,4 @@
-"""`lws wait`: wait for a condition of a LeaderWorkerSet, and say what is missing when it does not come."""
+"""`lws wait`: wait for a condition of a LeaderWorkerSet or a DisaggregatedSet, and say what is missing when it does not come."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,24 +8,26 @@ import click
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.logs import last_lines
-from leaderworkerset.cli.errors import TimedOutError, UsageError
-from leaderworkerset.cli.following import SetInformers, following
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.following import following, informers_of
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import missing
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.outcome import silent_failure
 from leaderworkerset.views.wording import counted
 
-Check = Callable[[View | None], str | None]
+Check = Callable[[Shown | None], str | None]
 """Returns what is still missing, in words; None when there is nothing left to wait for."""
 
 
 @click.command("wait")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="NAME")
 @click.option(
     "--for",
     "condition",
@@ -37,15 +39,14 @@ Check = Callable[[View | None], str | None]
 @click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
 @click.pass_obj
 def command(target: Target, name: str, condition: str, timeout: float) -> None:
-    """Wait for a condition; exit 124 with what is missing if it does not come in time."""
+    """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; exit 124 with what is missing if it does not come in time."""
     check = parse(condition)
     chosen = targets.parse(name)
 
     async def act() -> None:
         async with target.session() as session:
-            if condition != "delete":
-                await targets.find(session, chosen.name)
-            informers = SetInformers(session.client, meta.ObjectKey(session.namespace, chosen.name))
+            resource = await resource_of(session, chosen.name, condition)
+            informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, chosen.name))
             lacking = "the first answer of the API server"
             progress = Progress()
 
@@ -69,9 +70,20 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
     say(f"{chosen.name} {reached(condition)}")
 
 
-async def quotation(client: Client, view: View | None) -> str:
+async def resource_of(session: Session, name: str, condition: str) -> Resource:
+    """Return which kind the name is of; what shall be deleted may be gone already."""
+    try:
+        return (await targets.find_either(session, name))[0]
+    except CommandError:
+        if condition == "delete":
+            return LEADERWORKERSETS
+        raise
+
+
+async def quotation(client: Client, view: Shown | None) -> str:
     """Return the last lines of the first rank that failed without a message, each on a line of its own."""
-    failed = None if view is None else silent_failure(view)
+    silent = map(silent_failure, () if view is None else leaderworkersets([view]))
+    failed = next(filter(None, silent), None)
     lines = "" if failed is None else await last_lines(client, failed)
     return f"\n{lines}" if lines else ""
 

@@ -5,7 +5,9 @@ from typing import Protocol
 
 import click
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.disaggregatedset import ROLE
 from leaderworkerset.cli.views.colors import Painter
 from leaderworkerset.views.groups import place_of
 
@@ -31,6 +33,7 @@ class Printer:
 
 
 def prefixed(painter: Painter, pod: JSONObject, line: bytes) -> str:
-    """Put `group/rank` before a log line."""
+    """Put `group/rank` before a log line, and before that the role where the pod has one in a DisaggregatedSet."""
     group, rank = place_of(pod) or ("?", "?")
-    return f"{painter.rank(f'{group}/{rank}', group)} {line.decode(errors='replace')}"
+    place = "/".join(filter(None, [meta.labels(pod).get(ROLE), f"{group}/{rank}"]))
+    return f"{painter.rank(place, group)} {line.decode(errors='replace')}"

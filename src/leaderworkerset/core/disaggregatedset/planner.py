@@ -9,6 +9,7 @@ it never stops before the end (Q-6), and never drains groups whose successors ar
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 OLD_SURGE: Final = 1
@@ -114,12 +115,13 @@ def simulate(state: State) -> Iterator[Step]:
     current: State = tuple(replace(role, old=role.initial, new=0) for role in state)
     yield Step(_old(current), _new(current))
     largest = max((max(role.initial, role.target) for role in state), default=0)
-    for _ in range(2 * largest * len(state) + 10):
-        step = next_step(current)
-        if step is None:
-            return
+    yield from islice(_steps(current), 2 * largest * len(state) + 10)
+
+
+def _steps(state: State) -> Iterator[Step]:
+    while (step := next_step(state)) is not None:
         yield step
-        current = moved(current, step)
+        state = moved(state, step)
 
 
 def moved(state: State, step: Step) -> State:
@@ -167,9 +169,7 @@ def _share(state: State, steps: int) -> tuple[int, ...]:
 
 
 def _fits(state: State, rising: Sequence[int]) -> bool:
-    """Return whether the batch brings something, and no role would have too many groups (R-DS-49)."""
-    if not any(new > role.new for role, new in zip(state, rising, strict=True)):
-        return False
+    """Return whether no role would have too many groups with the next batch (R-DS-49)."""
     return all(role.target == 0 or role.old + new <= role.ceiling for role, new in zip(state, rising, strict=True))
 
 

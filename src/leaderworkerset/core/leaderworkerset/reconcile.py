@@ -240,6 +240,7 @@ def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, cou
             resource=LEADERWORKERSETS,
             object=facts.obj | {"status": leaderworkerset.encode_status(new)},
             resource_version=meta.resource_version(facts.obj),
+            if_present=True,
             on_success=(events.condition_changed(facts.obj, outcome.reason, note),) if changed else (),
         )
     ]

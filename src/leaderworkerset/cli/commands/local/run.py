@@ -11,6 +11,8 @@ from click.core import ParameterSource
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import manifestoptions, missingnamespaces
 from leaderworkerset.cli.applyorder import ordered
 from leaderworkerset.cli.cluster import places
@@ -22,19 +24,22 @@ from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptio
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import Following, SetInformers, following
+from leaderworkerset.cli.following import Following, OneSet, following, informers_of
 from leaderworkerset.cli.manifestoptions import manifest_options
 from leaderworkerset.cli.manifests import Document
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
     from leaderworkerset.cli.commands.local.assuming import Assumed  # it needs localkube, which may not be installed
+
+FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
+"""The kinds that a run follows."""
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is torn down."""
@@ -75,11 +80,14 @@ def command(target: Target, /, **options: Any) -> int:
     if chosen.timeout is not None and chosen.until is None:
         raise UsageError("--timeout needs --until ready or --until done")
     documents = ordered(given.load())
-    if not any(document.object["kind"] == "LeaderWorkerSet" for document in documents):
-        raise CommandError(f"no LeaderWorkerSet in {given}: there is nothing to run")
-    for document in documents:
-        if document.object["kind"] == "LeaderWorkerSet" and not document.object["metadata"].get("name"):
+    followed = [document for document in documents if document.object["kind"] in FOLLOWED]
+    if not followed:
+        raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {given}: there is nothing to run")
+    for document in followed:
+        if not document.object["metadata"].get("name"):
             raise CommandError(f"{document.place}: metadata.name: Required value: a run is followed by its name")
+        if chosen.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
+            raise UsageError(f"{document.place}: a DisaggregatedSet serves and does not end: use --until ready")
     return start(Run(cluster, chosen, target.namespace or "default"), documents)
 
 
@@ -141,7 +149,7 @@ async def run(plan: Run, place: Place, assumed: "Assumed") -> int:
 
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
     """Show groups and logs until the run is over; return the exit code."""
-    sets = [SetInformers(session.client, key) for key in keys_of(documents, session.namespace)]
+    sets = [informers_of(session.client, *one) for one in keys_of(documents, session.namespace)]
     screen = display()
     try:
         async with following(*(informer for one in sets for informer in one.all)) as objects:
@@ -173,7 +181,7 @@ class Parts:
     """What is followed, and where it is shown."""
 
     client: Client
-    sets: Sequence[SetInformers]
+    sets: Sequence[OneSet]
     screen: Display
 
 
@@ -205,26 +213,28 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
 
     def look() -> Ending | str | None:
         views = views_of(parts.sets)
-        parts.screen.update(views)
+        parts.screen.update(leaderworkersets(views))
         if len(views) < len(parts.sets):
             return "a LeaderWorkerSet of this run was deleted" if options.until else gone(views)
         if options.until == "ready" and all(view.is_ready for view in views):
             return Ending.FINISHED
         if options.until == "done":
-            return failures.verdict(views) or (Ending.FINISHED if all_done(views) else None)
+            return failures.verdict(leaderworkersets(views)) or (
+                Ending.FINISHED if all_done(leaderworkersets(views)) else None
+            )
         return None
 
     return await objects.until(look, every=REFRESH)
 
 
-def gone(views: Sequence[View]) -> Ending | None:
+def gone(views: Sequence[Shown]) -> Ending | None:
     """End a run without --until by itself when all its LeaderWorkerSets were deleted."""
     return None if views else Ending.FINISHED
 
 
-def conclusion(views: Sequence[View], options: RunOptions) -> str:
+def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
     """Say what was reached."""
-    groups = [group for view in views for group in view.groups]
+    groups = [group for view in leaderworkersets(views) for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
     what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
     if not groups:
@@ -233,12 +243,16 @@ def conclusion(views: Sequence[View], options: RunOptions) -> str:
     return f"{counted} {what if ranks != 1 else what.replace('are', 'is')}"
 
 
-def keys_of(documents: Sequence[Document], namespace: str) -> list[ObjectKey]:
-    """Return where the LeaderWorkerSets of the documents live."""
-    metadata = [document.object["metadata"] for document in documents if document.object["kind"] == "LeaderWorkerSet"]
-    return [ObjectKey(one.get("namespace") or namespace, one["name"]) for one in metadata]
+def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
+    """Return which LeaderWorkerSets and DisaggregatedSets the documents have, and where these live."""
+    found = [
+        (FOLLOWED[document.object["kind"]], document.object["metadata"])
+        for document in documents
+        if document.object["kind"] in FOLLOWED
+    ]
+    return [(kind, ObjectKey(metadata.get("namespace") or namespace, metadata["name"])) for kind, metadata in found]
 
 
-def views_of(sets: Sequence[SetInformers]) -> list[View]:
-    """Return the views of those LeaderWorkerSets that are there."""
+def views_of(sets: Sequence[OneSet]) -> list[Shown]:
+    """Return the views of those sets that are there."""
     return [view for one in sets if (view := one.view()) is not None]

@@ -82,6 +82,10 @@ def test_round_trip(type_name: str, value: Any, expected: Any) -> None:
         ({"nodeSelector": []}, "spec.nodeSelector: Invalid value: []: must be an object"),
         ({"nodeSelector": {"a": 1}}, "spec.nodeSelector[a]: Invalid value: 1: must be a string"),
         ({"overhead": {"cpu": "much"}}, 'spec.overhead[cpu]: Invalid value: "much": must be a quantity like'),
+        (
+            {"overhead": {"cpu": "1", "memory": "much"}},
+            'spec.overhead[memory]: Invalid value: "much": must be a quantity like',
+        ),
     ],
 )
 def test_a_wrong_type_is_an_error_that_names_the_field(value: Any, message: str) -> None:

@@ -175,3 +175,9 @@ def test_a_step_never_grows_old_groups() -> None:
     state = (RoleState(4, 0, 2, 4), RoleState(4, 2, 2, 4))
     assert [role.old for role in moved(state, Step((1, 1), (2, 2)))] == [0, 1]
     assert replace(state[0], old=0) == state[0]
+
+
+def test_a_role_below_its_floor_keeps_its_groups_while_another_drains() -> None:
+    """R-DS-61: the batch has no room, so one group of the second role goes, and the first gives none."""
+    state = (RoleState(1, 1, 4, 4, 0, 0), RoleState(3, 2, 1, 2, 1, 0))
+    assert next_step(state) == Step((1, 1), (4, 1))

@@ -283,6 +283,14 @@ class TestLegacy:
         events = [event for action in writes(plan) for event in getattr(action, "on_success", ())]
         assert {event.action for event in events} == {"Migrate"}
 
+    def test_what_is_being_deleted_already_is_not_deleted_again(self) -> None:
+        """R-DS-89."""
+        obj = SET | {"spec": SET["spec"] | {"slices": 2}}
+        parts = both(SET, 4, 4, legacy=True)
+        parts[0]["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+        deleted = [line for line in decided(obj, *parts) if line.startswith("delete")]
+        assert deleted == ["delete LeaderWorkerSet split-A-decode"]
+
     def test_going_back_to_a_legacy_revision_works(self) -> None:
         """Q-7: the Go controller asks for a name that is not there."""
         lines = decided(SET, *both(SET, 3, 3, initial=4, legacy=True), *both(NEXT, 1, 1))

@@ -257,3 +257,10 @@ def test_what_groups_of_older_revisions_shared_is_deleted() -> None:
 
     assert [(one.resource, one.key.name, one.uid) for one in deleted] == [(WORKLOADS, "old", "old")]
     assert Gangs(default="volcano").outdated(observed, {"a"}) == []
+
+
+def test_a_choice_reads_and_writes_the_kinds_of_its_provider_and_auto_those_of_all() -> None:
+    assert Gangs(default="native").resources == list(PROVIDERS["native"].resources)
+    assert Gangs(default="volcano").resources == [PROVIDERS["volcano"].group_object]
+    assert Gangs(default=AUTO).resources == [kind for one in PROVIDERS.values() for kind in one.resources]
+    assert WORKLOADS in Gangs(default=AUTO).resources

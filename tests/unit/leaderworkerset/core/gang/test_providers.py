@@ -218,3 +218,8 @@ def test_a_leader_that_is_scheduled_otherwise_than_its_workers_is_refused(
     fields = [error.path for error in provider.errors(leaderworkerset.decode(lws))]
 
     assert fields == ([f"spec.leaderWorkerTemplate.leaderTemplate.spec.{field}"] if is_refused else [])
+
+
+def test_volcano_takes_every_leaderworkerset_and_shares_nothing() -> None:
+    assert VOLCANO.errors(leaderworkerset.decode(lws_of())) == ()
+    assert VOLCANO.build_shared(group_of(lws_of())) == ()

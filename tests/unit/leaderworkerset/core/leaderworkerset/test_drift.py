@@ -99,3 +99,28 @@ def test_values_of_sets_are_told_apart() -> None:
 def test_an_object_the_manager_never_applied_must_be_applied(other: dict[str, Any]) -> None:
     """R-LSTS-1: the manager has to own its fields to remove them later."""
     assert drift.owns_more(other, "lws", DESIRED)
+
+
+def listed(elements: dict[str, Any], items: list[Any]) -> bool:
+    """Return whether the manager owns more of a list than the items."""
+    found = live({"f:spec": {"f:items": elements}})
+    return drift.owns_more(found, "lws", {"spec": {"items": items}})
+
+
+@pytest.mark.parametrize(
+    ("elements", "more"),
+    [
+        ({'v:"a"': {}, 'v:"b"': {}}, False),
+        ({'v:"a"': {}, 'v:"c"': {}}, True),
+        ({'k:{"name":"x"}': {}, 'k:{"name":"y"}': {}}, False),
+        ({'k:{"name":"x"}': {}, 'k:{"name":"z"}': {}}, True),
+        ({'k:{"name"': {}}, True),
+        ({'k:{"a":1,"b":2,"c":3}': {}}, True),
+        ({'k:["name"]': {}}, True),
+        ({"i:0": {}}, True),
+    ],
+    ids=["values", "another value", "keys", "another key", "no JSON", "too many keys", "no object", "an index"],
+)
+def test_items_of_lists_are_found_by_value_and_by_keys(elements: dict[str, Any], more: bool) -> None:
+    """R-LSTS-1: whatever cannot be read counts as more, and is applied again."""
+    assert listed(elements, ["a", "b", {"name": "x"}, {"name": "y"}]) is more

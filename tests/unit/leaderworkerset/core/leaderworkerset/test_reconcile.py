@@ -258,6 +258,7 @@ def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
                 resource=LEADERWORKERSETS,
                 object=settled(LWS, observed),
                 resource_version=meta.resource_version(LWS),
+                if_present=True,
                 on_success=(
                     Event(
                         "Normal",

@@ -220,3 +220,30 @@ def test_the_words_of_the_conditions() -> None:
         ("Progressing", "GroupsProgressing", "Replicas are progressing"),
         ("UpdateInProgress", "GroupsUpdating", "Rolling Upgrade is in progress"),
     ]
+
+
+def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
+    """R-STAT-5."""
+    odd = Group(
+        "other-0",
+        "0",
+        0,
+        is_leader_ready=True,
+        revision="new",
+        workers=Workers(is_ready=True, revision="new", group_index="0"),
+    )
+    assert status.count(lws(replicas=1), fold([odd], "web"), "new") == status.count(
+        lws(replicas=1), fold(groups("N"), "web"), "new"
+    )
+    half = Group("other-1", "1", 1, is_leader_ready=True, revision="new", workers=None)
+    assert status.count(lws(replicas=1), fold([odd, half], "web"), "new") == status.count(
+        lws(replicas=1), fold([odd], "web"), "new"
+    )
+
+
+def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:
+    one, other = groups("NO")
+    odd = Group("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
+    folded = fold([one, other, odd], "web")
+    assert folded.changed(odd, None, "web") == fold([one, other], "web")
+    assert folded.changed(other, None, "web").changed(odd, None, "web") == fold([one], "web")

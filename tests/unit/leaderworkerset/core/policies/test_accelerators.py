@@ -219,3 +219,9 @@ def test_a_worker_whose_name_tells_no_leader_is_denied() -> None:
     """R-TPU-3."""
     with pytest.raises(DeniedError, match="parsing parent name from pod worker"):
         accelerators.inject(tpu_pod("worker", size=2), size=2, is_leader=False)
+
+
+def test_more_hosts_than_an_object_may_hold_are_denied() -> None:
+    """R-TPU-4: the names of a million hosts would take more than the API server stores."""
+    with pytest.raises(DeniedError, match=r"pod test-sample-0: TPU_WORKER_HOSTNAMES .* would take more than \d+ bytes"):
+        admit_pod(tpu_pod("test-sample-0", size=1_000_000, leader=True))

@@ -19,7 +19,7 @@ from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.groups import describe
 from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, members_to_start
-from leaderworkerset.core.policies.policy import Decision
+from leaderworkerset.core.policies.policy import Decision, LiveGroup
 
 OBJECT = builders.leaderworkerset_object()
 REVISION = builders.revision(OBJECT)
@@ -175,3 +175,11 @@ def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
     assert "metadata.annotations[leaderworkerset.sigs.k8s.io/gang-scheduler]" in str(error)
     assert "gangSchedulingManagement.schedulerProvider" in str(error)
     assert validate_leaderworkerset(chosen, chosen) == []
+
+
+def test_without_a_scheduler_nothing_is_decided_and_nothing_is_outdated() -> None:
+    live = LiveGroup(obj=OBJECT, lws=leaderworkerset.decode(OBJECT), leader=LEADER, now=builders.NOW)
+    group = GangGroup(live, leaderworkerset.decode(OBJECT))
+    assert NO_GANG.decide(group) == Decision()
+    assert NO_GANG.outdated([LEADER], ["key"]) == ()
+    assert NO_GANG.mark(LEADER, "") == LEADER

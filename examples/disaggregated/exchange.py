@@ -1,0 +1,60 @@
+"""JSON over HTTP: a request, and a server of functions."""
+
+import json
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeAlias
+
+Answer: TypeAlias = tuple[int, Any]
+Serve: TypeAlias = Callable[[Any], Answer]
+
+PATIENCE = 60.0  # seconds that an answer may take
+
+
+def ask(address: str, method: str, path: str, body: object = None) -> Answer:
+    """Send a request to `host:port`; return status and body of the answer."""
+    connection = HTTPConnection(address, timeout=PATIENCE)
+    try:
+        connection.request(method, path, json.dumps(body))
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+def no_such_path(_: Any) -> Answer:
+    """Answer requests that are not served."""
+    return 404, {"error": "no such path"}
+
+
+def server(host: str, port: int, routes: Mapping[str, Serve]) -> ThreadingHTTPServer:
+    """Return a server; each route is named as in `POST /generate`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            serve = routes.get(f"{self.command} {self.path}", no_such_path)
+            length = int(self.headers.get("Content-Length") or 0)
+            status, body = serve(json.loads(self.rfile.read(length) or "null"))
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self) -> None:
+            self.answer()
+
+        def do_POST(self) -> None:
+            self.answer()
+
+        def do_DELETE(self) -> None:
+            self.answer()
+
+        def log_message(self, *_: Any) -> None:
+            """Log no requests: there are many."""
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128
+
+    return Server((host, port), Handler)

@@ -1,0 +1,131 @@
+"""The view of a DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
+
+In: the object, and the views of LeaderWorkerSets. Out: frozen values that commands show beside those of LeaderWorkerSets.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE, ScalingMode
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One LeaderWorkerSet of a DisaggregatedSet: a role in one slice, of one revision."""
+
+    view: View
+
+    @property
+    def role(self) -> str:
+        """Return the name of the role."""
+        return meta.labels(self.view.object).get(ROLE, "")
+
+    @property
+    def slice(self) -> str:
+        """Return the number of the slice; objects from before there were slices are of slice 0."""
+        return meta.labels(self.view.object).get(SLICE) or "0"
+
+    @property
+    def revision(self) -> str:
+        """Return the revision of the set that it was made from."""
+        return meta.labels(self.view.object).get(REVISION, "")
+
+
+@dataclass(frozen=True, slots=True)
+class RoleCount:
+    """The groups of one role, of all slices and revisions."""
+
+    name: str
+    ready: int
+    desired: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.ready}/{self.desired}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetView:
+    """A DisaggregatedSet, its roles in the order of the spec, and its parts by slice, role and revision."""
+
+    name: str
+    namespace: str
+    created: str
+    roles: tuple[RoleCount, ...]
+    parts: tuple[Part, ...]
+    updated: int
+    """Groups of the newest revision, by the status."""
+    object: JSONObject = field(repr=False)
+
+    @property
+    def ready(self) -> int:
+        """Return the ready groups of all roles."""
+        return sum(role.ready for role in self.roles)
+
+    @property
+    def desired(self) -> int:
+        """Return the groups that all roles shall have."""
+        return sum(role.desired for role in self.roles)
+
+    @property
+    def is_updating(self) -> bool:
+        """Return whether there are LeaderWorkerSets of several revisions."""
+        return len({part.revision for part in self.parts}) > 1
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether the newest spec is in place by the status, and nothing of older revisions is left."""
+        observed = meta.status(self.object).get("observedGeneration") == meta.generation(self.object)
+        return observed and meta.is_condition_true(self.object, "Available") and not self.is_updating
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether no rollout is under way and every group of every role and slice is ready."""
+        return self.is_settled and all(part.view.is_ready for part in self.parts if part.view.desired)
+
+    @property
+    def rollout(self) -> str:
+        """Return how far the rollout is."""
+        if self.is_updating:
+            return f"updated {self.updated} of {counted(self.desired, 'group')}"
+        return "complete" if self.is_settled else "progressing"
+
+
+Shown: TypeAlias = View | SetView
+"""What a command may be asked about by name."""
+
+
+def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
+    """Arrange those LeaderWorkerSets that the set controls."""
+    own = [Part(view) for view in views if (meta.controller_of(view.object) or {}).get("uid") == meta.uid(obj)]
+    statuses = meta.status(obj).get("roleStatuses") or []
+    return SetView(
+        name=meta.name(obj),
+        namespace=meta.namespace(obj),
+        created=meta.metadata(obj).get("creationTimestamp", ""),
+        roles=tuple(_count(obj, role, own) for role in meta.spec(obj).get("roles") or []),
+        parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.revision))),
+        updated=sum(int(one.get("updatedReplicas", 0)) for one in statuses),
+        object=obj,
+    )
+
+
+def _count(obj: JSONObject, role: JSONObject, parts: Iterable[Part]) -> RoleCount:
+    """Count a role: what is wanted stands in the spec, or in the LeaderWorkerSets where a scaler decides."""
+    own = [part.view for part in parts if part.role == role.get("name")]
+    if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+        desired = sum(view.desired for view in own)
+    else:
+        desired = int((role.get("spec") or {}).get("replicas", 1)) * int(meta.spec(obj).get("slices", 1))
+    return RoleCount(str(role.get("name")), sum(view.ready for view in own), desired)
+
+
+def leaderworkersets(shown: Iterable[Shown]) -> list[View]:
+    """Return the LeaderWorkerSets that are shown, those of sets included."""
+    return [
+        view for one in shown for view in ([part.view for part in one.parts] if isinstance(one, SetView) else [one])
+    ]

@@ -1,0 +1,37 @@
+"""The tables of DisaggregatedSets."""
+
+import re
+
+from tests import builders
+from tests.unit.leaderworkerset.views.test_disaggregation import part, seen
+
+from leaderworkerset.cli.views import settables
+
+
+def squeezed(lines: list[str]) -> list[str]:
+    """Return the lines with columns apart by three spaces, however long the cells are."""
+    return [re.sub(" {3,}", "   ", line) for line in lines]
+
+
+def test_sets_and_their_parts() -> None:
+    shown = seen(part("prefill", 2, ready=1), part("decode", 1))
+    assert [line.split("   ") for line in squeezed(settables.lines([shown], builders.NOW))] == [
+        ["DISAGGREGATEDSET", "READY", "ROLLOUT", "AGE"],
+        ["split", "prefill 1/2, decode 1/1", "complete"],
+        [""],
+        ["split:"],
+        ["LEADERWORKERSET", "ROLE", "SLICE", "REVISION", "READY", "DESIRED"],
+        ["split-0-new-decode", "decode", "0", "new", "1", "1"],
+        ["split-0-new-prefill", "prefill", "0", "new", "1", "2"],
+    ]
+
+
+def test_namespaces_are_shown_where_all_are() -> None:
+    lines = settables.lines([seen(part("decode", 1))], builders.NOW, with_namespace=True)
+    assert lines[0].startswith("NAMESPACE   DISAGGREGATEDSET")
+    assert lines[1].startswith(f"{builders.NAMESPACE}     split")
+    assert f"{builders.NAMESPACE}/split:" in lines
+
+
+def test_no_sets_are_no_table() -> None:
+    assert settables.lines([], builders.NOW) == []

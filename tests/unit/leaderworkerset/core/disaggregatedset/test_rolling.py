@@ -1,0 +1,41 @@
+"""How a step of the planner becomes sizes of LeaderWorkerSets."""
+
+from kuberuntime.objects.meta import UID, ObjectKey
+from leaderworkerset.api.disaggregatedset import Role, RoleSpec, RollingUpdateConfiguration, RolloutStrategy
+from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.rolling import Move, Scaling, move
+
+
+def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, day: int = 1) -> Part:
+    return Part(
+        key=ObjectKey("default", f"split-0-{revision}-{role}"),
+        uid=UID(f"{revision}-{role}"),
+        role=role,
+        revision=revision,
+        slice=0,
+        is_legacy=False,
+        is_deleting=False,
+        created_at=f"2026-01-{day:02}T00:00:00Z",
+        replicas=replicas,
+        initial=initial,
+        created=replicas,
+        ready=replicas,
+        updated=replicas,
+    )
+
+
+def role(name: str, replicas: int) -> Role:
+    """Return a role that may neither surge nor miss a group."""
+    none = RollingUpdateConfiguration(max_surge=0, max_unavailable=0)
+    strategy = RolloutStrategy(rolling_update_configuration=none)
+    return Role(name=name, spec=RoleSpec(replicas=replicas, rollout_strategy=strategy))
+
+
+def test_the_next_batch_comes_where_no_revision_can_give_a_group() -> None:
+    """Q-4: both old revisions keep their last groups, as neither role may be emptied; nothing stops for good."""
+    old = [part(name, revision, 1, day=day) for day, revision in ((1, "a"), (2, "b")) for name in ("prefill", "decode")]
+    new = {
+        "prefill": part("prefill", "c", 1, initial=None, day=3),
+        "decode": part("decode", "c", 0, initial=None, day=3),
+    }
+    assert move([role("prefill", 1), role("decode", 2)], old, new, {}) == Move(scalings=(Scaling(new["decode"], 1),))
