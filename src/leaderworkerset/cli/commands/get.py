@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import click
 
+from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -16,6 +17,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import explaining, targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands.logs import last_lines
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import AllSets, following
 from leaderworkerset.cli.views import colors, live, output, settables
@@ -25,9 +27,13 @@ from leaderworkerset.views.changes import Subject
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.outcome import silent_failure
 from leaderworkerset.views.selection import Selection, narrow
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
+TABLES = (None, "wide")
+QUOTED = 3
+"""Sets of which a log is read: a look at hundreds of failed ones must not wait for as many kubelets."""
 
 
 @click.command("get")
@@ -71,11 +77,20 @@ async def show(target: Target, wanted: Wanted) -> None:
         found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
         plain = [await targets.view_of(session, lws) for lws in found.leaderworkersets]
         views = await explaining.explain(session.client, plain, namespace)
+        shown = cut(views, wanted.chosen)
+        quoted = await quotations(session.client, shown) if wanted.form in TABLES else []
     sets = [set_view(obj, views) for obj in found.sets]
-    for line in render(cut(views, wanted.chosen), wanted, sets):
+    for line in (*render(shown, wanted, sets), *quoted):
         say(line)
     if not views and not sets:
         click.echo("No LeaderWorkerSets found.", err=True)
+
+
+async def quotations(client: Client, views: Sequence[View]) -> list[str]:
+    """Return the last lines of a failed rank of each set, if its pod does not say them, as those of kubelets do not."""
+    failures = [failed for view in views if (failed := silent_failure(view)) is not None]
+    found = [await last_lines(client, failed) for failed in failures[:QUOTED]]
+    return [line for text in found if text for line in ("", *text.splitlines())]
 
 
 @dataclass(frozen=True, slots=True)

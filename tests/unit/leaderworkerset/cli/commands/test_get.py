@@ -3,8 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.simulation.virtualtime import run
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
-from leaderworkerset.cli.commands.get import LineWatcher, Wanted
+from kuberuntime.client.client import Client
+from leaderworkerset.cli.commands.get import QUOTED, LineWatcher, Wanted, quotations
 from leaderworkerset.views.groups import Group, Rank, View
 
 WANTED = Wanted((), None, everywhere=False, selector="", managed_fields=False)
@@ -88,3 +91,24 @@ def test_what_is_gone_is_printed_once(clock: Clock, watcher: LineWatcher, capsys
         clock.time += timedelta(seconds=1)
         watcher.update([])
     assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: gone"]
+
+
+def failed_set(index: int) -> View:
+    pod = {
+        "metadata": {"name": f"web{index}-0", "namespace": "prod"},
+        "spec": {"containers": [{"name": "main"}]},
+        "status": {"containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 3}}}]},
+    }
+    rank = Rank(group=0, index=0, pod=f"web{index}-0", state="Error", object=pod)
+    groups = (Group(index=0, ranks=(rank,)),)
+    return View(
+        name=f"web{index}", namespace="prod", ready=0, desired=1, up_to_date=0, created="", groups=groups, object={}
+    )
+
+
+def test_the_last_lines_of_failed_ranks_are_read_from_few_kubelets() -> None:
+    transport = ScriptedTransport(*[answer(200, f"boom {index}\n".encode()) for index in range(QUOTED)])
+    shown = [failed_set(index) for index in range(QUOTED + 2)]
+    lines = run(quotations(Client(transport), shown))
+    assert lines[:3] == ["", "the last lines of web0-0, container main:", "  boom 0"]
+    assert len(transport.requests) == QUOTED
