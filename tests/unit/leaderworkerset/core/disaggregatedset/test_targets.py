@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from kuberuntime.objects.intstr import IntOrString
 from leaderworkerset.api.disaggregatedset import Role, RoleSpec, RollingUpdateConfiguration, RolloutStrategy, Scaling
 from leaderworkerset.core.disaggregatedset.targets import Budget, budget, target
 
 
-def rolled(**fields: IntOrString) -> Role:
+def rolled(**fields: Any) -> Role:
     strategy = RolloutStrategy(rolling_update_configuration=RollingUpdateConfiguration(**fields))
     return Role(name="prefill", spec=RoleSpec(replicas=10, rollout_strategy=strategy))
 
