@@ -121,7 +121,7 @@ def test_of_two_clusters_all_end_and_a_port_forward_with_them(shell: Shell) -> N
 STUB: JSONObject = {"image": "vllm/vllm-openai:1", "command": ["serve"]}
 ROLLOUT: JSONObject = {
     "type": "RollingUpdate",
-    "rollingUpdateConfiguration": {"maxUnavailable": "100%"},
+    "rollingUpdateConfiguration": {"maxUnavailable": "20%"},
 }
 
 
