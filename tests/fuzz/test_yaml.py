@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from kuberuntime.manifests import nesting, yamltext
-from leaderworkerset.cli import manifests
 from leaderworkerset.cli.commands.apply import brings_kind, brings_namespace
+from leaderworkerset.cli.reading import manifests
 
 ROOT = Path(__file__).parents[2]
 SEEDS = int(os.environ.get("SEEDS", "250"))

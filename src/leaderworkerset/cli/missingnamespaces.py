@@ -7,7 +7,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NAMESPACES
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document
 
 
 async def create(session: Session, documents: Sequence[Document]) -> list[str]:

@@ -3,7 +3,7 @@
 from kuberuntime.objects.field import FieldError, not_supported
 from leaderworkerset.install.metadata import LEASE
 from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
-from leaderworkerset.manager.configuration import Configuration
+from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from kuberuntime.objects import duration
-from leaderworkerset.manager.configuration import Configuration
+from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.goflags import Flag, boolean
 from leaderworkerset.manager.managerlog import LEVELS, TIMES, Encoder, LogSettings
 

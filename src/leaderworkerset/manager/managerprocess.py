@@ -45,9 +45,10 @@ from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager import buildinfo, ciphersuites, parts
-from leaderworkerset.manager import configuration as config
-from leaderworkerset.manager.configuration import Configuration
+from leaderworkerset.manager import buildinfo, parts
+from leaderworkerset.manager.config import ciphersuites
+from leaderworkerset.manager.config import configuration as config
+from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.gangdetection import GangDetection
 from leaderworkerset.manager.leading import Leading

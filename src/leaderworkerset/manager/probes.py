@@ -8,7 +8,7 @@ import structlog
 
 from kuberuntime.serving import health, serving
 from kuberuntime.serving.serving import Listener
-from leaderworkerset.manager.configuration import Health
+from leaderworkerset.manager.config.configuration import Health
 from leaderworkerset.manager.parts import Part
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

@@ -21,7 +21,7 @@ from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.scale import scale
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import DisaggregatedInformers, SetInformers, following
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from tests.controlplane.process import free_ports
 
-from leaderworkerset.manager import configuration
+from leaderworkerset.manager.config import configuration
 
 T = TypeVar("T")
 

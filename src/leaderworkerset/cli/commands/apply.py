@@ -11,14 +11,15 @@ from kuberuntime.errors import APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
-from leaderworkerset.cli import manifestoptions, missingnamespaces, serverside, unknownfields
-from leaderworkerset.cli.applyorder import ordered
+from leaderworkerset.cli import missingnamespaces, serverside, unknownfields
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.establishing import until_established
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
-from leaderworkerset.cli.manifestoptions import manifest_options
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading import manifestoptions
+from leaderworkerset.cli.reading.applyorder import ordered
+from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
 

@@ -15,13 +15,14 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import manifestoptions, manifests, targets
-from leaderworkerset.cli.applyorder import ordered
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.kindlookup import Discovery
-from leaderworkerset.cli.manifestoptions import manifest_options
+from leaderworkerset.cli.reading import manifestoptions, manifests
+from leaderworkerset.cli.reading.applyorder import ordered
+from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 

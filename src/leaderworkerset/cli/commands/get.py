@@ -33,7 +33,7 @@ from leaderworkerset.views.selection import Selection, narrow
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 TABLES = (None, "wide")
 QUOTED = 3
-"""Sets of which a log is read: a look at hundreds of failed ones must not wait for as many kubelets."""
+"""Sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
 
 
 @click.command("get")

@@ -27,8 +27,8 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager import configurationfile
-from leaderworkerset.manager.configuration import ConfigurationError
+from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config.configuration import ConfigurationError
 
 FLAVOURS: Final = ("slim", "full")
 SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTOR.items())

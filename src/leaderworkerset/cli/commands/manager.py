@@ -16,8 +16,9 @@ import structlog
 from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors
-from leaderworkerset.manager import buildinfo, configurationfile, goflags, managerflags, managerlog
-from leaderworkerset.manager.configuration import ConfigurationError
+from leaderworkerset.manager import buildinfo, goflags, managerflags, managerlog
+from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.manager.goflags import FlagError, HelpRequestedError
 
 NAMESPACE: Final = "lws-system"

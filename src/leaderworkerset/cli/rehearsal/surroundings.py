@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document
 
 
 @dataclass(frozen=True, slots=True)

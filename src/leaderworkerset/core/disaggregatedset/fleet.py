@@ -21,7 +21,7 @@ class Part:
     role: str
     revision: str
     slice: int | None
-    """None where the label is no number; such an object is left alone."""
+    """None where the label is not a number; such an object is left alone."""
     is_legacy: bool
     is_deleting: bool
     created_at: str

@@ -4,7 +4,7 @@ In: for each role how many groups it had when the rollout began, how many of the
 how many are wanted, and its budgets. Out: what is to be next, or None where nothing is.
 
 `upstream_step` is the arithmetic of the Go controller to the number. `next_step` is what is done: the same, but that
-it never stops before the end (Q-6), and never drains groups whose successors are not ready (docs/adr/0014).
+it never stops before the end (Q-6), and never drains groups whose successors are not ready (docs/adr/0011).
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,7 +2,7 @@
 
 In: the DisaggregatedSet as it was read, the place of the role in it, slice and revision. Out: the object to create. What
 the user wrote is copied, but for the rollout strategy: the budgets in it are the set's, and as those of a LeaderWorkerSet
-with few groups they would be refused (Q-11, docs/adr/0014).
+with few groups they would be refused (Q-11, docs/adr/0011).
 """
 
 from dataclasses import dataclass

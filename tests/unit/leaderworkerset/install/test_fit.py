@@ -6,7 +6,7 @@ import yaml
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.fit import misfits
 from leaderworkerset.install.settings import CONFIGURATION
-from leaderworkerset.manager import configuration
+from leaderworkerset.manager.config import configuration
 
 HEAD = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
 

@@ -7,8 +7,9 @@ import yaml
 from msgspec import structs
 
 from kuberuntime.objects.duration import Duration
-from leaderworkerset.manager import configuration, goflags, managerflags
-from leaderworkerset.manager.configuration import TLS, ClientConnection, Configuration, LeaderElection
+from leaderworkerset.manager import goflags, managerflags
+from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config.configuration import TLS, ClientConnection, Configuration, LeaderElection
 from leaderworkerset.manager.goflags import FlagError
 from leaderworkerset.manager.managerlog import LogSettings
 

@@ -4,7 +4,7 @@ import ssl
 
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.manager.configuration import TLS, Configuration, LeaderElection
+from leaderworkerset.manager.config.configuration import TLS, Configuration, LeaderElection
 from leaderworkerset.manager.managerprocess import election_settings, tls_settings
 
 

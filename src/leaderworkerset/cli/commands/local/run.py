@@ -13,8 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli import manifestoptions, missingnamespaces
-from leaderworkerset.cli.applyorder import ordered
+from leaderworkerset.cli import missingnamespaces
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -25,8 +24,10 @@ from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import Following, OneSet, following, informers_of
-from leaderworkerset.cli.manifestoptions import manifest_options
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading import manifestoptions
+from leaderworkerset.cli.reading.applyorder import ordered
+from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say

@@ -15,7 +15,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.apply import describe
 from leaderworkerset.cli.commands.local.run import command as run_command
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document
 
 KUBECONFIG = msgspec.json.encode(
     {

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rehearsal.surroundings import Rehearsed, rehearsed
 
 POD: JSONObject = {

@@ -82,7 +82,7 @@ def test_single_steps_are_those_of_the_go_controller() -> None:
 
 
 def test_our_rollouts_are_the_same_where_every_role_may_surge() -> None:
-    """docs/adr/0014: no bound is left there, so nothing is done otherwise."""
+    """docs/adr/0011: no bound is left there, so nothing is done otherwise."""
     surging = [one for one in ROLLOUTS if all(config["surge"] >= 1 for config in one["config"])]
     assert len(surging) > 150
     wrong = [one["id"] for one in surging if list(simulate(state_of(one))) != recorded(one["expect"])]

@@ -65,7 +65,7 @@ def test_an_index_that_is_no_number_ends_the_count() -> None:
     """R-STAT-5."""
     odd = Group("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
-    with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is no number"):
+    with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
         status.count(lws(), fold([odd], "web"), "new")
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
-from leaderworkerset.manager import configuration
-from leaderworkerset.manager.configuration import Configuration, ConfigurationError
+from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError
 
 
 def load(path: str) -> Configuration:

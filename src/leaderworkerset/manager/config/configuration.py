@@ -15,7 +15,7 @@ from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
-from leaderworkerset.manager import ciphersuites
+from leaderworkerset.manager.config import ciphersuites
 
 API_VERSION: Final = "config.lws.x-k8s.io/v1alpha1"
 KIND: Final = "Configuration"

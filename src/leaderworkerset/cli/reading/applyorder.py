@@ -7,7 +7,7 @@ is written: a namespace, the definition of a kind, and the policies that admissi
 from collections.abc import Sequence
 from typing import Final
 
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document
 
 FIRST: Final = (
     ("Namespace",),

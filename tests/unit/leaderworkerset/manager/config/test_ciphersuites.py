@@ -1,6 +1,6 @@
 """Cipher suites by the names that Go has for them."""
 
-from leaderworkerset.manager import ciphersuites
+from leaderworkerset.manager.config import ciphersuites
 
 
 def test_openssl_hears_of_those_it_can_choose() -> None:

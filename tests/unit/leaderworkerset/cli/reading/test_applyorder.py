@@ -1,7 +1,7 @@
 """What others need to be there is applied first, wherever it stands in the files."""
 
-from leaderworkerset.cli.applyorder import ordered
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading.applyorder import ordered
+from leaderworkerset.cli.reading.manifests import Document
 
 
 def test_namespaces_and_definitions_come_first_and_webhooks_last() -> None:

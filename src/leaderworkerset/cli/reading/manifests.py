@@ -15,8 +15,8 @@ from kuberuntime.manifests import nesting, yamltext
 from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.cli import webtexts
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.reading import webtexts
 
 SUFFIXES = {".yaml", ".yml", ".json"}
 

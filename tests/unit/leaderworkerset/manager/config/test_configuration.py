@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.manager import configuration
-from leaderworkerset.manager.configuration import TLS, Configuration, ConfigurationError
+from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config.configuration import TLS, Configuration, ConfigurationError
 
 HEAD = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
 

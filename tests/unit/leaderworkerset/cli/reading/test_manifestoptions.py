@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli import app, webtexts
+from leaderworkerset.cli import app
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.manifestoptions import Given
+from leaderworkerset.cli.reading import webtexts
+from leaderworkerset.cli.reading.manifestoptions import Given
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n"
 YAML = {"Content-Type": "application/yaml"}

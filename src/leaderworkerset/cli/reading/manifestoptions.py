@@ -6,9 +6,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from leaderworkerset.cli import kustomization, manifests
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.manifests import Document
+from leaderworkerset.cli.reading import kustomization, manifests
+from leaderworkerset.cli.reading.manifests import Document
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli import manifests
+from leaderworkerset.cli.reading import manifests
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n"
 

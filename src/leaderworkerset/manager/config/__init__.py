@@ -1,0 +1,1 @@
+"""The configuration of the manager: its file, its values, and what they may be."""
