@@ -8,6 +8,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 
 import click
@@ -78,7 +79,7 @@ def page() -> str:
 def section(command: click.Command, context: click.Context) -> str:
     """Describe one command."""
     words = " ".join(command.collect_usage_pieces(context))
-    return f"## lws {command.name}\n\n`lws {command.name} {words}`\n\n{paragraphs(command.help or '')}\n\n{table(context)}\n"
+    return f"## lws {command.name}\n\n`lws {command.name} {words}`\n\n{paragraphs(cleandoc(command.help or ''))}\n\n{table(context)}\n"
 
 
 def paragraphs(text: str) -> str:

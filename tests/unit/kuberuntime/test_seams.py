@@ -41,9 +41,13 @@ SYSTEM_CLOCK: Final = {
     "kuberuntime/clock.py": "defines it",
     "leaderworkerset/cli/commands/local/localcluster.py": "composes a cluster",
     "leaderworkerset/cli/commands/get.py": "prints ages for people",
+    "leaderworkerset/cli/commands/local/clusters.py": "prints ages for people",
+    "leaderworkerset/cli/explaining.py": "compares the ages of events for people",
+    "leaderworkerset/cli/following.py": "compares the ages of events for people",
     "leaderworkerset/cli/views/live.py": "prints ages for people",
     "leaderworkerset/manager/managerlog.py": "stamps lines of the log",
     "leaderworkerset/manager/managerprocess.py": "composes the manager",
+    "leaderworkerset/operator/operatorprocess.py": "composes the operator",
     "localkube/cluster.py": "composes a cluster",
     "localkube/kubelet/sandbox/runner.py": "runs real processes",
 }

@@ -4,7 +4,7 @@ In: the parts of a slice, and the services that the set owns. Out: which to crea
 old revision stay as long as it serves with all its own roles (unlike Q-10); those of others are never touched (Q-9).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kuberuntime.objects import meta
@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
-from leaderworkerset.core.disaggregatedset import announcements, fleet
+from leaderworkerset.core.disaggregatedset import announcements
 from leaderworkerset.core.disaggregatedset.fleet import Part
 from leaderworkerset.core.disaggregatedset.roleset import owner_reference
 
@@ -35,11 +35,6 @@ def reconcile_services(
 def service_name(part: Part) -> str:
     """Return the name of the service of a LeaderWorkerSet."""
     return part.key.name + SUFFIX
-
-
-def in_slice(services: Iterable[JSONObject], index: int) -> list[JSONObject]:
-    """Return the services of one slice."""
-    return [service for service in services if fleet.slice_of(service) == index]
 
 
 def delete(service: JSONObject) -> Delete:

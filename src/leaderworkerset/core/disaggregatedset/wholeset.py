@@ -5,6 +5,7 @@ surplus slices, make scalers, convert what is from before there were slices; the
 error in one stops no other; then, whatever became of them, the statuses of scalers and set.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,7 +56,7 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
     head = [*_surplus(obj, whole, parts, services), *scaled.actions, *_convert(obj, converted, services)]
     wanted = Wanted(obj, whole, revision, scaled.wanted)
     kept = [part for part in parts if part not in converted]
-    slices = tuple(_slice(wanted, index, kept, services) for index in range(whole.slices))
+    slices = _slices(wanted, kept, services)
     status = setstatus.build(whole, parts, revision, scaled.wanted, now)
     reports = rolescalers.report(whole.name, scaled.objects, parts, now)
     return _plan(head, slices, reports, _write_status(obj, whole, status))
@@ -78,9 +79,16 @@ def _plan(
     return Plan((*head, Finally(actions=work, after=after) if after else work[0]))
 
 
-def _slice(wanted: Wanted, index: int, parts: Sequence[Part], services: Sequence[JSONObject]) -> tuple[Action, ...]:
-    return reconcile_slice(
-        wanted, index, [part for part in parts if part.slice == index], roleservices.in_slice(services, index)
+def _slices(wanted: Wanted, parts: Sequence[Part], services: Sequence[JSONObject]) -> tuple[tuple[Action, ...], ...]:
+    """Decide slice by slice; each part and service is visited once, however many slices there are."""
+    parts_of: defaultdict[int | None, list[Part]] = defaultdict(list)
+    services_of: defaultdict[int | None, list[JSONObject]] = defaultdict(list)
+    for part in parts:
+        parts_of[part.slice].append(part)
+    for service in services:
+        services_of[fleet.slice_of(service)].append(service)
+    return tuple(
+        reconcile_slice(wanted, index, parts_of[index], services_of[index]) for index in range(wanted.whole.slices)
     )
 
 

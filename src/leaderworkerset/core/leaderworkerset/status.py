@@ -79,7 +79,9 @@ def _with_irregular(counts: Counts, group: Group, lws: LeaderWorkerSet, revision
     """Count a group whose leader is not named after its index."""
     index, size = group.index, lws.size
     if index is None:
-        raise UnknownIndexError(f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number")
+        raise UnknownIndexError(
+            f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
+        )
     if not group.is_whole(size):
         return counts
     is_ready, is_updated = group.is_ready(size), group.is_updated(size, revision)
