@@ -4,6 +4,7 @@ The same object is written to `deploy/crds/` by `deploy/generate.py` and loaded 
 """
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import schema
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -39,7 +40,22 @@ SUBRESOURCES: JSONObject = {
 
 def leaderworkerset_crd() -> JSONObject:
     """Return the definition; its parts are shared, treat it as frozen."""
-    resource = LEADERWORKERSETS
+    version = {
+        "additionalPrinterColumns": list(COLUMNS),
+        "subresources": SUBRESOURCES,
+        "schema": {"openAPIV3Schema": _root_schema()},
+    }
+    return define(LEADERWORKERSETS, ("lws",), version)
+
+
+def define(resource: Resource, short_names: tuple[str, ...], version: JSONObject) -> JSONObject:
+    """Return the definition of a namespaced kind: `version` has the columns, subresources and schema of its version."""
+    names: JSONObject = {
+        "kind": resource.kind,
+        "listKind": f"{resource.kind}List",
+        "plural": resource.plural,
+        "singular": resource.kind.lower(),
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -47,23 +63,8 @@ def leaderworkerset_crd() -> JSONObject:
         "spec": {
             "group": resource.group,
             "scope": "Namespaced",
-            "names": {
-                "kind": resource.kind,
-                "listKind": f"{resource.kind}List",
-                "plural": resource.plural,
-                "singular": resource.kind.lower(),
-                "shortNames": ["lws"],
-            },
-            "versions": [
-                {
-                    "name": resource.version,
-                    "served": True,
-                    "storage": True,
-                    "additionalPrinterColumns": list(COLUMNS),
-                    "subresources": SUBRESOURCES,
-                    "schema": {"openAPIV3Schema": _root_schema()},
-                }
-            ],
+            "names": names | ({"shortNames": list(short_names)} if short_names else {}),
+            "versions": [{"name": resource.version, "served": True, "storage": True} | version],
         },
     }
 

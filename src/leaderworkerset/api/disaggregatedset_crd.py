@@ -5,9 +5,8 @@ role's `spec` come from whoever describes LeaderWorkerSets (`descriptions.py`).
 """
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import descriptions, schema
-from leaderworkerset.api.crd import GENERATOR_ANNOTATION
+from leaderworkerset.api.crd import define
 from leaderworkerset.api.disaggregatedset import (
     MAX_ROLES,
     MAX_SLICES,
@@ -92,7 +91,7 @@ SCALER_TEXTS: dict[str, str] = {
 def disaggregatedset_crd() -> JSONObject:
     """Return the definition of DisaggregatedSets; its parts are shared, treat it as frozen."""
     version = {"subresources": {"status": {}}, "schema": {"openAPIV3Schema": _set_schema()}}
-    return _definition(DISAGGREGATED_SETS, (), version)
+    return define(DISAGGREGATED_SETS, (), version)
 
 
 def role_scaler_crd() -> JSONObject:
@@ -102,7 +101,7 @@ def role_scaler_crd() -> JSONObject:
         "subresources": SCALER_SUBRESOURCES,
         "schema": {"openAPIV3Schema": _scaler_schema()},
     }
-    return _definition(ROLE_SCALERS, ("dsrs",), version)
+    return define(ROLE_SCALERS, ("dsrs",), version)
 
 
 def describe_disaggregatedset(document: JSONObject) -> JSONObject:
@@ -121,26 +120,6 @@ def describe_role_scaler(document: JSONObject) -> JSONObject:
     """Return the definition of role scalers with descriptions."""
     crd = role_scaler_crd()
     return _with_root(crd, descriptions.with_texts(_root_of(crd), SCALER_TEXTS, document))
-
-
-def _definition(resource: Resource, short_names: tuple[str, ...], version: JSONObject) -> JSONObject:
-    names: JSONObject = {
-        "kind": resource.kind,
-        "listKind": f"{resource.kind}List",
-        "plural": resource.plural,
-        "singular": resource.kind.lower(),
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource.group_resource, "annotations": dict(GENERATOR_ANNOTATION)},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": names | ({"shortNames": list(short_names)} if short_names else {}),
-            "versions": [{"name": resource.version, "served": True, "storage": True} | version],
-        },
-    }
 
 
 def _root(spec: JSONObject, status: JSONObject) -> JSONObject:

@@ -12,15 +12,19 @@ FINISH_SECONDS: Final = 6.0
 """How long ending the controllers and freeing the lease may take."""
 
 
+async def at_once() -> None:
+    """Wait for nothing."""
+
+
 class Leading:
-    """Builds and runs controllers, anew for every leadership; it begins when `begin` returns."""
+    """Builds and runs controllers, anew for every leadership; it begins when `begin` returns, by default at once."""
 
     def __init__(
         self,
         build: Callable[[], Controllers],
         *,
         election: LeaderElection | None,
-        begin: Callable[[], Awaitable[object]],
+        begin: Callable[[], Awaitable[object]] = at_once,
     ) -> None:
         self._build = build
         self._election = election

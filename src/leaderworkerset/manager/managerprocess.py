@@ -118,7 +118,7 @@ class ManagerProcess:
     def _parts(self) -> list[Part]:
         """Return the parts, in the order in which they start."""
         if not self._settings.webhooks:
-            leading = Leading(self._controllers, election=self._election, begin=_at_once)
+            leading = Leading(self._controllers, election=self._election)
             return [self._probes({CACHES: leading}), self._metrics_server(), leading]
         webhooks = self._webhooks()
         leading = Leading(self._controllers, election=self._election, begin=webhooks.opened)
@@ -184,10 +184,6 @@ class ManagerProcess:
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
         transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
         return ObservedTransport(transport, urlsplit(access.server).netloc, self._metrics)
-
-
-async def _at_once() -> None:
-    """Wait for nothing."""
 
 
 def election_settings(configuration: Configuration, namespace: str) -> ElectionSettings:

@@ -46,11 +46,12 @@ class MetricsServer:
             yield
             return
         files = CertificateFiles(CERTIFICATES, self._metrics)
-        context = serving.server_context(files.read() if files.exist else self_signed(self._clock), self._tls)
         application = reviews.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
         address = serving.parse_address(self._address)
-        following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
-        async with Listener(application, address, context, name="metrics"), background(*following):
+        async with (
+            certified(files, self._clock, self._tls) as context,
+            Listener(application, address, context, name="metrics"),
+        ):
             log.info(
                 "Serving metrics server", logger="controller-runtime.metrics", bindAddress=str(address), secure=True
             )
@@ -58,6 +59,17 @@ class MetricsServer:
 
     async def drain(self) -> None:
         """Go on serving."""
+
+
+@asynccontextmanager
+async def certified(
+    files: CertificateFiles, clock: Clock, tls: TLSSettings | None = None
+) -> AsyncIterator[ssl.SSLContext]:
+    """Yield the context of a server with the certificate of these files, exchanged as they change, or a self-signed one."""
+    context = serving.server_context(files.read() if files.exist else self_signed(clock), tls or TLSSettings())
+    following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
+    async with background(*following):
+        yield context
 
 
 def self_signed(clock: Clock) -> bytes:

@@ -95,7 +95,7 @@ class OperatorProcess:
             )
             shared = self._transport(self._access, election)
             fenced = FencedTransport(shared, election)
-            leading = Leading(lambda: self._controllers(fenced), election=election, begin=_at_once)
+            leading = Leading(lambda: self._controllers(fenced), election=election)
             authorizer = Authorizer(self._client, self._clock)
             server = OperatorServer(self._settings.listen, self._metrics, authorizer, leading, self._clock)
             async with ending_with(self._settings.terminate_on, stopped):
@@ -162,7 +162,3 @@ async def _compare(paths: Sequence[str], stopped: asyncio.Event) -> None:
 def contents(paths: Sequence[str]) -> list[str]:
     """Return a hash of every file; of one that is not there, nothing."""
     return [hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else "" for path in paths]
-
-
-async def _at_once() -> None:
-    """Wait for nothing."""

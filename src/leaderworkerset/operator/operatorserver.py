@@ -1,6 +1,5 @@
 """What the operator serves over HTTPS on one port: probes for everybody, metrics for those who may read them (R-OP-11)."""
 
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager import metricsserver
-from leaderworkerset.manager.parts import Part, background
+from leaderworkerset.manager.parts import Part
 
 CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
 
@@ -42,9 +41,10 @@ class OperatorServer:
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is entered."""
         files = CertificateFiles(CERTIFICATES, self._metrics)
-        context = serving.server_context(files.read() if files.exist else metricsserver.self_signed(self._clock))
-        following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
-        async with Listener(self._application(), self._address, context, name="operator"), background(*following):
+        async with (
+            metricsserver.certified(files, self._clock) as context,
+            Listener(self._application(), self._address, context, name="operator"),
+        ):
             log.info("serving probes and metrics", address=str(self._address))
             yield
 
@@ -66,7 +66,3 @@ class OperatorServer:
 
 async def _alive(_request: web.Request) -> web.Response:
     return web.Response(text="ok")
-
-
-async def _load(context: ssl.SSLContext, chain: bytes) -> None:
-    serving.load_chain(context, chain)

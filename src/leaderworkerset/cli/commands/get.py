@@ -17,7 +17,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import explaining, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.logs import last_lines
+from leaderworkerset.cli.commands.logs import silent_lines
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import AllSets, following
 from leaderworkerset.cli.views import colors, live, output, settables
@@ -27,7 +27,6 @@ from leaderworkerset.views.changes import Subject
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.outcome import silent_failure
 from leaderworkerset.views.selection import Selection, narrow
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
@@ -88,9 +87,7 @@ async def show(target: Target, wanted: Wanted) -> None:
 
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
     """Return the last lines of a failed rank of each set, if its pod does not say them, as those of kubelets do not."""
-    failures = [failed for view in views if (failed := silent_failure(view)) is not None]
-    found = [await last_lines(client, failed) for failed in failures[:QUOTED]]
-    return [line for text in found if text for line in ("", *text.splitlines())]
+    return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 
 @dataclass(frozen=True, slots=True)

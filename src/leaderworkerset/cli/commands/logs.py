@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -21,7 +21,8 @@ from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import Following, OneSet, SetInformers, following
 from leaderworkerset.cli.views.loglines import Printer, Sink
-from leaderworkerset.views.outcome import FailedContainer
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.outcome import FailedContainer, silent_failure
 from leaderworkerset.views.selection import Selection
 
 LAST_LINES: Final = 5
@@ -172,6 +173,12 @@ async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterat
         raise CommandError(f"{meta.name(pod)}: {error}") from error
     if rest:
         yield rest
+
+
+async def silent_lines(client: Client, views: Iterable[View], most: int) -> list[str]:
+    """Return the last lines of a rank that failed without a message, of at most so many sets where one did."""
+    failures = [failed for view in views if (failed := silent_failure(view)) is not None]
+    return [text for failed in failures[:most] if (text := await last_lines(client, failed))]
 
 
 async def last_lines(client: Client, failed: FailedContainer) -> str:

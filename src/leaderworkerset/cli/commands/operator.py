@@ -14,11 +14,11 @@ import structlog
 
 from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
-from leaderworkerset.cli import errors
-from leaderworkerset.cli.commands.manager import GoCommand, log_errors, namespace
+from leaderworkerset.cli import errors, gocommand
+from leaderworkerset.cli.gocommand import GoCommand
 from leaderworkerset.install import settings as installed
-from leaderworkerset.manager import goflags, managerlog
-from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
+from leaderworkerset.manager import managerlog
+from leaderworkerset.manager.goflags import Flag
 from leaderworkerset.manager.managerlog import LogSettings
 from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
@@ -49,26 +49,13 @@ def _collecting() -> Callable[[str], tuple[str, ...]]:
     return collect
 
 
-class OperatorCommand(GoCommand):
-    """A command with the operator's flags."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes it
-        """List the flags."""
-        with formatter.section("Flags"):
-            formatter.write(goflags.usage(flags()) + "\n")
-
-
-@click.command("operator", cls=OperatorCommand)
+@click.command("operator", cls=GoCommand, flags=flags)
 @click.pass_context
 def command(ctx: click.Context, words: Sequence[str]) -> int:
     """Keep the manager installed as the object `cluster` of LeaderWorkerSetOperators asks for."""
-    try:
-        given = goflags.parse(words, flags())
-    except HelpRequestedError:
-        click.echo(ctx.get_help())
+    given = gocommand.read(ctx, words, flags())
+    if given is None:
         return 0
-    except FlagError as error:
-        raise errors.UsageError(str(error)) from error
     verbosity = Verbosity(given.get("v", 2))
     managerlog.configure(LogSettings(encoder="json", level="debug"))
     verbosity.install()
@@ -80,7 +67,7 @@ def run(given: Mapping[str, Any], kubeconfig: str, verbosity: Verbosity) -> int:
     from leaderworkerset.operator import operatorprocess
 
     settings = operatorprocess.Settings(
-        namespace=given.get("namespace") or namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
+        namespace=given.get("namespace") or gocommand.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
         image=os.environ.get(IMAGE_VARIABLE) or installed.IMAGE,
         kubeconfig=given.get("kubeconfig") or kubeconfig,
         listen=given.get("listen", LISTEN),
@@ -89,6 +76,6 @@ def run(given: Mapping[str, Any], kubeconfig: str, verbosity: Verbosity) -> int:
     try:
         asyncio.run(operatorprocess.run_until_stopped(settings, verbosity))
     except (KubeError, OSError, ExceptionGroup) as error:
-        log_errors("problem running operator", error)
+        gocommand.log_errors("problem running operator", error)
         return errors.FAILED
     return 0

@@ -12,14 +12,13 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.logs import last_lines
+from leaderworkerset.cli.commands.logs import silent_lines
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following, informers_of
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
-from leaderworkerset.views.outcome import silent_failure
 from leaderworkerset.views.wording import counted
 
 Check = Callable[[Shown | None], str | None]
@@ -82,10 +81,8 @@ async def resource_of(session: Session, name: str, condition: str) -> Resource:
 
 async def quotation(client: Client, view: Shown | None) -> str:
     """Return the last lines of the first rank that failed without a message, each on a line of its own."""
-    silent = map(silent_failure, () if view is None else leaderworkersets([view]))
-    failed = next(filter(None, silent), None)
-    lines = "" if failed is None else await last_lines(client, failed)
-    return f"\n{lines}" if lines else ""
+    texts = await silent_lines(client, () if view is None else leaderworkersets([view]), 1)
+    return "".join(f"\n{text}" for text in texts)
 
 
 def reached(condition: str) -> str:

@@ -5,9 +5,8 @@ They are written once a cluster is up, so that options with which none starts ar
 """
 
 from collections.abc import Collection
-from dataclasses import asdict, fields, replace
-from pathlib import Path
-from typing import Final
+from dataclasses import asdict, replace
+from typing import Any, Final
 
 import msgspec
 
@@ -25,25 +24,22 @@ def load(place: Place) -> ClusterOptions | None:
     """Return the options of the last start, None where none are kept."""
     path = place.directory / FILE
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
-        kept = {one.name: one for one in fields(ClusterOptions)}
-        values = {name: msgspec.json.decode(raw, type=_type(name)) for name, raw in content.items() if name in kept}
+        return msgspec.json.decode(path.read_bytes(), type=ClusterOptions, dec_hook=_decode)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise CommandError(f"{path}: {error}; `lws up {place.name} --defaults` begins without it") from error
-    images = tuple((name, Path(directory)) for name, directory in values.get("images", ()))
-    return ClusterOptions(**values | {"images": images})
 
 
 def save(place: Place, options: ClusterOptions) -> None:
     """Keep the options for the next start."""
     from localkube.cluster import open_private
 
-    values = asdict(options) | {"images": [(name, str(directory)) for name, directory in options.images]}
-    content = msgspec.json.encode({name: value for name, value in values.items() if name not in SINGLE})
+    content = msgspec.json.encode(
+        {name: value for name, value in asdict(options).items() if name not in SINGLE}, enc_hook=str
+    )
     path = place.directory / FILE
     fresh = path.with_suffix(".new")
     try:
@@ -68,16 +64,6 @@ def difference(options: ClusterOptions, base: ClusterOptions) -> list[str]:
     return [word for word in options.words() if word not in known]
 
 
-def _type(name: str) -> object:
-    """Return what is kept of an option."""
-    match name:
-        case "images":
-            return tuple[tuple[str, str], ...]
-        case "node_labels" | "node_taints" | "node_capacity":
-            return tuple[str, ...]
-        case "network":
-            return str
-        case "stub":
-            return bool
-        case _:
-            return int
+def _decode(kind: Any, text: Any) -> Any:
+    """Make a path of what was written of it, the one type of an option that JSON does not have."""
+    return kind(text)

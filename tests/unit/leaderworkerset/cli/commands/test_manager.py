@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from kuberuntime.errors import ConfigError
-from leaderworkerset.cli import app, errors
+from leaderworkerset.cli import app, errors, gocommand
 from leaderworkerset.cli.commands import manager
 from leaderworkerset.manager import buildinfo
 
@@ -82,9 +82,9 @@ def test_a_flag_that_does_not_exist_is_wrong_usage(capsys: pytest.CaptureFixture
 def test_the_namespace_is_that_of_the_account(tmp_path: Path) -> None:
     """R-MGR-3."""
     file = tmp_path / "namespace"
-    assert manager.namespace(file) == "lws-system"
+    assert gocommand.namespace(file, manager.NAMESPACE) == "lws-system"
     file.write_text("elsewhere\n")
-    assert manager.namespace(file) == "elsewhere"
+    assert gocommand.namespace(file, manager.NAMESPACE) == "elsewhere"
 
 
 def test_errors_of_a_group_are_told_one_by_one() -> None:
