@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
     "get": "Show LeaderWorkerSets by group and rank.",
+    "explain": "Say why something is not ready, and what to do.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
     "port-forward": "Reach a port of a rank from this machine.",
