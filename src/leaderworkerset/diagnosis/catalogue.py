@@ -77,6 +77,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # They cannot be started.
     nodes.EVICTED,
     containers.NO_SANDBOX,
+    images.BAD_CONFIG,
     volumes.NOT_MOUNTED,
     images.INVALID,
     images.NO_PROGRAM,
@@ -85,7 +86,6 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     images.NOT_FOUND,
     images.NEVER_PULLED,
     images.NOT_PULLED,
-    images.BAD_CONFIG,
     images.NO_COMMAND,
     images.NOT_STARTED,
     # They fail.

@@ -56,6 +56,7 @@ def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) ->
         "node": rank.node,
         "kubectl": observed.kubectl("").rstrip(),
         "lws": observed.lws("").rstrip(),
+        "anywhere": observed.commands.lws,
     }
 
 

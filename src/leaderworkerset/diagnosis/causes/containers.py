@@ -5,13 +5,14 @@ Of several ranks that crashed, the one that ended first is the cause: the others
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.groups import warming
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
@@ -24,6 +25,7 @@ SETTLED: Final = timedelta(minutes=1)
 """A container that runs for so long is not unready because of how its last run ended."""
 
 NO_MEMORY: Final = "OOMKilled"
+RETRIED: Final = "CrashLoopBackOff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +156,29 @@ def killed_by_probe(observed: Observed) -> Finding | None:
 
 def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers ended with exit code 0, though it should go on running."""
-    ended = [rank for rank in ranks.at(observed, is_placed) if rank.state == "Completed"]
+    ended = [rank for rank in ranks.at(observed, is_placed) if _is_done(rank)]
     if not ended:
         return None
     rank = ended[0]
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
-        evidence=(f"{rank.pod}: Completed, {counted(rank.restarts, 'restart')}",),
+        evidence=(f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}",),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
             "let the program run until it is stopped, or take a Job for work that ends",
         ),
     )
+
+
+def _is_done(rank: Rank) -> bool:
+    """Return whether a container ended with exit code 0, and does not run again yet."""
+    for one in ranks.statuses(rank):
+        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+        end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
+        if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
+            return True
+    return False
 
 
 def gate_is_closed(observed: Observed) -> Finding | None:
@@ -183,6 +195,21 @@ def gate_is_closed(observed: Observed) -> Finding | None:
                 steps=(f"find out what sets condition {closed[0]}, and why it does not",),
             )
     return None
+
+
+PROBE: Final = Told(
+    is_placed,
+    r"Readiness probe (?:failed|errored)",
+    "the readiness probe of pod {pod} fails{others}",
+    ("{lws} logs {place}", "{kubectl} get pod {pod} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
+)
+
+
+def unready(observed: Observed) -> Finding | None:
+    """Find a rank whose readiness probe fails; while it may still be loading, that is usual."""
+    found = PROBE(observed)
+    rank = next((one for one in ranks.at(observed, is_placed) if found and one.pod == found.subject.name), None)
+    return replace(found, verdict=warming(observed, rank)) if found and rank else found
 
 
 OUT_OF_MEMORY: Final = Cause(
@@ -218,12 +245,7 @@ UNREADY: Final = Cause(
     title="a readiness probe fails",
     meaning="The program runs, and its readiness probe says that it is not ready.",
     remedy="Read the log of the rank; check path, port and times of the probe.",
-    find=Told(
-        is_placed,
-        r"Readiness probe (?:failed|errored)",
-        "the readiness probe of pod {pod} fails{others}",
-        ("{lws} logs {place}", "{kubectl} get pod {pod} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
-    ),
+    find=unready,
 )
 GATE_CLOSED: Final = Cause(
     code="LWS-E074",

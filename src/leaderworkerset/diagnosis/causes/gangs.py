@@ -14,8 +14,11 @@ from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
-IGNORED: Final = timedelta(seconds=3)
+IGNORED: Final = timedelta(seconds=5)
 """A scheduler says something of a pod within a fraction of a second; a pod older than this is nobody's."""
+
+IDLE: Final = timedelta(minutes=1)
+"""How long the default scheduler of a busy cluster may take before that is a cause."""
 
 STARTED: Final = frozenset({"Running", "Finished", "Completed"})
 """Phases of PodGroups whose pods may start."""
@@ -146,7 +149,7 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
 
 def no_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not act on."""
-    found = ignored(observed)
+    found = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
     if not found:
         return None
     rank, age = found[0]

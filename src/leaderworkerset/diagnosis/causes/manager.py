@@ -24,6 +24,12 @@ from leaderworkerset.views.wording import duration
 SILENCE: Final = timedelta(seconds=10)
 """How long a controller may take before its silence is a cause: mostly it is a fraction of a second."""
 
+BUSY: Final = timedelta(minutes=1)
+"""How long the StatefulSet controller may take: after many failed syncs it repeats them late."""
+
+BRIEF: Final = timedelta(seconds=3)
+"""How long a finalizer may hold a deletion without being worth a word."""
+
 OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 """Finalizers that the garbage collector takes off by itself."""
 
@@ -38,7 +44,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     obj = observed.view.object
     held = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
     since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
-    if since is None or not held:
+    if since is None or since < BRIEF or not held:
         return None
     names = ", ".join(held)
     return Finding(
@@ -132,13 +138,13 @@ def outdated_definition(observed: Observed) -> Finding | None:
     stored = observed.named(CUSTOM_RESOURCE_DEFINITIONS, name)
     if stored is None:
         return None
-    lacking = sorted(_fields(leaderworkerset_crd()) - _fields(stored))
+    lacking = sorted(_fields(leaderworkerset_crd()) - _fields(stored), key=lambda field: (field.count("."), field))
     if not lacking:
         return None
     return Finding(
         subject=Subject(kind="CustomResourceDefinition", name=name),
-        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped ({', '.join(lacking)})",
-        evidence=(f"CustomResourceDefinition {name} has no {', '.join(lacking)}",),
+        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {lacking[0]}",
+        evidence=(f"CustomResourceDefinition {name} has no {', '.join(lacking[:5])}",),
         steps=(f"{observed.commands.lws} install",),
     )
 
@@ -163,7 +169,7 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
     for one in observed.get(STATEFULSETS):
         seen = int(meta.status(one).get("observedGeneration") or 0)
         age = observed.since(last_change(one))
-        if seen < meta.generation(one) and age is not None and age >= SILENCE:
+        if seen < meta.generation(one) and age is not None and age >= BUSY:
             return Finding(
                 subject=Subject(kind="StatefulSet", name=meta.name(one)),
                 sentence=f"the StatefulSet controller does not act on StatefulSet {meta.name(one)} for {duration(age)}",

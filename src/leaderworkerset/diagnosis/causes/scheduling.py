@@ -24,6 +24,7 @@ from leaderworkerset.views.groups import Rank
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 HOLDERS_NAMED: Final = 4
+TAINTS_NAMED: Final = 5
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -252,6 +253,49 @@ def no_labels(observed: Observed) -> Finding | None:
     return NO_LABELS(observed)
 
 
+def tainted(observed: Observed) -> Finding | None:
+    """Find pods that taints keep away, and the taints of those nodes that have the labels which the pod asks for."""
+    found = [rank for rank in ranks.at(observed, is_unscheduled) if "untolerated taint" in rank.why]
+    if not found:
+        return None
+    rank = found[0]
+    asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
+    suiting = [node for node in observed.nodes.values() if asked.items() <= meta.labels(node).items()]
+    told = dict.fromkeys(_text(taint) for node in suiting for taint in _untolerated(rank, node))
+    named = f": {', '.join(list(told)[:TAINTS_NAMED])}" if told else ""
+    template = observed.view.name
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(found))}{named}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"add a toleration to the template of {template}, or take the taint off the nodes that it is meant for",
+            f"{observed.commands.kubectl} taint nodes NODE KEY-",
+        ),
+    )
+
+
+def _untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
+    """Return the taints of a node that keep a pod away."""
+    tolerations = meta.spec(rank.object or {}).get("tolerations") or []
+    repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in {"NoSchedule", "NoExecute"}]
+    return [taint for taint in repelling if not any(_tolerates(one, taint) for one in tolerations)]
+
+
+def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in {None, "", taint.get("key")}
+    pair = (toleration.get("key"), toleration.get("value") or "")
+    return pair == (taint.get("key"), taint.get("value") or "")
+
+
+def _text(taint: JSONObject) -> str:
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"
+
+
 SELECTOR: Final = Cause(
     code="LWS-E040",
     title="no node has the wanted labels",
@@ -264,12 +308,7 @@ TAINTS: Final = Cause(
     title="taints keep the pods away",
     meaning="Nodes have taints that the pods do not tolerate.",
     remedy="Add a toleration to the pod template, or take the taint off the nodes that the pods are meant for.",
-    find=Told(
-        is_unscheduled,
-        r"untolerated taint(?:\(s\)| (?P<taint>\{[^}]*\}))",
-        "nodes have taints that pod {pod} does not tolerate{others}: {taint}",
-        ("add a toleration to the template of {name}, or take the taint off: {kubectl} taint nodes NODE KEY-",),
-    ),
+    find=tainted,
 )
 CORDONED: Final = Cause(
     code="LWS-E043",
