@@ -37,6 +37,17 @@ RECREATED_LEADER: Final = PREFIX + "recreated-leader"
 RECREATE_AFTER: Final = PREFIX + "recreate-after"
 FAILED_POD: Final = PREFIX + "failed-pod"
 
+# The history of revisions (docs/adr/0012-revision-history.md): the label of a revision that is kept though no group is
+# made from it, and the annotation of a LeaderWorkerSet that says how many of them are kept.
+HISTORY_OF: Final = PREFIX + "history-of"
+REVISION_HISTORY_LIMIT: Final = PREFIX + "revision-history-limit"
+
+# An annotation of a LeaderWorkerSet whose rollout is paused: the partition that it had before.
+PAUSED_PARTITION: Final = PREFIX + "paused-partition"
+
+# An annotation of kubectl's: why an object was changed, in the words of whoever changed it.
+CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
+
 # Annotations of our own: the gang scheduler that a LeaderWorkerSet chooses and its pods are marked for, and the name of
 # the object that stands for their group.
 GANG_SCHEDULER: Final = PREFIX + "gang-scheduler"

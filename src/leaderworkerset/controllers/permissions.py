@@ -18,7 +18,7 @@ LEADERWORKERSET: Final = (
     Permission(PODS, ("delete",)),
     Permission(STATEFULSETS, ("create", "patch")),
     Permission(SERVICES, ("create",)),
-    Permission(CONTROLLER_REVISIONS, ("create", "delete")),
+    Permission(CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),
 )
 
 POD: Final = (

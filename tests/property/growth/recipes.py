@@ -17,6 +17,7 @@ from tests import builders
 from tests.property.growth.shapes import World
 
 from kuberuntime.objects import meta
+from kuberuntime.plan import Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
 from leaderworkerset.core import events
@@ -30,6 +31,7 @@ from leaderworkerset.core.leaderworkerset import (
     drift,
     fold,
     groups,
+    history,
     reconcile,
     replacement,
     revisions,
@@ -176,13 +178,22 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "groups.describe_workers": lambda w: groups.describe_workers(w.statefulset),
     "groups.is_pod_ready": lambda w: groups.is_pod_ready(w.leader),
     "groups.is_statefulset_ready": lambda w: groups.is_statefulset_ready(w.statefulset),
+    "history.is_growing": lambda w: history.is_growing(Plan(tuple(history.settle(w.posted, w.key, w.revisions, ())))),
+    "history.key_of": lambda w: history.key_of(w.revision),
+    "history.limit": lambda w: history.limit(w.posted),
+    "history.newest": lambda w: history.newest(w.revisions, w.key, 10),
+    "history.selector": lambda _: history.selector("web"),
+    "history.settle": lambda w: history.settle(w.posted, w.key, w.revisions, w.revisions),
     "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
     "replacement.choose": lambda w: replacement.choose(
         _helpless(w.statefulset), w.folded, limits=w.limits, size=w.lws.size, key=w.key
     ),
     "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
+    "revisions.Resolution.found": lambda w: revisions.Resolution.found(w.revision, w.posted, 7),
     "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),
     "revisions.build_data": lambda w: revisions.build_data(w.posted),
+    "revisions.change_cause": lambda w: revisions.change_cause(w.posted),
+    "revisions.correction": lambda w: revisions.correction(w.revision, w.posted, 7),
     "revisions.content_hash": lambda w: revisions.content_hash(w.data),
     "revisions.encode": lambda w: revisions.encode(w.revision),
     "revisions.find": lambda w: revisions.find(w.revisions, w.key),
