@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
     "get": "Show LeaderWorkerSets by group and rank.",
+    "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
     "port-forward": "Reach a port of a rank from this machine.",
@@ -38,6 +39,9 @@ COMMANDS: Final = {
 
 LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 """Commands that start, stop and list clusters of this machine."""
+
+INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")
+"""Commands that look into what runs."""
 
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
@@ -78,8 +82,8 @@ def module_of(name: str) -> str:
     >>> module_of("port-forward"), module_of("up")
     ('leaderworkerset.cli.commands.port_forward', 'leaderworkerset.cli.commands.local.up')
     """
-    folder = "commands.local" if name in LOCAL_COMMANDS else "commands"
-    return f"leaderworkerset.cli.{folder}.{name.replace('-', '_')}"
+    folders = {**dict.fromkeys(LOCAL_COMMANDS, "local."), **dict.fromkeys(INSPECT_COMMANDS, "inspect.")}
+    return f"leaderworkerset.cli.commands.{folders.get(name, '')}{name.replace('-', '_')}"
 
 
 @click.group(

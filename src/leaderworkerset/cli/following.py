@@ -18,6 +18,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import explaining, logging
+from leaderworkerset.cli.cluster.lifeline import Lifeline
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
@@ -131,7 +132,8 @@ class Following:
 @asynccontextmanager
 async def following(*informers: Followed) -> AsyncIterator[Following]:
     """Run informers, and yield once each has been filled."""
-    logging.configure_default()
+    levels = (informer.log_level for informer in informers if isinstance(informer, Lifeline))
+    logging.configure_default(next(levels, "warning"))
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(informer.run()) for informer in informers]
         for informer in informers:

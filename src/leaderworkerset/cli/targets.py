@@ -1,5 +1,8 @@
 """The words `LWS[/group[/rank]]` by which commands name a LeaderWorkerSet, a group or one rank; and finding its pods."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -11,6 +14,9 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
 from leaderworkerset.views.selection import Selection
+
+FEW_NAMES: Final = 4
+"""So many LeaderWorkerSets are asked for their pods one by one; the pods of more are read in one list."""
 
 
 def parse(words: str) -> Selection:
@@ -81,9 +87,22 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
 
 async def view_of(session: Session, lws: JSONObject) -> View:
     """Read the pods of a LeaderWorkerSet and arrange them."""
-    selector = f"{labels.NAME}={meta.name(lws)}"
-    listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
-    return view(lws, listing.items)
+    return (await views_of(session, [lws]))[0]
+
+
+async def views_of(session: Session, found: Sequence[JSONObject]) -> list[View]:
+    """Read the pods of LeaderWorkerSets and arrange them: few are asked for by name, many all at once."""
+    if len(found) <= FEW_NAMES:
+        wanted = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in found]
+    else:
+        namespaces = {meta.namespace(lws) for lws in found}
+        wanted = [(namespaces.pop() if len(namespaces) == 1 else "", labels.NAME)]
+    members: dict[ObjectKey, list[JSONObject]] = {}
+    for place, selector in dict.fromkeys(wanted):
+        listing = await session.client.list(PODS, namespace=place, label_selector=selector)
+        for pod in listing.items:
+            members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+    return [view(lws, members.get(meta.key(lws), ())) for lws in found]
 
 
 async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:

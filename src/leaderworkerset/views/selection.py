@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views.groups import View, place_of
+from leaderworkerset.views.reasons import is_fine
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +42,10 @@ def narrow(view: View, chosen: Selection) -> View:
         for group in groups
     )
     return replace(view, groups=kept)
+
+
+def not_ready(view: View) -> View | None:
+    """Cut a view to the ranks that are not ready; None where the LeaderWorkerSet is, and all its ranks are."""
+    cut = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
+    kept = tuple(group for group in cut if group.ranks)
+    return replace(view, groups=kept) if kept or not view.is_ready else None

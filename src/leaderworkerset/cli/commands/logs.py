@@ -3,54 +3,23 @@
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
 import click
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Query
-from kuberuntime.errors import APIError, BadRequestError, ConnectionFailedError, KubeError, NotFoundError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.errors import ConnectionFailedError, NotFoundError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.following import Following, OneSet, SetInformers, following
 from leaderworkerset.cli.views.loglines import Printer, Sink
-from leaderworkerset.views.groups import View
-from leaderworkerset.views.outcome import FailedContainer, silent_failure
+from leaderworkerset.observation.logs import LogError, Options, read
 from leaderworkerset.views.selection import Selection
-
-LAST_LINES: Final = 5
-"""So many lines of a failed container are quoted, as the kubelet quotes them in a termination message."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What `/log` is asked for."""
-
-    follow: bool = False
-    previous: bool = False
-    timestamps: bool = False
-    container: str | None = None
-    tail: int | None = None
-    since: int | None = None
-
-    def query(self, container: str) -> Query:
-        """Build the query of one container's log."""
-        pairs = {
-            "container": container,
-            "follow": "true" if self.follow else "",
-            "previous": "true" if self.previous else "",
-            "timestamps": "true" if self.timestamps else "",
-            "tailLines": "" if self.tail is None else str(self.tail),
-            "sinceSeconds": "" if self.since is None else str(self.since),
-        }
-        return tuple((key, value) for key, value in pairs.items() if value)
 
 
 @click.command("logs")
@@ -136,7 +105,7 @@ class Follower:
         try:
             async with self._turns[meta.uid(pod)]:
                 if after_previous:
-                    with suppress(CommandError):  # there is no such log any more
+                    with suppress(LogError):  # there is no such log any more
                         await self._copy_run(pod, replace(self._options, follow=False, previous=True))
                 await self._copy_run(pod, self._options)
         except (NotFoundError, ConnectionFailedError):
@@ -152,45 +121,6 @@ class Follower:
             if moment > bound:
                 self._newest[uid] = max(moment, self._newest.get(uid, b""))
                 self._sink.line(pod, line if options.timestamps else text)
-
-
-async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:
-    """Yield the lines of one pod's log."""
-    container = options.container or meta.spec(pod)["containers"][0]["name"]
-    path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
-    rest = b""
-    try:
-        async with client.stream("GET", path, options.query(container)) as response:
-            async for chunk in response.chunks:
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield line
-    except BadRequestError as error:
-        raise CommandError(f"{meta.name(pod)} ({podstate.state(pod)}): {error}") from error
-    except APIError as error:
-        if isinstance(error, NotFoundError):
-            raise
-        raise CommandError(f"{meta.name(pod)}: {error}") from error
-    if rest:
-        yield rest
-
-
-async def silent_lines(client: Client, views: Iterable[View], most: int) -> list[str]:
-    """Return the last lines of a rank that failed without a message, of at most so many sets where one did."""
-    failures = [failed for view in views if (failed := silent_failure(view)) is not None]
-    return [text for failed in failures[:most] if (text := await last_lines(client, failed))]
-
-
-async def last_lines(client: Client, failed: FailedContainer) -> str:
-    """Return the last lines of a failed container, indented under its name; empty where they cannot be read."""
-    options = Options(container=failed.container, previous=failed.previous, tail=LAST_LINES)
-    try:
-        said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
-    except (CommandError, KubeError):
-        return ""
-    lines = [line.rstrip() for line in said if line.strip()]
-    title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
-    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
 
 
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:

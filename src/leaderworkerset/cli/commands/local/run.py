@@ -17,7 +17,6 @@ from leaderworkerset.cli import missingnamespaces
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands import logs
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
@@ -31,6 +30,7 @@ from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.logs import Options
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
@@ -189,7 +189,7 @@ class Parts:
 async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
     """Follow groups and logs until the wanted end, a failure (returned in words), a request to stop, or the time-out."""
     followers = [
-        Follower(parts.client, Selection(one.key.name), logs.Options(follow=True), parts.screen) for one in parts.sets
+        Follower(parts.client, Selection(one.key.name), Options(follow=True), parts.screen) for one in parts.sets
     ]
     tasks = [
         asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
