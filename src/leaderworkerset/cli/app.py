@@ -23,6 +23,8 @@ COMMANDS: Final = {
     "apply": "Apply manifests.",
     "get": "Show LeaderWorkerSets by group and rank.",
     "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
+    "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
+    "events": "Show what happened to a LeaderWorkerSet, in order.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
     "port-forward": "Reach a port of a rank from this machine.",

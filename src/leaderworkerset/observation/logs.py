@@ -76,9 +76,9 @@ async def silent_lines(client: Client, views: Iterable[View], most: int) -> list
     return [text for failed in failures[:most] if (text := await last_lines(client, failed))]
 
 
-async def last_lines(client: Client, failed: FailedContainer) -> str:
+async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
     """Return the last lines of a failed container, indented under its name; empty where they cannot be read."""
-    options = Options(container=failed.container, previous=failed.previous, tail=LAST_LINES)
+    options = Options(container=failed.container, previous=failed.previous, tail=tail)
     try:
         async with timeouts.within(PATIENCE):
             said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]

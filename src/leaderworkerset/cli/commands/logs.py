@@ -1,7 +1,6 @@
 """`lws logs`: the logs of a LeaderWorkerSet, a group or one rank, each line with its `group/rank`."""
 
 import asyncio
-import re
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +14,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.following import Following, OneSet, SetInformers, following
 from leaderworkerset.cli.views.loglines import Printer, Sink
 from leaderworkerset.observation.logs import LogError, Options, read
@@ -153,15 +152,3 @@ def runs(status: JSONObject) -> bool:
 
 def _state(status: JSONObject) -> JSONObject:
     return status.get("state") or {}
-
-
-def seconds(duration: str) -> int:
-    """Read 30s, 5m, 2h, or combinations of them.
-
-    >>> seconds("1m30s"), seconds("2h")
-    (90, 7200)
-    """
-    parts = re.findall(r"(\d+)([smh])", duration)
-    if not parts or "".join(number + unit for number, unit in parts) != duration:
-        raise UsageError(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
-    return sum(int(number) * {"s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)
