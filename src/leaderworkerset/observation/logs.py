@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
@@ -35,6 +35,8 @@ class Options:
     container: str | None = None
     tail: int | None = None
     since: int | None = None
+    since_time: str = ""
+    """In place of `since`: RFC 3339."""
 
     def query(self, container: str) -> Query:
         """Build the query of one container's log."""
@@ -44,9 +46,18 @@ class Options:
             "previous": "true" if self.previous else "",
             "timestamps": "true" if self.timestamps else "",
             "tailLines": "" if self.tail is None else str(self.tail),
-            "sinceSeconds": "" if self.since is None else str(self.since),
+            "sinceSeconds": "" if self.since is None or self.since_time else str(self.since),
+            "sinceTime": self.since_time,
         }
         return tuple((key, value) for key, value in pairs.items() if value)
+
+
+class Sink(Protocol):
+    """Takes log lines."""
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Take one line of a pod."""
+        ...
 
 
 async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:

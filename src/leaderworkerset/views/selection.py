@@ -32,6 +32,22 @@ class Selection:
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which pods of a LeaderWorkerSet are meant: what is selected, and of that these groups and ranks (none: all)."""
+
+    chosen: Selection
+    groups: frozenset[int] = frozenset()
+    ranks: frozenset[int] = frozenset()
+
+    def covers(self, pod: JSONObject) -> bool:
+        """Return whether a pod is meant."""
+        place = place_of(pod)
+        if place is None or not self.chosen.covers(pod):
+            return False
+        return (not self.groups or place[0] in self.groups) and (not self.ranks or place[1] in self.ranks)
+
+
 def narrow(view: View, chosen: Selection) -> View:
     """Cut a view to one group or rank."""
     if chosen.group is None:

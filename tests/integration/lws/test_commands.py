@@ -14,14 +14,16 @@ from kuberuntime.client.requests import Query
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import get, wait
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.scale import scale
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.following import DisaggregatedInformers, SetInformers, following
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.observation import explaining
+from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View

@@ -15,11 +15,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import colors, live, output, settables, tables
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation import explaining
 from leaderworkerset.observation.logs import silent_lines
 from leaderworkerset.views import changes
 from leaderworkerset.views.changes import Subject
@@ -158,7 +159,8 @@ async def all_of(session: Session, namespace: str, wanted: Wanted) -> Found:
 
 async def watch(target: Target, wanted: Wanted) -> None:
     """Print what is there, and then what changes."""
-    from leaderworkerset.cli.following import AllSets, following
+    from leaderworkerset.cli.following import following
+    from leaderworkerset.observation.following import AllSets
 
     screen = watcher(wanted)
     async with target.session() as session:

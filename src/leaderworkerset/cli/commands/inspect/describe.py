@@ -7,13 +7,14 @@ import click
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
-from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.inspect import events
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.views import description
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation import explaining
 from leaderworkerset.observation.logs import last_lines
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.history import Happening
