@@ -36,18 +36,11 @@ def parse(words: str) -> Selection:
 
 async def find(session: Session, name: str) -> JSONObject:
     """Return the LeaderWorkerSet of that name, or say which there are."""
-    try:
-        return await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
-    except NotFoundError as error:
-        if "leaderworkersets" not in str(error):
-            raise CommandError(
-                f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
-            ) from error
-        listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
-        names = ", ".join(map(meta.name, listing.items)) or "none"
-        raise CommandError(
-            f"leaderworkerset {name!r} not found in namespace {session.namespace} (there: {names})"
-        ) from error
+    resource, found = await find_either(session, name)
+    if resource == LEADERWORKERSETS:
+        return found
+    parts = ", ".join(map(meta.name, await list_parts(session, session.namespace, name))) or "none yet"
+    raise UsageError(f"{name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({parts})")
 
 
 async def find_set(session: Session, name: str) -> JSONObject | None:
@@ -61,12 +54,20 @@ async def find_set(session: Session, name: str) -> JSONObject | None:
 async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
     """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet, or say which LeaderWorkerSets there are."""
     try:
-        return LEADERWORKERSETS, await find(session, name)
-    except CommandError:
+        return LEADERWORKERSETS, await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
+    except NotFoundError as error:
+        if "leaderworkersets" not in str(error):
+            raise CommandError(
+                f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
+            ) from error
         found = await find_set(session, name)
-        if found is None:
-            raise
-        return DISAGGREGATED_SETS, found
+        if found is not None:
+            return DISAGGREGATED_SETS, found
+        listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+        names = ", ".join(map(meta.name, listing.items)) or "none"
+        raise CommandError(
+            f"leaderworkerset {name!r} not found in namespace {session.namespace} (there: {names})"
+        ) from error
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
