@@ -20,7 +20,23 @@ TPU_REQUESTS: Final = tuple(
     for amounts in ("limits", "requests")
 )
 
+CONTAINER_ENDS: Final = tuple(
+    f"status.{containers}[].{field}"
+    for containers in ("containerStatuses", "initContainerStatuses")
+    for field in (
+        "name",
+        "restartCount",
+        *(
+            f"{state}.terminated.{field}"
+            for state in ("state", "lastState")
+            for field in ("exitCode", "reason", "message")
+        ),
+    )
+)
+"""How often containers were restarted, and how they ended."""
+
 POD: Final = Projection(
+    "metadata.deletionGracePeriodSeconds",
     "metadata.labels",
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
@@ -32,8 +48,9 @@ POD: Final = Projection(
     "status.phase",
     "status.conditions[].type",
     "status.conditions[].status",
-    "status.containerStatuses[].restartCount",
-    "status.initContainerStatuses[].restartCount",
+    "status.conditions[].reason",
+    "status.reason",
+    *CONTAINER_ENDS,
 )
 """Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
 

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Final, TypeAlias
 
 from tests import builders
+from tests.property.growth.restarts import GIVEN_UP, RESTARTS
 from tests.property.growth.shapes import World
 
 from kuberuntime.objects import meta
@@ -61,6 +62,8 @@ from leaderworkerset.core.policies import (
     subgroups,
 )
 from leaderworkerset.core.policies.accelerators import Slice
+from leaderworkerset.core.restarts import failure
+from leaderworkerset.core.restarts.settings import DEFAULTS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
@@ -132,7 +135,7 @@ def _built_template(world: World) -> object:
 
 
 def _recreation(world: World) -> recreation.Recreation:
-    return recreation.following(None, world.leader, world.worker, NOW)
+    return recreation.following(None, world.leader, failure.describe(world.worker), DEFAULTS, NOW)
 
 
 def _answer(path: str) -> Recipe:
@@ -250,6 +253,7 @@ PODS: Final[Mapping[str, Recipe]] = {
         pod_reconcile.reconcile(w.observed_new_group, NOW),
     ],
     "reconcile.require_labels": lambda w: pod_reconcile.require_labels(w.leader),
+    "reconcile.wants_lost_nodes": lambda w: pod_reconcile.wants_lost_nodes(w.observed_group, NOW),
     "reconcile.wants_node": lambda w: pod_reconcile.wants_node(w.observed_group),
     "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),
 }
@@ -302,7 +306,7 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "exclusive.node_name": lambda w: exclusive.node_name(w.leader),
     "exclusive.node_selector": lambda w: exclusive.node_selector(w.lws, w.leader, w.node),
     "recreation.build": lambda w: recreation.build(w.posted, w.leader, _recreation(w)),
-    "recreation.delay": lambda w: recreation.delay(w.n),
+    "recreation.Recreation.again": lambda w: _recreation(w).again(DEFAULTS, NOW),
     "recreation.following": _recreation,
     "recreation.read": lambda w: recreation.read(recreation.build(w.posted, w.leader, _recreation(w))),
     "recreation.record_name": lambda w: recreation.record_name(w.leader),
@@ -394,6 +398,9 @@ EVENTS: Final[Mapping[str, Recipe]] = {
     "events.recreating_group": lambda w: events.recreating_group(w.posted, w.leader, w.text),
     "events.reference": lambda w: events.reference(w.posted),
     "events.replacing_group": lambda w: events.replacing_group(w.posted, w.text),
+    "events.releasing_lost_pod": lambda w: events.releasing_lost_pod(w.posted, w.leader, w.text),
+    "events.restarts_exhausted": lambda w: events.restarts_exhausted(w.posted, w.leader, w.text),
+    "events.waiting_for_lost_pod": lambda w: events.waiting_for_lost_pod(w.posted, w.leader, w.text),
     "events.updating": lambda w: events.updating(w.posted, w.text),
 }
 
@@ -416,8 +423,10 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         ("core.admission", ADMISSION),
         ("core.gang", GANG),
         ("core.leaderworkerset", DECISIONS),
+        ("core.leaderworkerset", GIVEN_UP),
         ("core.pod", PODS),
         ("core.policies", POLICIES),
+        ("core.restarts", RESTARTS),
         ("core", EVENTS),
         ("webhooks", WEBHOOK),
     )
