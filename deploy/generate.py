@@ -30,7 +30,7 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.install import alerts, rendering
+from leaderworkerset.install import alerts, board, rendering
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED, managed
@@ -200,8 +200,11 @@ def chart() -> dict[str, str]:
 
 
 def alerting() -> dict[str, str]:
-    """Return the alerts."""
-    return {"monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(Settings().namespace)])}
+    """Return the alerts, and the board."""
+    return {
+        "monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(Settings().namespace)]),
+        "monitoring/grafana.json": json.dumps(board.build(), indent=2) + "\n",
+    }
 
 
 def images() -> dict[str, str]:
