@@ -42,6 +42,9 @@ FAILED_POD: Final = PREFIX + "failed-pod"
 GANG_SCHEDULER: Final = PREFIX + "gang-scheduler"
 GANG_GROUP: Final = PREFIX + "gang-group"
 
+# A scheduling gate of our own: the pod waits until its whole group fits on the nodes.
+GANG_GATE: Final = PREFIX + "gang"
+
 # An annotation of the manager's own pods.
 CONFIGURATION_HASH: Final = PREFIX + "configuration-hash"
 
