@@ -70,6 +70,9 @@ CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 GANG_SCHEDULER: Final = PREFIX + "gang-scheduler"
 GANG_GROUP: Final = PREFIX + "gang-group"
 
+# A scheduling gate of our own: the pod waits until its whole group fits on the nodes.
+GANG_GATE: Final = PREFIX + "gang"
+
 # An annotation of the manager's own pods.
 CONFIGURATION_HASH: Final = PREFIX + "configuration-hash"
 

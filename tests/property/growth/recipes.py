@@ -26,7 +26,7 @@ from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
 from leaderworkerset.core.admission import queueing
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.core.gang import coscheduling, demand, native, provider, volcano
+from leaderworkerset.core.gang import builtin, coscheduling, demand, fit, gate, native, provider, volcano
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import (
     drift,
@@ -323,6 +323,7 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "gang.NoGang.decide": lambda w: gang.NO_GANG.decide(_gang_group(w)),
     "gang.NoGang.errors": lambda w: gang.NO_GANG.errors(w.lws, None),
     "gang.NoGang.mark": lambda w: gang.NO_GANG.mark(w.leader, "r"),
+    "gang.NoGang.opens_gates": lambda _: gang.NO_GANG.opens_gates,
     "gang.NoGang.outdated": lambda w: gang.NO_GANG.outdated((), ()),
     "gang.NoGang.resources": lambda _: gang.NO_GANG.resources,
     "gang.annotations": lambda w: gang.annotations(_made(w)),
@@ -350,9 +351,25 @@ def _gang_group(world: World) -> gang.GangGroup:
     return gang.GangGroup(_live(world), world.lws)
 
 
+def _rooms(world: World) -> fit.Rooms:
+    return fit.rooms(
+        [{"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(world.members.pods))}}}], {}
+    )
+
+
+def _gated(world: World) -> gate.Observed:
+    """Return every pod as one of a group that waits."""
+    pods = [builtin.link(edits.with_annotations(pod, {labels.GANG_GROUP: "g"}), "g") for pod in world.members.pods]
+    return gate.Observed(nodes=[], used={}, unbound=pods, members=pods)
+
+
 NATIVE, ALL = Gangs(default="native"), Gangs(default=AUTO, served=tuple(PROVIDERS))
 
 GANG: Final[Mapping[str, Recipe]] = {
+    "builtin.errors": lambda w: builtin.errors(w.lws),
+    "builtin.is_taken": lambda w: builtin.is_taken(w.leader),
+    "builtin.link": lambda w: builtin.link(w.leader, "g"),
+    "builtin.suits": lambda w: builtin.suits(w.leader),
     "coscheduling.alike": lambda w: coscheduling.alike(w.lws, coscheduling.ALIKE, "some"),
     "coscheduling.build": lambda w: coscheduling.build(_gang_group(w), "g"),
     "coscheduling.errors": lambda w: coscheduling.errors(w.lws),
@@ -364,12 +381,21 @@ GANG: Final[Mapping[str, Recipe]] = {
     "demand.largest": lambda w: demand.largest(demand.of_pod(w.leader["spec"]), {}),
     "demand.of_group": lambda w: demand.of_group(w.lws),
     "demand.of_pod": lambda w: demand.of_pod(w.leader["spec"]),
+    "fit.Rooms.place": lambda w: _rooms(w).place(fit.count_needs(w.members.pods)),
+    "fit.count_needs": lambda w: fit.count_needs(w.members.pods),
+    "fit.read_need": lambda w: fit.read_need(w.leader),
+    "fit.read_requests": lambda w: fit.read_requests(w.leader),
+    "fit.rooms": _rooms,
     "gangs.Gangs.decide": lambda w: NATIVE.decide(gang.GangGroup(replace(_live(w), leader=_marked(w)), w.lws)),
     "gangs.Gangs.errors": lambda w: ALL.errors(w.lws, None),
     "gangs.Gangs.mark": _marked,
+    "gangs.Gangs.opens_gates": lambda _: ALL.opens_gates,
     "gangs.Gangs.outdated": lambda w: NATIVE.outdated(native.build_shared(_gang_group(w)), ()),
     "gangs.Gangs.providers": lambda _: ALL.providers,
     "gangs.Gangs.resources": lambda _: ALL.resources,
+    "gate.group_name": lambda w: gate.group_name(w.leader),
+    "gate.is_gated": lambda w: gate.is_gated(w.leader),
+    "gate.reconcile": lambda w: gate.reconcile(_gated(w)),
     "native.build": lambda w: native.build(_gang_group(w), "g"),
     "native.build_shared": lambda w: native.build_shared(_gang_group(w)),
     "native.errors": lambda w: native.errors(w.lws),
@@ -379,7 +405,9 @@ GANG: Final[Mapping[str, Recipe]] = {
     "provider.Provider.resources": lambda _: PROVIDERS["native"].resources,
     "provider.accept": lambda w: provider.accept(w.lws),
     "provider.group_metadata": lambda w: provider.group_metadata(_gang_group(w), "g"),
+    "provider.no_object": lambda w: provider.no_object(_gang_group(w), "g"),
     "provider.no_objects": lambda w: provider.no_objects(_gang_group(w)),
+    "provider.refuse_awaiting": lambda w: provider.refuse_awaiting(w.lws, "some"),
     "provider.scheduler_name": lambda w: provider.scheduler_name(w.leader["spec"]),
     "provider.templates": lambda w: list(provider.templates(w.lws)),
     "volcano.build": lambda w: volcano.build(_gang_group(w), "g"),
