@@ -8,7 +8,8 @@ import os
 import sys
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, Final, NoReturn
+from types import ModuleType
+from typing import Any, Final, NoReturn, cast
 
 import click
 
@@ -43,6 +44,21 @@ VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
 
 
+def import_structlog() -> None:
+    """Import structlog without rich, which it imports where it is installed, for tracebacks that are not printed here.
+
+    That is a fifth of what most commands take to start. Whoever shows something with rich imports it later.
+    """
+    if "structlog" in sys.modules or "rich" in sys.modules:
+        return
+    hidden = cast("dict[str, ModuleType | None]", sys.modules)
+    hidden["rich"] = None  # importing it fails as if it were not installed
+    try:
+        import_module("structlog")
+    finally:
+        del hidden["rich"]
+
+
 class LazyGroup(click.Group):
     """Finds commands in the table; imports a command's module when it is asked for."""
 
@@ -54,6 +70,7 @@ class LazyGroup(click.Group):
         """Import the command; for the list of all commands a line of text is enough."""
         if name not in COMMANDS:
             return None
+        import_structlog()
         module = import_module(module_of(name))
         command: click.Command = module.command
         return command

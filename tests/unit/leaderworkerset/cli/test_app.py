@@ -117,6 +117,16 @@ def test_help_imports_no_command() -> None:
     assert not {"aiohttp", "cryptography", "rich", "yaml", "msgspec"} & set(modules.split())
 
 
+def test_commands_start_without_rich_and_can_show_with_it_later() -> None:
+    script = (
+        "import sys; from leaderworkerset.cli.app import run; run(['get', '--help'])\n"
+        "print(*sys.modules); from rich.console import Console"
+    )
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert "structlog" in modules
+    assert not [name for name in modules if name.split(".")[0] == "rich"]
+
+
 @pytest.mark.parametrize(
     ("words", "chosen"),
     [
