@@ -32,7 +32,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.diagnosis import ranks
@@ -41,6 +41,7 @@ from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.install.metadata import LEASE, SELECTOR
+from leaderworkerset.observation import explaining
 from leaderworkerset.views.evidence import Evidence, explained
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
