@@ -64,7 +64,7 @@ def _partition() -> Observed:
     return observed([ready(group) for group in range(3)], of=lws(3, 1, status=status, rolloutStrategy=rollout))
 
 
-def _recreated(*, due: float, leader: str) -> Observed:
+def _recreated(*, due: float, leader: str, state: str) -> Observed:
     record: JSONObject = {
         "metadata": {
             "namespace": "prod",
@@ -74,7 +74,9 @@ def _recreated(*, due: float, leader: str) -> Observed:
                 labels.RECREATED_LEADER: leader,
                 labels.TEMPLATE_REVISION_HASH: KEY,
                 labels.RECREATE_AFTER: ago(-due).replace("Z", "+00:00"),
+                labels.RECREATION_STATE: state,
                 labels.FAILED_POD: "web-0-1",
+                labels.FAILURE: "main: exit code 3 (Error)",
             },
         }
     }
@@ -362,8 +364,9 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E075": running(
         container(restarts=3, last=ended(0, reason="Completed"), waiting={"reason": "CrashLoopBackOff"})
     ),
-    "LWS-E080": _recreated(due=18, leader="web-0-uid"),
-    "LWS-E081": _recreated(due=-30, leader="another"),
+    "LWS-E079": _recreated(due=-5, leader="web-0-uid", state=labels.EXHAUSTED),
+    "LWS-E080": _recreated(due=18, leader="web-0-uid", state=labels.WAITING),
+    "LWS-E081": _recreated(due=-30, leader="another", state=labels.RECREATED),
     "LWS-E082": observed(
         [running(container(running={"startedAt": ago(100)})).view.groups[0].ranks[0].object or {}, ready(0, 1)]
     ),

@@ -10,24 +10,24 @@ from typing import Final
 from leaderworkerset.diagnosis.causes import (
     containers,
     gangs,
-    groups,
     images,
-    manager,
     nodes,
     refusals,
     rollouts,
     scheduling,
+    starts,
+    unattended,
     volumes,
 )
 from leaderworkerset.diagnosis.finding import Cause
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
     # Nothing acts on the object.
-    manager.HELD,
+    unattended.HELD,
     refusals.NAMESPACE_ENDS,
-    manager.DOWN,
-    manager.LEADERLESS,
-    manager.SILENT,
+    unattended.DOWN,
+    unattended.LEADERLESS,
+    unattended.SILENT,
     # Pods are refused: what is specific before what is general.
     refusals.WEBHOOK_CERTIFICATE,
     refusals.WEBHOOK_UNREACHABLE,
@@ -45,8 +45,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     refusals.NAME_TOO_LONG,
     refusals.INVALID_TEMPLATE,
     refusals.REFUSED,
-    manager.UNCONTROLLED,
-    manager.NO_REVISION,
+    unattended.UNCONTROLLED,
+    unattended.NO_REVISION,
     # Their node is lost, or they do not go away.
     nodes.GONE,
     nodes.NOT_READY,
@@ -89,23 +89,24 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     images.NO_COMMAND,
     images.NOT_STARTED,
     # They fail.
+    starts.BUDGET,
     containers.OUT_OF_MEMORY,
     containers.INIT_FAILS,
     containers.PROBE_KILLS,
     containers.CRASHES,
-    groups.BACK_OFF,
+    starts.BACK_OFF,
     containers.ENDED,
     # The group does not come together.
-    groups.NO_NAMES,
+    starts.NO_NAMES,
     containers.GATE_CLOSED,
-    groups.AWAITS,
-    groups.RENDEZVOUS,
+    starts.AWAITS,
+    starts.RENDEZVOUS,
     containers.UNREADY,
-    manager.OUTDATED,
+    unattended.OUTDATED,
     # Nothing is wrong yet.
     rollouts.DELETING,
-    groups.RECREATED,
-    groups.STARTS,
+    starts.RECREATED,
+    starts.STARTS,
     rollouts.PARTITION,
     rollouts.BLOCKED,
     rollouts.ROLLING,

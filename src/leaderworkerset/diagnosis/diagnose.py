@@ -7,8 +7,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
-from leaderworkerset.diagnosis.causes.manager import own
 from leaderworkerset.diagnosis.causes.rollouts import configuration
+from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import wording

@@ -12,6 +12,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands import explain
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
@@ -62,7 +63,8 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
                     await objects.until(is_done)
             except TimeoutError as error:
                 quoted = await quotation(session.client, informers.view())
-                raise TimedOutError(f"{chosen.name} after {timeout:g} s: {lacking}{quoted}") from error
+                why = await explain.reason(session, chosen.name)
+                raise TimedOutError(f"{chosen.name} after {timeout:g} s: {lacking}{quoted}{why}") from error
             finally:
                 progress.clear()
 

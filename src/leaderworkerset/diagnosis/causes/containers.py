@@ -12,7 +12,7 @@ from typing import Final
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.causes.groups import warming
+from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
@@ -251,7 +251,7 @@ GATE_CLOSED: Final = Cause(
     code="LWS-E074",
     title="a readiness gate is closed",
     meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
-    remedy="Look at what sets that condition (a load balancer's controller, say).",
+    remedy="Check what sets that condition (a load balancer's controller, say).",
     find=gate_is_closed,
 )
 ENDED: Final = Cause(
@@ -265,7 +265,7 @@ NO_SANDBOX: Final = Cause(
     code="LWS-E069",
     title="the pod's network cannot be set up",
     meaning="The kubelet cannot make the sandbox of a pod: the network plug-in or the container runtime fails.",
-    remedy="Look at the network plug-in on that node.",
+    remedy="Check the network plug-in on that node.",
     find=Told(
         is_placed,
         r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",

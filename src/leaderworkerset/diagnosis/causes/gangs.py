@@ -82,15 +82,16 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
     """Find a group whose gang scheduler does not start it, and what its PodGroup says."""
     for rank in ranks.at(observed, ranks.is_unscheduled):
         for provider in PROVIDERS.values():
-            for one in observed.get(provider.group_object):
-                if _is_of_group(one, rank) and (said := _lacks(one)):
-                    name = f"{provider.group_object.kind} {meta.name(one)}"
+            kind = provider.group_object
+            for one in observed.get(kind) if kind is not None else ():
+                if kind is not None and _is_of_group(one, rank) and (said := _lacks(one)):
+                    name = f"{kind.kind} {meta.name(one)}"
                     return Finding(
                         subject=ranks.subject(rank),
                         sentence=f"group {rank.group} is not started as a whole by {provider.name}: {said}",
                         evidence=(f"{name}: {said}", f"{rank.pod}: {ranks.quote(rank.why)}"),
                         steps=(
-                            observed.kubectl(f"describe {provider.group_object.group_resource} {meta.name(one)}"),
+                            observed.kubectl(f"describe {kind.group_resource} {meta.name(one)}"),
                             "make room for the whole group: nodes for some of its pods are not enough",
                         ),
                     )
@@ -169,13 +170,13 @@ QUEUED: Final = Cause(
     code="LWS-E030",
     title="Kueue has not admitted the group",
     meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
-    remedy="Wait for quota, raise it, or look at the Workload: it says what does not fit.",
+    remedy="Wait for quota, raise it, or read the Workload: it says what does not fit.",
     find=awaits_queue,
 )
 GATED: Final = Cause(
     code="LWS-E031",
     title="a scheduling gate holds the pods",
-    meaning="The pods have scheduling gates. No scheduler looks at them before somebody has taken off all gates.",
+    meaning="The pods have scheduling gates. No scheduler places them before somebody has taken off all gates.",
     remedy="Find out what takes the gate off. A gate in the pod template is taken off by nobody else.",
     find=is_gated,
 )

@@ -166,6 +166,6 @@ EVICTED: Final = Cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
     meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a more important pod.",
-    remedy="Request what the program needs, give it a priority class, or look at the node.",
+    remedy="Request what the program needs, give it a priority class, or check the node.",
     find=was_evicted,
 )

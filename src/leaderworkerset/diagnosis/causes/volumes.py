@@ -100,7 +100,7 @@ NOT_MOUNTED: Final = Cause(
     code="LWS-E064",
     title="a volume cannot be mounted",
     meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage refuses.",
-    remedy="Create the missing object, or look at the storage driver.",
+    remedy="Create the missing object, or check the storage driver.",
     find=Told(
         is_placed,
         r"MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|(?:secret|configmap|references non-existent \w+).{0,80}not found$",

@@ -6,6 +6,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
@@ -132,11 +133,30 @@ def backs_off(observed: Observed) -> Finding | None:
     return None
 
 
+def budget_is_spent(observed: Observed) -> Finding | None:
+    """Find a group that failed more often than its budget allows, and is left as it is."""
+    for group in observed.view.groups:
+        told = group.recreations
+        if told is None or not told.is_exhausted:
+            continue
+        annotate = f"annotate lws {observed.view.name} --overwrite {labels.RESUME_GROUP_RESTARTS}="
+        return Finding(
+            subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+            sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
+            evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{group.index}"),
+                f"correct what fails, or let it try again: {observed.kubectl(annotate)}$(date +%s)",
+            ),
+        )
+    return None
+
+
 def was_recreated(observed: Observed) -> Finding | None:
     """Find a group that is starting anew after a failure whose pod is gone."""
     for group in observed.view.groups:
         told = group.recreations
-        if told is not None and not told.is_waiting and not group.is_ready and told.done:
+        if told is not None and told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
             return Finding(
                 subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
                 sentence=f"group {group.index} starts anew: {recreations.sentence(told, observed.now)}",
@@ -199,6 +219,13 @@ BACK_OFF: Final = Cause(
     remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
     find=backs_off,
     verdict=Verdict.PROGRESSING,
+)
+BUDGET: Final = Cause(
+    code="LWS-E079",
+    title="the budget of restarts is spent",
+    meaning="A group failed more often in a row than its annotation max-group-restarts allows, and is left for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again by the annotation resume-group-restarts.",
+    find=budget_is_spent,
 )
 RECREATED: Final = Cause(
     code="LWS-E081",

@@ -212,14 +212,14 @@ DOWN: Final = Cause(
     code="LWS-E003",
     title="the manager does not run",
     meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
-    remedy="Look at the pods of the manager: why they do not start, or why they are not ready.",
+    remedy="Check the pods of the manager: why they do not start, or why they are not ready.",
     find=manager_is_down,
 )
 LEADERLESS: Final = Cause(
     code="LWS-E004",
     title="no manager is the leader",
     meaning="Several replicas elect one that acts, by a Lease. Nobody holds it.",
-    remedy="Look at the logs of the manager: whether it reaches the API server and may write the Lease.",
+    remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
     find=nobody_leads,
 )
 SILENT: Final = Cause(
