@@ -127,7 +127,8 @@ def _of_places(view: View) -> Iterator[Want]:
     yield Want(Query(PERSISTENT_VOLUME_CLAIMS, namespace))
     yield Want(Query(STORAGE_CLASSES))
     for provider in PROVIDERS.values():
-        yield Want(Query(provider.group_object, namespace, f"{labels.NAME}={view.name}"))
+        if provider.group_object is not None:
+            yield Want(Query(provider.group_object, namespace, f"{labels.NAME}={view.name}"))
     if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(view.object):
         yield Want(Query(PODS, namespace, labels.GROUP_KEY))
 

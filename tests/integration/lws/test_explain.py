@@ -246,14 +246,14 @@ async def test_groups_that_hold_the_topology_domains_are_named(space: Space) -> 
 
 async def test_a_scheduler_that_does_not_exist_is_named(space: Space) -> None:
     await space.create(lws(replicas=1, size=1, template=template(schedulerName="volcanoo")))
-    await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type,return-value]  # KeyError until then
+    await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
     told = await named(space, "LWS-E033", seconds=8)  # a scheduler has three seconds to say something
     assert "no scheduler called volcanoo acts on pod web-0" in told.sentence
 
 
 async def test_a_scheduling_gate_is_named(space: Space) -> None:
     await space.create(lws(replicas=1, size=1, template=template(schedulingGates=[{"name": HELD}])))
-    await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type,return-value]  # likewise
+    await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # likewise
     assert f"scheduling gate {HELD}" in (await named(space, "LWS-E031")).sentence
 
 

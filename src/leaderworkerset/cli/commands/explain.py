@@ -11,13 +11,13 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import gathering, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.logs import last_lines
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.observation.logs import last_lines
 from leaderworkerset.views.selection import Selection
 
 EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 4, Verdict.UNKNOWN: 5}

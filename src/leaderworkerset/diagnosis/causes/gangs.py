@@ -14,6 +14,9 @@ from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
+GROUPED: Final = tuple((one, one.group_object) for one in PROVIDERS.values() if one.group_object is not None)
+"""Providers whose groups are objects, and the kind of those."""
+
 IGNORED: Final = timedelta(seconds=3)
 """A scheduler says something of a pod within a fraction of a second; a pod older than this is nobody's."""
 
@@ -78,16 +81,16 @@ def is_gated(observed: Observed) -> Finding | None:
 def gang_is_incomplete(observed: Observed) -> Finding | None:
     """Find a group whose gang scheduler does not start it, and what its PodGroup says."""
     for rank in ranks.at(observed, ranks.is_unscheduled):
-        for provider in PROVIDERS.values():
-            for one in observed.get(provider.group_object):
+        for provider, resource in GROUPED:
+            for one in observed.get(resource):
                 if _is_of_group(one, rank) and (said := _lacks(one)):
-                    name = f"{provider.group_object.kind} {meta.name(one)}"
+                    name = f"{resource.kind} {meta.name(one)}"
                     return Finding(
                         subject=ranks.subject(rank),
                         sentence=f"group {rank.group} is not started as a whole by {provider.name}: {said}",
                         evidence=(f"{name}: {said}", f"{rank.pod}: {ranks.quote(rank.why)}"),
                         steps=(
-                            observed.kubectl(f"describe {provider.group_object.group_resource} {meta.name(one)}"),
+                            observed.kubectl(f"describe {resource.group_resource} {meta.name(one)}"),
                             "make room for the whole group: nodes for some of its pods are not enough",
                         ),
                     )
