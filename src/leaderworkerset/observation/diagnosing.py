@@ -32,9 +32,8 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.causes.gangs import gates
+from leaderworkerset.diagnosis.causes.gangs import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
@@ -127,9 +126,8 @@ def _of_places(shown: View) -> Iterator[Want]:
     namespace = shown.namespace
     yield Want(Query(PERSISTENT_VOLUME_CLAIMS, namespace))
     yield Want(Query(STORAGE_CLASSES))
-    for provider in PROVIDERS.values():
-        if provider.group_object is not None:
-            yield Want(Query(provider.group_object, namespace, f"{labels.NAME}={shown.name}"))
+    for _, kind in GROUPED:
+        yield Want(Query(kind, namespace, f"{labels.NAME}={shown.name}"))
     if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(shown.object):
         yield Want(Query(PODS, namespace, labels.GROUP_KEY))
 

@@ -45,6 +45,7 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/cli/explaining.py": "compares the ages of events for people",
     "leaderworkerset/cli/following.py": "compares the ages of events for people",
     "leaderworkerset/cli/views/live.py": "prints ages for people",
+    "leaderworkerset/observation/diagnosing.py": "compares the ages of objects for people",
     "leaderworkerset/manager/managerlog.py": "stamps lines of the log",
     "leaderworkerset/manager/managerprocess.py": "composes the manager",
     "leaderworkerset/operator/operatorprocess.py": "composes the operator",

@@ -48,7 +48,7 @@ class Death:
 
 def deaths(observed: Observed) -> list[Death]:
     """Return the failed ends that may still matter, the earliest first."""
-    found = [one for _, rank in observed.unready if is_placed(rank) for one in _deaths(observed, rank)]
+    found = [one for rank in observed.at(is_placed) for one in _deaths(observed, rank)]
     return sorted(found, key=lambda one: one.finished)
 
 
@@ -138,7 +138,7 @@ def crashes(observed: Observed) -> Finding | None:
 
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is ended again and again because its liveness or startup probe fails."""
-    for rank in ranks.at(observed, is_placed):
+    for rank in observed.at(is_placed):
         for text in ranks.messages(observed, rank, "Unhealthy"):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
             if match and (rank.restarts or match[1] == "Startup"):
@@ -156,7 +156,7 @@ def killed_by_probe(observed: Observed) -> Finding | None:
 
 def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers ended with exit code 0, though it should go on running."""
-    ended = [rank for rank in ranks.at(observed, is_placed) if _is_done(rank)]
+    ended = [rank for rank in observed.at(is_placed) if _is_done(rank)]
     if not ended:
         return None
     rank = ended[0]
@@ -183,7 +183,7 @@ def _is_done(rank: Rank) -> bool:
 
 def gate_is_closed(observed: Observed) -> Finding | None:
     """Find a readiness gate that nobody opened."""
-    for rank in ranks.at(observed, is_placed):
+    for rank in observed.at(is_placed):
         pod = rank.object or {}
         asked = [str(one.get("conditionType")) for one in meta.spec(pod).get("readinessGates") or []]
         closed = [gate for gate in asked if not meta.is_condition_true(pod, gate)]
@@ -208,7 +208,7 @@ PROBE: Final = Told(
 def unready(observed: Observed) -> Finding | None:
     """Find a rank whose readiness probe fails; while it may still be loading, that is usual."""
     found = PROBE(observed)
-    rank = next((one for one in ranks.at(observed, is_placed) if found and one.pod == found.subject.name), None)
+    rank = next((one for one in observed.at(is_placed) if found and one.pod == found.subject.name), None)
     return replace(found, verdict=warming(observed, rank)) if found and rank else found
 
 

@@ -14,6 +14,9 @@ from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
+GROUPED: Final = tuple((one, one.group_object) for one in PROVIDERS.values() if one.group_object is not None)
+"""Providers whose groups are objects, and the kind of those."""
+
 IGNORED: Final = timedelta(seconds=5)
 """A scheduler says something of a pod within a fraction of a second; a pod older than this is nobody's."""
 
@@ -31,7 +34,7 @@ def gates(rank: Rank) -> list[str]:
 
 def awaits_queue(observed: Observed) -> Finding | None:
     """Find pods that Kueue holds back, and what it says of their Workloads."""
-    gated = [rank for rank in ranks.at(observed, ranks.is_unscheduled) if any(_is_kueues(one) for one in gates(rank))]
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if any(_is_kueues(one) for one in gates(rank))]
     if not gated:
         return None
     rank = gated[0]
@@ -66,7 +69,7 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
 
 def is_gated(observed: Observed) -> Finding | None:
     """Find pods with scheduling gates that somebody has to take off."""
-    gated = [rank for rank in ranks.at(observed, ranks.is_unscheduled) if gates(rank)]
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank)]
     if not gated:
         return None
     names = ", ".join(gates(gated[0]))
@@ -80,11 +83,10 @@ def is_gated(observed: Observed) -> Finding | None:
 
 def gang_is_incomplete(observed: Observed) -> Finding | None:
     """Find a group whose gang scheduler does not start it, and what its PodGroup says."""
-    for rank in ranks.at(observed, ranks.is_unscheduled):
-        for provider in PROVIDERS.values():
-            kind = provider.group_object
-            for one in observed.get(kind) if kind is not None else ():
-                if kind is not None and _is_of_group(one, rank) and (said := _lacks(one)):
+    for rank in observed.at(ranks.is_unscheduled):
+        for provider, kind in GROUPED:
+            for one in observed.get(kind):
+                if _is_of_group(one, rank) and (said := _lacks(one)):
                     name = f"{kind.kind} {meta.name(one)}"
                     return Finding(
                         subject=ranks.subject(rank),
@@ -126,7 +128,7 @@ def _lacks(podgroup: JSONObject) -> str:
 def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
     """Return pods that no scheduler has said anything of, and for how long."""
     found = []
-    for rank in ranks.at(observed, ranks.is_unscheduled):
+    for rank in observed.at(ranks.is_unscheduled):
         age = observed.since(rank.created)
         untold = meta.find_condition(rank.object or {}, "PodScheduled") is None and not rank.why
         if untold and age is not None and age >= IGNORED:

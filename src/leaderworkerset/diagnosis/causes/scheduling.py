@@ -43,7 +43,7 @@ def short_of(wanted: str) -> Find:
     def find(observed: Observed) -> Finding | None:
         found = [
             (rank, name)
-            for rank in ranks.at(observed, is_unscheduled)
+            for rank in observed.at(is_unscheduled)
             for name in lacking(rank)
             if name == wanted or (wanted == "extended" and name not in NATIVE)
         ]
@@ -101,7 +101,7 @@ def domain_is_held(observed: Observed) -> Finding | None:
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     waiting = [
         rank
-        for rank in ranks.at(observed, is_unscheduled)
+        for rank in observed.at(is_unscheduled)
         if key and rank.index == 0 and re.search(r"affinity rules|anti-affinity", rank.why)
     ]
     if not waiting:
@@ -139,7 +139,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
 def no_surge_room(observed: Observed) -> Finding | None:
     """Find a rollout that may make nothing unavailable, and whose additional groups fit nowhere."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
-    surge = [rank for rank in ranks.at(observed, is_unscheduled) if rank.group >= observed.view.desired and rank.why]
+    surge = [rank for rank in observed.at(is_unscheduled) if rank.group >= observed.view.desired and rank.why]
     if not surge or str(strategy.get("maxUnavailable")) not in {"0", "0%"}:
         return None
     first = surge[0]
@@ -245,7 +245,7 @@ NO_LABELS: Final = Told(
 
 def no_labels(observed: Observed) -> Finding | None:
     """Find pods for whose labels there is no node; where there is one, and it is tainted, the taint is the cause."""
-    for rank in ranks.at(observed, is_unscheduled):
+    for rank in observed.at(is_unscheduled):
         asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
         suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
         if asked and suits and "untolerated taint" in rank.why:
@@ -255,7 +255,7 @@ def no_labels(observed: Observed) -> Finding | None:
 
 def tainted(observed: Observed) -> Finding | None:
     """Find pods that taints keep away, and the taints of those nodes that have the labels which the pod asks for."""
-    found = [rank for rank in ranks.at(observed, is_unscheduled) if "untolerated taint" in rank.why]
+    found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
     if not found:
         return None
     rank = found[0]

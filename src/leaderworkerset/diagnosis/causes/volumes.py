@@ -24,7 +24,7 @@ PATIENCE: Final = timedelta(minutes=2)
 
 def claim_is_pending(observed: Observed) -> Finding | None:
     """Find a claim that no volume is bound to, and why."""
-    waiting = [rank for rank in ranks.at(observed, is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
+    waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
     if not waiting:
         return None
     rank = waiting[0]
