@@ -55,7 +55,7 @@ def _needs(**requests: str) -> JSONObject:
 def _manager(**objects: JSONObject) -> Observed:
     kinds = {"deployment": DEPLOYMENTS, "lease": LEASES}
     found = {resource: [objects[word]] if word in objects else [] for word, resource in kinds.items()}
-    return observed(objects=found, of=UNSEEN)
+    return observed(objects=found | {CORE_EVENTS: []}, of=UNSEEN)
 
 
 def _partition() -> Observed:

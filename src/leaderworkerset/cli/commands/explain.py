@@ -78,15 +78,29 @@ async def _explain(session: Session, lws: meta.JSONObject, chosen: Selection) ->
 
 
 async def reason(session: Session, name: str) -> str:
-    """Return the cause in a line of its own, to end the message of another command; empty where there is none in time."""
-    try:
-        async with timeouts.within(REASON_SECONDS):
-            chosen = worst(await explain(session, Selection(name)))
-    except (TimeoutError, KubeError, CommandError):
-        return ""
-    if chosen.verdict is Verdict.HEALTHY:
+    """Return the cause in lines of its own, to end the message of another command; empty where there is none in time."""
+    chosen = await in_time(session, name)
+    if chosen is None or chosen.verdict is Verdict.HEALTHY:
         return ""
     return f"\n{headline(chosen)}\n`{session.lws} -n {session.namespace} explain {name}` says more"
+
+
+async def note(session: Session, namespace: str, name: str) -> str:
+    """Return the code and title of the cause that a set is stuck for, to stand below other output; empty otherwise."""
+    chosen = await in_time(replace(session, namespace=namespace), name)
+    if chosen is None or chosen.verdict is not Verdict.STUCK:
+        return ""
+    command = f"{session.lws} -n {namespace} explain {name}"
+    return f"{name} is stuck: {chosen.code} ({chosen.title}); `{command}` says more"
+
+
+async def in_time(session: Session, name: str) -> Diagnosis | None:
+    """Return the worst diagnosis of what has this name; None where it cannot be made soon."""
+    try:
+        async with timeouts.within(REASON_SECONDS):
+            return worst(await explain(session, Selection(name)))
+    except (TimeoutError, KubeError, CommandError):
+        return None
 
 
 def checked(chosen: Selection, obj: meta.JSONObject) -> Selection:

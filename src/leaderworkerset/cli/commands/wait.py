@@ -12,7 +12,6 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands import explain
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
@@ -63,7 +62,9 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
                     await objects.until(is_done)
             except TimeoutError as error:
                 quoted = await quotation(session.client, informers.view())
-                why = await explain.reason(session, chosen.name)
+                from leaderworkerset.cli.commands.explain import reason
+
+                why = await reason(session, chosen.name)
                 raise TimedOutError(f"{chosen.name} after {timeout:g} s: {lacking}{quoted}{why}") from error
             finally:
                 progress.clear()

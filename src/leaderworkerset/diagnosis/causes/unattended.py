@@ -7,6 +7,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
+    CORE_EVENTS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     LEASES,
@@ -65,7 +66,8 @@ def last_change(obj: JSONObject) -> str:
 def unobserved_for(observed: Observed) -> timedelta | None:
     """Return how long the manager has not acted on the newest spec; None where it did, or may still be about to."""
     obj = observed.view.object
-    if meta.is_deleting(obj) or meta.status(obj).get("observedGeneration") == meta.generation(obj):
+    is_observed = meta.status(obj).get("observedGeneration") == meta.generation(obj)
+    if meta.is_deleting(obj) or is_observed or not observed.knows(CORE_EVENTS):
         return None
     changed = last_change(obj)
     told = observed.warnings.about(observed.view.namespace, "LeaderWorkerSet", observed.view.name)
