@@ -1,5 +1,6 @@
 """`lws explain` of pods without a place, on both clusters: the fault is really made, and named by its code."""
 
+import pytest
 from tests.integration.clusters.cluster import ZONE
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
