@@ -22,6 +22,7 @@ from tests.explanations.builders import (
 )
 from tests.explanations.scenarios import SCENARIOS
 
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, SERVICES
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose, worst
@@ -84,6 +85,20 @@ def test_of_several_that_crashed_the_first_is_named_whatever_its_rank() -> None:
     assert found.subject is not None
     assert found.subject.name == "web-0-1"
     assert "ended later: web-0-2, web-0" in found.evidence
+
+
+def test_after_many_restarts_the_rank_that_crashes_fastest_is_named_and_that_it_is_not_certain() -> None:
+    def looping(rank: int, restarts: int, seconds: float) -> JSONObject:
+        end = ended(1, 10 * rank + 5) | {"startedAt": ago(10 * rank + 5 + seconds)}
+        status = container(restarts=restarts, last=end, waiting={"reason": "CrashLoopBackOff"})
+        return placed(0, rank, status={"containerStatuses": [status]})
+
+    found = told(observed([looping(0, 4, 9), looping(1, 4, 1), looping(2, 3, 0)], of=lws(1, 3)))
+    assert found.subject is not None
+    assert found.subject.name == "web-0-1"
+    assert found.evidence[-1] == (
+        "crashed as well: web-0, web-0-2; which one was the first is not known after so many restarts"
+    )
 
 
 def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
