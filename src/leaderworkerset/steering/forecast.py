@@ -3,7 +3,7 @@
 In: the rollout strategy in numbers, the groups as they are. Out: waves, each with the groups replaced in it, and over all
 of them the most groups there will be and the fewest that stay available. The decisions are those of the core
 (`rollout.next_step`, `replacement.choose`); only what StatefulSets do is modeled: all missing leaders are made at once,
-those at or above the partition from the new revision, and every group that was made in one wave is ready before the next.
+those at or above the partition from the new revision, and every group of the new revision is ready before the next wave.
 
 Groups are bits of an integer as in `fold`. A rollout has at most a wave for each group; `LARGEST` bounds both.
 """
@@ -76,43 +76,39 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
         raise TooLargeError(f"more than {LARGEST} groups: a forecast is made for fewer only")
     world = replace(world, updated=0) if is_new_revision else world
     waves: list[Wave] = []
-    for moved in _waves(world, limits, is_new_revision=is_new_revision):
-        world, wave = moved
+    last = world
+    for state, wave in _waves(world, limits, is_new_revision=is_new_revision):
+        last = state
         waves.append(wave)
-    outdated = below(world.members & ~world.updated, limits.replicas)
+    outdated = below(last.members & ~last.updated, limits.replicas)
     held = below(outdated, limits.partition).bit_count()
-    is_done = outdated.bit_count() == held and world.current.replicas == limits.replicas
+    has_room = last.current.replicas == limits.replicas or held > 0  # surge groups stand in for those that are held
+    is_done = outdated.bit_count() == held and has_room
     return Forecast(waves=tuple(waves), held=held, is_stuck=not is_done)
 
 
 def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[tuple[World, Wave]]:
-    """Yield each state with the wave that led to it, until nothing changes any more."""
+    """Yield each state with the wave that led to it, until nothing changes any more.
+
+    Groups below the partition are made from the old revision, where there is one.
+    """
     is_new = is_new_revision
+    has_old = is_new_revision or bool(world.members & ~world.updated)
     for _ in range(4 * LARGEST):
         decided = _decide(world, limits, is_new_revision=is_new)
         is_new = False
-        chosen = _chosen(decided, limits)
-        kept = decided.members & ~chosen
+        kept = decided.members & ~_chosen(decided, limits)
         whole = (1 << decided.current.replicas) - 1
         made = whole & ~kept
-        if not made and decided == world:
+        outdated = below(made, decided.current.partition) if has_old else 0
+        updated = (decided.updated & kept) | (made & ~outdated)
+        ended = replace(decided, members=whole, ready=(decided.ready & kept) | made | updated, updated=updated)
+        if made or world.members & ~whole:
+            extra = max(decided.current.replicas - limits.replicas, 0)
+            available = (decided.ready & kept).bit_count()
+            yield ended, Wave(groups=tuple(highest(made)), extra=extra, available=available)
+        elif ended == world:
             return
-        at_or_above = ~below(whole, decided.current.partition) & whole
-        started = replace(
-            decided,
-            members=whole,
-            ready=decided.ready & kept,
-            updated=(decided.updated & kept) | (made & at_or_above),
-        )
-        ended = replace(started, ready=started.ready | made)
-        yield (
-            ended,
-            Wave(
-                groups=tuple(highest(made)),
-                extra=max(decided.current.replicas - limits.replicas, 0),
-                available=started.ready.bit_count(),
-            ),
-        )
         world = ended
 
 
