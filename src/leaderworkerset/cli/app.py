@@ -24,6 +24,10 @@ COMMANDS: Final = {
     "plan": "Show what applying manifests would do, step by step.",
     "diff": "Show what applying manifests would change.",
     "get": "Show LeaderWorkerSets by group and rank.",
+    "explain": "Say why something is not ready, and what to do.",
+    "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
+    "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
+    "events": "Show what happened to a LeaderWorkerSet, in order.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
     "port-forward": "Reach a port of a rank from this machine.",
@@ -46,7 +50,14 @@ LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and foresee rollouts."""
 
-FOLDERS: Final = dict.fromkeys(LOCAL_COMMANDS, "commands.local") | dict.fromkeys(ROLLOUT_COMMANDS, "commands.rollout")
+INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")
+"""Commands that look into what runs."""
+
+FOLDERS: Final = {
+    **dict.fromkeys(LOCAL_COMMANDS, "commands.local"),
+    **dict.fromkeys(ROLLOUT_COMMANDS, "commands.rollout"),
+    **dict.fromkeys(INSPECT_COMMANDS, "commands.inspect"),
+}
 """The folders of commands that are not in `commands`."""
 
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")

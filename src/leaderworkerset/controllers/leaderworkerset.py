@@ -26,6 +26,7 @@ from leaderworkerset.controllers.groupfacts import GroupFacts
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import history
+from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
@@ -78,6 +79,7 @@ class Driver:
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
             history=past,
+            exhausted=self._informers.revisions.store.by_index(selection.EXHAUSTED, str(key)),
         )
 
     def watches(self) -> Sequence[Watch]:
@@ -117,7 +119,12 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map a revision that vanished to its LeaderWorkerSet; one that appears is this controller's own doing."""
+    """Map a revision that vanished to its LeaderWorkerSet; one that appears is this controller's own doing.
+
+    Records of recreations concern it where a group is given up, or is not any more.
+    """
+    if _is_exhausted(change.old) != _is_exhausted(change.new):
+        return keys_of_owned(change)
     is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
     return keys_of_owned(change) if change.new is None and is_revision else ()
 
@@ -127,6 +134,10 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     if not is_leader(change.object) or _facts(change.old) == _facts(change.new):
         return ()
     return (selection.lws_key(change.object),)
+
+
+def _is_exhausted(record: JSONObject | None) -> bool:
+    return record is not None and is_exhausted(record)
 
 
 def _workers(statefulset: JSONObject | None) -> Workers | None:

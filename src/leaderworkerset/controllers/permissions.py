@@ -31,6 +31,8 @@ POD: Final = (
     Permission(NODES, ("get",)),
 )
 
+GANG_GATE: Final = (Permission(PODS, ("patch",)),)
+
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),
     Permission(DISAGGREGATED_SETS, ("update",), "finalizers"),

@@ -23,6 +23,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import events
 from leaderworkerset.core.leaderworkerset import (
+    exhausted,
     history,
     replacement,
     revisions,
@@ -46,7 +47,8 @@ class Observed:
     """What is known about a LeaderWorkerSet: itself, and the objects that carry its name.
 
     `folded` is the fold of `groups` where the caller keeps it up to date, `leaders` the groups by the names of their
-    leaders; without them both are made here. `history` is only of use where a plan adds to it (`history.is_growing`).
+    leaders; without them both are made here. `history` is only of use where a plan adds to it (`history.is_growing`),
+    `exhausted` are records of groups that may have been given up.
     """
 
     leaderworkerset: JSONObject | None
@@ -58,6 +60,7 @@ class Observed:
     leaders: Mapping[str, Group] | None = None
     gang_objects: Sequence[JSONObject] = ()
     history: Sequence[JSONObject] = ()
+    exhausted: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +199,13 @@ def _replace_leaders(facts: _Facts) -> list[Action]:
     )
     if not chosen:
         return []
-    leaders = facts.observed.leaders
-    if leaders is None:
-        leaders = {group.leader: group for group in facts.observed.groups}
+    leaders = _leaders(facts)
     return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in chosen]
+
+
+def _leaders(facts: _Facts) -> Mapping[str, Group]:
+    known = facts.observed.leaders
+    return {group.leader: group for group in facts.observed.groups} if known is None else known
 
 
 def _replace_leader(facts: _Facts, group: Group) -> Delete:
@@ -238,13 +244,18 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
         counts = status.count(facts.lws, facts.folded, facts.revision.key)
     except status.UnknownIndexError as error:
         return Plan(tuple(actions), error=str(error))
-    actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
+    given_up = _given_up(facts) if facts.observed.exhausted else ()
+    actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now, given_up), counts)
     if status.is_update_done(facts.lws, counts):
         known = revisions.owned(facts.observed.revisions, facts.obj)
         outdated = revisions.outdated(known, facts.revision.key)
         retired = history.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
         actions += [*retired, *_remove_gang(facts)]
     return Plan(tuple(actions))
+
+
+def _given_up(facts: _Facts) -> Sequence[int]:
+    return exhausted.groups(facts.observed.exhausted, _leaders(facts))
 
 
 def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json, is_same_json
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels, leaderworkerset
@@ -73,22 +73,28 @@ def resolve(obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSO
     `statefulset` is the leader StatefulSet; `found` are ControllerRevisions labeled with the LeaderWorkerSet's name.
     """
     known = owned(found, obj)
-    data = build_data(obj)
+    content = build_content(obj)
     key = "" if statefulset is None else meta.labels(statefulset).get(labels.TEMPLATE_REVISION_HASH, "")
     current = find(known, key)
     if current is None and key:
+        data = canonical_json(content)
         return Resolution(key, created=build(obj, key=key, number=next_number(known), data=data), inherited=True)
-    if current is not None and has_content(current, obj, data):
+    if current is not None and has_content(current, obj, content):
         return Resolution.found(current, obj, number_of(current))
-    return _reuse_or_create(obj, known, data, is_new=current is not None)
+    return _reuse_or_create(obj, known, content, current)
 
 
 def build_data(obj: JSONObject) -> bytes:
     """Return the bytes of `data` that stand for the current spec (R-REV-4 to R-REV-6)."""
+    return canonical_json(build_content(obj))
+
+
+def build_content(obj: JSONObject) -> JSONObject:
+    """Return what `data` holds for the current spec, not encoded yet."""
     spec = meta.spec(obj)
     template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate")
     network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
-    return canonical_json({"spec": {"leaderWorkerTemplate": template | REPLACE, "networkConfig": network | REPLACE}})
+    return {"spec": {"leaderWorkerTemplate": template | REPLACE, "networkConfig": network | REPLACE}}
 
 
 def content_hash(data: bytes) -> str:
@@ -101,6 +107,10 @@ def content_hash(data: bytes) -> str:
 
 def build(obj: JSONObject, *, key: str, number: int, data: bytes) -> JSONObject:
     """Build the ControllerRevision (R-REV-1, R-REV-2); it records the cause of the change where one is given."""
+    return _build(obj, key, number, data, digest=content_hash(data))
+
+
+def _build(obj: JSONObject, key: str, number: int, data: bytes, *, digest: str) -> JSONObject:
     name = meta.name(obj)
     prefix = name.encode()[:LONGEST_NAME].decode(errors="ignore")
     cause = change_cause(obj)
@@ -108,7 +118,7 @@ def build(obj: JSONObject, *, key: str, number: int, data: bytes) -> JSONObject:
         "apiVersion": CONTROLLER_REVISIONS.api_version,
         "kind": CONTROLLER_REVISIONS.kind,
         "metadata": {
-            "name": f"{prefix}-{content_hash(data)}-{number}",
+            "name": f"{prefix}-{digest}-{number}",
             "namespace": meta.namespace(obj),
             "labels": {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: key},
             "ownerReferences": [meta.controller_reference(obj)],
@@ -162,17 +172,16 @@ def next_number(known: Sequence[JSONObject]) -> int:
     return 1 + max((number_of(revision) for revision in known), default=0)
 
 
-def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
-    """Return whether the revision stands for the spec that `data` was built from (R-REV-11, R-REV-13).
+def has_content(revision: JSONObject, obj: JSONObject, content: JSONObject) -> bool:
+    """Return whether the revision stands for the spec that `content` was built from (R-REV-11, R-REV-13).
 
     Where the bytes differ, the revision is laid over the LeaderWorkerSet and written anew: other versions of the
     controller wrote other bytes for the same template. Data that cannot be read is different.
     """
-    stored = revision.get("data")
-    if canonical_json(stored) == data:
+    if is_same_json(revision.get("data"), content):
         return True
     try:
-        return build_data(restore(obj, revision)) == data
+        return is_same_json(build_content(restore(obj, revision)), content)
     except ValueError:
         return False
 
@@ -207,13 +216,19 @@ def number_of(revision: JSONObject) -> int:
     return int(revision.get("revision") or 0)
 
 
-def _reuse_or_create(obj: JSONObject, known: Sequence[JSONObject], data: bytes, *, is_new: bool) -> Resolution:
-    same = max((revision for revision in known if has_content(revision, obj, data)), key=number_of, default=None)
+def _reuse_or_create(
+    obj: JSONObject, known: Sequence[JSONObject], content: JSONObject, current: JSONObject | None
+) -> Resolution:
+    is_new = current is not None
+    others = [revision for revision in known if revision is not current]
+    same = max((revision for revision in others if has_content(revision, obj, content)), key=number_of, default=None)
     if same is not None:
         number = number_of(same) if same is max(known, key=number_of) else next_number(known)
         return Resolution.found(same, obj, number, is_new=is_new)
-    key = content_hash(data)
-    return Resolution(key, is_new, created=build(obj, key=key, number=next_number(known), data=data))
+    data = canonical_json(content)
+    key = content_hash(data)  # once: of the largest object it takes a tenth of a second
+    created = _build(obj, key, next_number(known), data, digest=key)
+    return Resolution(key, is_new, created=created)
 
 
 def _without_directive(value: JSONObject) -> JSONObject:

@@ -96,7 +96,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
         )
         assert plan.actions
         one, plan = await turns_during(
-            pod.Driver(caches, cluster.client, SystemClock(), NO_GANG).plan, ObjectKey(NAMESPACE, "web-0")
+            pod.Driver(caches, cluster.client, SystemClock(), pod.Options()).plan, ObjectKey(NAMESPACE, "web-0")
         )
         assert plan.requeue_after == 1.0
         for task in running:

@@ -14,12 +14,13 @@ from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.logs import silent_lines
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError
-from leaderworkerset.cli.following import DisaggregatedInformers, SetInformers, following
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
+from leaderworkerset.observation.logs import silent_lines
 from leaderworkerset.steering import pace
 from leaderworkerset.views import missing
 from leaderworkerset.views.wording import counted

@@ -20,10 +20,11 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import SetInformers, following
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.leaderworkerset import rollout
+from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import changes, restarts
 from leaderworkerset.steering.pasts import indexes
 from leaderworkerset.steering.restarts import Turn

@@ -180,7 +180,7 @@ def test_data_that_cannot_be_read_is_different(data: object) -> None:
     """R-REV-11."""
     broken = builders.revision(LWS) | {"data": data}
 
-    assert not revisions.has_content(broken, EDITED, revisions.build_data(EDITED))
+    assert not revisions.has_content(broken, EDITED, revisions.build_content(EDITED))
 
 
 def test_differs_from_upstream_a_template_edited_back_finds_its_old_revision() -> None:
