@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
     "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
     "events": "Show what happened to a LeaderWorkerSet, in order.",
+    "doctor": "Check the installation and this machine.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
     "port-forward": "Reach a port of a rank from this machine.",
