@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-
-SCALER: Final = "lws-scale"
-"""The field manager of `lws scale`; what it owns `lws apply` may take, for the same person said both."""
+from leaderworkerset.client.scaling import SCALER
 
 
 @dataclass(frozen=True, slots=True)
