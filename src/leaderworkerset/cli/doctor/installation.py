@@ -8,6 +8,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.doctor.findings import Finding, Level, Unread
+from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
 from leaderworkerset.install import metadata
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
@@ -19,6 +20,9 @@ SOON: Final = timedelta(days=14)
 
 GRACE: Final = 2.0
 """A lease that was not renewed for so many of its durations has no holder that lives."""
+
+OTHERS: Final = frozenset({"kueue", BUILT_IN})
+"""What is served and is no scheduler of groups to be configured: Kueue, and the gate that the manager itself has."""
 
 Read = JSONObject | None | Unread
 """An object, None where there is none."""
@@ -323,7 +327,7 @@ def _gates(facts: Facts) -> Iterator[Finding]:
 
 
 def _schedulers(facts: Facts) -> Iterator[Finding]:
-    served = sorted(name for name, there in facts.served.items() if there and name != "kueue")
+    served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
     if isinstance(facts.provider, Unread):
         yield Finding(
             "LWS-D801",
