@@ -24,7 +24,7 @@ from leaderworkerset.core import events
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 """The taint that says that a node is shut down for certain."""
 
-RECHECK: Final = timedelta(minutes=1)
+RECHECK: Final = timedelta(seconds=30)
 """How often a pod that is stuck, but not released, is looked at again: nodes are not watched."""
 
 Nodes = Mapping[str, JSONObject | None]
