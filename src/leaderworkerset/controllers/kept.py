@@ -74,6 +74,28 @@ LEADER_STATEFULSET: Final = Projection(
 )
 """The StatefulSet of the leaders: everything that an apply may set, and who set it (`core.leaderworkerset.drift`)."""
 
+PLACED_POD: Final = Projection(
+    "metadata.creationTimestamp",
+    f"metadata.labels['{labels.WORKER_INDEX}']",
+    f"metadata.annotations['{labels.SIZE}']",
+    f"metadata.annotations['{labels.GANG_GROUP}']",
+    "spec.nodeName",
+    "spec.schedulingGates",
+    "spec.priority",
+    "spec.containers[].resources.requests",
+    "spec.initContainers[].resources.requests",
+    "spec.initContainers[].restartPolicy",
+    "spec.resources.requests",
+    "spec.overhead",
+    "spec.nodeSelector",
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+    "spec.tolerations",
+)
+"""Any pod of the cluster, where the built-in gate is used: what it takes of which node (`core.gang.gate`)."""
+
+NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
+"""A node, where the built-in gate is used: what it has for pods, and for which."""
+
 SERVICE: Final = Projection()
 """Services are created where there is none of the name, and never touched again."""
 
@@ -91,6 +113,16 @@ GANG_OBJECT: Final = Projection("metadata.labels")
 def pod(_obj: JSONObject) -> Projection:
     """Return what is kept of a pod."""
     return POD
+
+
+def placed_pod(_obj: JSONObject) -> Projection:
+    """Return what is kept of any pod of the cluster."""
+    return PLACED_POD
+
+
+def node(_obj: JSONObject) -> Projection:
+    """Return what is kept of a node."""
+    return NODE
 
 
 def statefulset(obj: JSONObject) -> Projection:

@@ -1,6 +1,7 @@
 """The kind Pod, as far as pods are members of groups."""
 
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.controllers import ganggate
 from leaderworkerset.controllers import pod as controller
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
@@ -14,4 +15,6 @@ def pod(gang: Gang, ask: Ask, restarts: RestartSettings = DEFAULTS) -> Kind:
 
     `restarts` is what the configuration says of groups that fail.
     """
-    return Kind(resource=PODS, controllers=(controller.specify(gang, restarts),), webhooks=handlers.pod_webhooks(ask))
+    gate = (ganggate.SPEC,) if gang.opens_gates else ()
+    controllers = (controller.specify(gang, restarts), *gate)
+    return Kind(resource=PODS, controllers=controllers, webhooks=handlers.pod_webhooks(ask))
