@@ -114,7 +114,7 @@ def was_recreated(observed: Observed) -> Finding | None:
     """Find a group that is starting anew after a failure whose pod is gone."""
     for group in observed.view.groups:
         told = group.recreations
-        if told is not None and not told.is_waiting and not group.is_ready and told.done:
+        if told is not None and not (told.is_waiting or told.is_exhausted or group.is_ready) and told.done:
             return Finding(
                 subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
                 sentence=f"group {group.index} starts anew: {recreations.sentence(told, observed.now)}",
