@@ -77,7 +77,7 @@ e2e: setup ## the tests of the command line, with real processes
 controlplane: setup ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
 
-helm: setup ## build the Helm that the tests of the chart use, where it is not yet (minutes); without it they are skipped
+helm: setup ## build Helm and promtool, which the tests of chart and alerts use (minutes); without them they are skipped
 	@$(BIN)/python -m tests.packages.build
 
 wheels: setup ## build the three wheels into dist/

@@ -15,7 +15,7 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED
 
-HELM = build.find()
+HELM = build.HELM.find()
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "lws"
 OF_CHARTS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 NOT_RENDERED = {"Namespace", "CustomResourceDefinition"}
@@ -27,7 +27,7 @@ MONITORED = Settings(
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(HELM is None, reason="no Helm: build it with `python -m tests.packages.build`, or set LWS_HELM"),
+    pytest.mark.skipif(HELM is None, reason=build.HELM.missing),
 ]
 
 

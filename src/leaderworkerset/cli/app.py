@@ -22,11 +22,17 @@ COMMANDS: Final = {
     "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
     "get": "Show LeaderWorkerSets by group and rank.",
+    "explain": "Say why something is not ready, and what to do.",
+    "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
+    "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
+    "events": "Show what happened to a LeaderWorkerSet, in order.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
     "port-forward": "Reach a port of a rank from this machine.",
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
+    "rollout": "Follow and steer rollouts: status, history, diff, undo, pause, resume, restart.",
+    "restart": "Replace groups by new ones of the same program.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
     "manager": "Run the controllers and webhooks for a Kubernetes cluster.",
     "operator": "Keep the manager installed as the object `cluster` asks for.",
@@ -38,6 +44,19 @@ COMMANDS: Final = {
 
 LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 """Commands that start, stop and list clusters of this machine."""
+
+ROLLOUT_COMMANDS: Final = ("rollout", "restart")
+"""Commands that show, steer and foresee rollouts."""
+
+INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")
+"""Commands that look into what runs."""
+
+FOLDERS: Final = {
+    **dict.fromkeys(LOCAL_COMMANDS, "commands.local"),
+    **dict.fromkeys(ROLLOUT_COMMANDS, "commands.rollout"),
+    **dict.fromkeys(INSPECT_COMMANDS, "commands.inspect"),
+}
+"""The folders of commands that are not in `commands`."""
 
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
@@ -78,8 +97,7 @@ def module_of(name: str) -> str:
     >>> module_of("port-forward"), module_of("up")
     ('leaderworkerset.cli.commands.port_forward', 'leaderworkerset.cli.commands.local.up')
     """
-    folder = "commands.local" if name in LOCAL_COMMANDS else "commands"
-    return f"leaderworkerset.cli.{folder}.{name.replace('-', '_')}"
+    return f"leaderworkerset.cli.{FOLDERS.get(name, 'commands')}.{name.replace('-', '_')}"
 
 
 @click.group(

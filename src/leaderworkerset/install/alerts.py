@@ -12,6 +12,9 @@ RUNBOOKS: Final = "docs/how-to/alerts.md"
 JOB: Final = f'job="{METRICS_SERVICE}"'
 """What a ServiceMonitor calls the scraped service."""
 
+EXPIRING_DAYS: Final = 7
+"""Certificates are renewed months before, so that one this close to its end shows that renewal fails."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alert:
@@ -61,6 +64,13 @@ ALERTS: Final = (
         10,
         "warning",
         "A mounted certificate cannot be used; the one before it serves until it ends.",
+    ),
+    Alert(
+        "LWSCertificateExpiring",
+        f"min by (server) (lws_certificate_expiry_timestamp_seconds{{{JOB}}}) - time() < {EXPIRING_DAYS} * 86400",
+        60,
+        "warning",
+        "The certificate of {{ $labels.server }} ends within a week and was not renewed; then pods of groups are refused.",
     ),
     Alert(
         "LWSGroupRestartStorm",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -107,6 +107,15 @@ def build(
     rolling = [(kind, _rolled_by(obj, contents) if kind == DEPLOYMENTS else obj) for kind, obj in found]
     owned = [(kind, _owned(kind, obj, cluster, desired)) for kind, obj in rolling]
     return sorted(owned, key=lambda one: ORDER[one[0]])
+
+
+def possible(declared: Declared, place: Place) -> frozenset[tuple[Resource, ObjectKey]]:
+    """Return what any installation in the operator's namespace may consist of, whoever issues its certificates."""
+    choices = (
+        Settings(namespace=place.namespace, spread=True),
+        Settings(namespace=place.namespace, certificates="cert-manager", prometheus=PROMETHEUS),
+    )
+    return frozenset((kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(declared, chosen))
 
 
 def certificate_hash(secret: JSONObject) -> str:

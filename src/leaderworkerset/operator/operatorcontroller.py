@@ -1,7 +1,7 @@
 """The two controllers of the operator: one keeps the operand, the other the verbosity of the operator's own logs.
 
-Everything that is read is watched, so drift is corrected within seconds: the object `cluster`, what carries the label of
-the operand, the secrets that cert-manager issues, and which kinds the definitions of this cluster establish (R-OP-13).
+Everything that is read is watched, so drift is corrected within seconds: the object `cluster`, what carries the labels of
+an installation, the secrets that cert-manager issues, and which kinds the definitions of this cluster establish (R-OP-13).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,16 +22,20 @@ from kuberuntime.permissions import Permission
 from kuberuntime.plan import Emit, Event, Plan
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.operand import Place
-from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL, SINGLETON
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.operator.sync import Observed
 from leaderworkerset.operator.verbosity import Verbosity
 
 TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"
+
+INSTALLED: Final = ",".join(f"{name}={text}" for name, text in sorted(metadata.LABELS.items()))
+"""The selector of what any installation consists of: the operator takes over what another installer has left."""
 
 WITHOUT_DATA: Final = Projection("metadata.labels", "metadata.annotations")
 """Of secrets: what they hold is their writer's business, and no other process needs to keep it in memory."""
@@ -59,8 +63,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def owned(kind: Resource, namespace: str) -> Cache:
-    """Return the cache of what the operand consists of, of one kind."""
-    selection = Selection(kind, namespace if kind.namespaced else "", f"{OWNED_LABEL}={OWNED_BY}")
+    """Return the cache of what the operand consists of, of one kind; also what was installed before the operator came."""
+    selection = Selection(kind, namespace if kind.namespaced else "", INSTALLED)
     keep = (lambda _obj: WITHOUT_DATA) if kind == SECRETS else None
     return Cache(selection, keep=keep, optional=kind in operand.OPTIONAL)
 

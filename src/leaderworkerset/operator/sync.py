@@ -32,7 +32,7 @@ from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONIT
 from leaderworkerset.operator import covering, desired, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import Objects, Place
-from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS
+from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator.operatorstatus import Outcome
 
 RESYNC: Final = 300.0
@@ -54,7 +54,7 @@ FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONF
 class Observed:
     """What a reconciliation decides on.
 
-    `live` is what carries the label of the operand, `secrets` what was issued for it, `served` the kinds that
+    `live` is what carries the labels of an installation, `secrets` what was issued for it, `served` the kinds that
     definitions of this cluster establish (`plural.group`).
     """
 
@@ -92,7 +92,7 @@ def reconcile(observed: Observed, declared: Declared, place: Place, now: datetim
     wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
     due, waiting = _until_issued(wished, hashes)
     applies = [_apply(kind, obj, place, exists=live is not None) for kind, obj, live in _differing(due, observed.live)]
-    pruned = () if waiting else _pruned(objects, observed, place)
+    pruned = () if waiting else _pruned(objects, observed, declared, place)
     outcome = Outcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting)
     return reporter.plan((*applies, *pruned), outcome)
 
@@ -154,18 +154,34 @@ def _differing(objects: Objects, live: Live) -> list[tuple[Resource, JSONObject,
     return [(kind, obj, one) for kind, obj, one in found if one is None or not covering.covers(one, obj)]
 
 
-def _pruned(objects: Objects, observed: Observed, place: Place) -> list[Action]:
-    """Return the deletion of what an earlier version, or another choice of certificates, has left; never definitions."""
+def _pruned(objects: Objects, observed: Observed, declared: Declared, place: Place) -> list[Action]:
+    """Return the deletion of what is not wanted any more; never of definitions.
+
+    It was left by an earlier version, by another choice of certificates, or by who installed before the operator came.
+    """
     wished = {(kind, meta.key(obj)) for kind, obj in objects}
-    left = [(kind, obj) for (kind, key), obj in observed.live.items() if (kind, key) not in wished]
-    return [_delete(kind, obj, place) for kind, obj in left if kind != CUSTOM_RESOURCE_DEFINITIONS]
+    left = [
+        (kind, obj)
+        for (kind, key), obj in observed.live.items()
+        if (kind, key) not in wished and kind != CUSTOM_RESOURCE_DEFINITIONS
+    ]
+    if not left:
+        return []
+    installed = operand.possible(declared, place)
+    return [_delete(kind, obj, place) for kind, obj in left if is_owned(obj) or (kind, meta.key(obj)) in installed]
 
 
 def _removals(observed: Observed, place: Place) -> list[Action]:
     """Return the deletion of the whole operand but for the definitions; webhooks first."""
-    objects = [(kind, obj) for (kind, _), obj in observed.live.items() if kind != CUSTOM_RESOURCE_DEFINITIONS]
+    owned = [(kind, obj) for (kind, _), obj in observed.live.items() if is_owned(obj)]
+    objects = [(kind, obj) for kind, obj in owned if kind != CUSTOM_RESOURCE_DEFINITIONS]
     ordered = sorted(objects, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
     return [_delete(kind, obj, place) for kind, obj in ordered]
+
+
+def is_owned(obj: JSONObject) -> bool:
+    """Return whether the operator has applied an object."""
+    return meta.labels(obj).get(OWNED_LABEL) == OWNED_BY
 
 
 def _apply(kind: Resource, obj: JSONObject, place: Place, *, exists: bool) -> Action:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RELEASE = str(DEPLOY / "manifests.yaml")
 IN = ("-n", "lws-system")
-HELM = build.find()
+HELM = build.HELM.find()
 
 
 def check(administrator: Administrator, objects: Iterable[dict[str, Any]]) -> None:

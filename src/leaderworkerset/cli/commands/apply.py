@@ -123,11 +123,11 @@ class Applier:
 
 
 def _taken(applied: Applied) -> str:
-    """Return what was taken over from `lws scale`."""
+    """Return what was taken over from other commands of the same person."""
     if not applied.taken:
         return ""
-    fields = ", ".join(f"{path.removeprefix('.')} {change}" for path, change in applied.taken.items())
-    return f" (taken over from lws scale: {fields})"
+    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in applied.taken.items())
+    return f" (taken over from {' and '.join(applied.owners)}: {fields})"
 
 
 def describe(document: Document, error: Exception, kubectl: str) -> str:

@@ -12,11 +12,12 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.logs import silent_lines
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import following, informers_of
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.following import informers_of
+from leaderworkerset.observation.logs import silent_lines
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.wording import counted

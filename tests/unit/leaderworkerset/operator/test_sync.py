@@ -6,6 +6,7 @@ import pytest
 from tests.unit.leaderworkerset.operator.clusters import (
     ALL,
     ISSUED,
+    PLACE,
     actions,
     applied,
     cluster,
@@ -22,14 +23,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import (
     CLUSTER_ROLES,
+    CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     SERVICES,
     Resource,
 )
 from kuberuntime.plan import Apply, Plan
-from leaderworkerset.install import certmanager
+from leaderworkerset.install import certmanager, metadata
 from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator import operand
 from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, REMOVE_OPERAND
 
 ORDER = [
@@ -236,6 +242,38 @@ def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
         "Certificate/lws-serving-cert",
         "Issuer/lws-selfsigned-issuer",
     ]
+
+
+def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
+    """Return what `lws install` has put into the operator's namespace, as an API server would have it."""
+    objects = build_all(MANAGED, Settings(namespace=PLACE.namespace))
+    return {
+        (kind, meta.key(obj)): obj | {"metadata": obj["metadata"] | {"uid": f"u-{meta.name(obj)}"}}
+        for kind, obj in objects
+        if kind in operand.ORDER
+    }
+
+
+def test_what_an_installer_left_is_taken_over_and_its_rest_removed() -> None:
+    """R-OP-75: cert-manager issues from now on, so role and secret of the manager's own certificates go."""
+    again = plan(observed(cluster(), left_by_an_installer()))
+    assert sorted(deleted(again)) == [
+        "Role/lws-certificates-role",
+        "RoleBinding/lws-certificates-rolebinding",
+        "Secret/lws-webhook-server-cert",
+    ]
+    assert without_definitions(applied(again)) == ORDER
+    internal = cluster({CERTIFICATES: "internal"})
+    assert deleted(plan(observed(internal, left_by_an_installer(), secrets={}))) == []
+
+
+@pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
+def test_what_others_label_like_an_installation_stays(found: dict[str, Any]) -> None:
+    """Only what an installation consists of, or the operator has applied, is its to delete."""
+    name = ObjectKey(PLACE.namespace, "theirs")
+    theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": dict(metadata.LABELS), "uid": "u"}}
+    again = plan(observed(found, {**installed(cluster()), (CONFIG_MAPS, name): theirs}))
+    assert "ConfigMap/theirs" not in deleted(again)
 
 
 def test_definitions_of_an_older_version_are_never_deleted() -> None:
