@@ -6,7 +6,7 @@ silence about the product is worth.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
@@ -17,8 +17,9 @@ from kuberuntime.controller.workqueue import WorkQueue
 from kuberuntime.plan import Create, Delete, Plan, PutStatus
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
-from leaderworkerset.core.leaderworkerset import replacement, revisions, rollout, statefulsets
-from leaderworkerset.core.policies import failures, recreation, restart
+from leaderworkerset.core.leaderworkerset import history, replacement, revisions, rollout, statefulsets
+from leaderworkerset.core.policies import failures, restart
+from leaderworkerset.core.restarts.settings import RestartSettings
 
 Plant: TypeAlias = Any
 """A context manager in whose body the bug is there."""
@@ -71,7 +72,7 @@ def _ignores_restarts() -> Plant:
 
 def _never_backs_off() -> Plant:
     """Recreate a group as fast as it fails."""
-    return patch.object(recreation, "delay", lambda count: timedelta())
+    return patch.object(RestartSettings, "delay", lambda self, count: timedelta())
 
 
 def _forgets_recreations() -> Plant:
@@ -144,7 +145,7 @@ def _builds_workers_of_today() -> Plant:
 
 def _keeps_revisions() -> Plant:
     """Never delete revisions that no group needs."""
-    return patch.object(revisions, "outdated", lambda known, key: [])
+    return patch.object(history, "settle", lambda obj, key, outdated, known: [])
 
 
 def _writes_status_over_others() -> Plant:
@@ -203,38 +204,47 @@ def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
     return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
 
 
-PLANTS: Final[tuple[Callable[[], Plant], ...]] = (
-    _deletes_whatever_the_uid,
-    _deletes_without_grace,
-    _orphans_workers,
-    _counts_failures_of_predecessors,
-    _recreates_whatever_the_policy,
-    _ignores_restarts,
-    _never_backs_off,
-    _forgets_recreations,
-    _partition_off_by_one,
-    _ignores_readiness,
-    _replaces_one_too_many,
-    _reclaims_surge_early,
-    _keeps_surge,
-    _surges_too_far,
-    _rolls_without_holding_back,
-    _builds_workers_of_today,
-    _keeps_revisions,
-    _writes_status_over_others,
-    _never_repairs,
-    _never_retries,
-    _forgets_what_is_due_later,
-    _insists_on_creating,
-    _reports_once,
-)
+@dataclass(frozen=True)
+class Bug:
+    """A bug, and a schedule that was seen to find it."""
 
-BUGS: Final = {plant.__name__.strip("_").replace("_", "-"): plant for plant in PLANTS}
+    plant: Callable[[], Plant]
+    seed: str = ""
+
+
+BUGS: Final = {
+    one.plant.__name__.strip("_").replace("_", "-"): one
+    for one in (
+        Bug(_deletes_whatever_the_uid),
+        Bug(_deletes_without_grace),
+        Bug(_orphans_workers),
+        Bug(_counts_failures_of_predecessors),
+        Bug(_recreates_whatever_the_policy),
+        Bug(_ignores_restarts),
+        Bug(_never_backs_off),
+        Bug(_forgets_recreations),
+        Bug(_partition_off_by_one),
+        Bug(_ignores_readiness),
+        Bug(_replaces_one_too_many),
+        Bug(_reclaims_surge_early),
+        Bug(_keeps_surge),
+        Bug(_surges_too_far),
+        Bug(_rolls_without_holding_back),
+        Bug(_builds_workers_of_today),
+        Bug(_keeps_revisions),
+        Bug(_writes_status_over_others),
+        Bug(_never_repairs),
+        Bug(_never_retries),
+        Bug(_forgets_what_is_due_later),
+        Bug(_insists_on_creating),
+        Bug(_reports_once),
+    )
+}
 """All bugs by name."""
 
 
 @contextmanager
 def bug(name: str | None) -> Iterator[None]:
     """Plant one in the body; none where it has no name."""
-    with BUGS[name]() if name else nullcontext():
+    with BUGS[name].plant() if name else nullcontext():
         yield
