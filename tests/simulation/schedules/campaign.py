@@ -14,10 +14,14 @@ from tests.simulation.schedules import lean, planted
 from tests.simulation.schedules.crashes import play_crashes
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.misuse import play_misuse
 from tests.simulation.schedules.playing import Verdict, play_family, play_reference
 from tests.simulation.states import differences
 from tests.simulation.trace import Trace
 from tests.simulation.virtualtime import SingleThreadLoop, run
+
+MISUSE: Final = "misuse"
+"""What the names of families of bent specs begin with."""
 
 BRANCHES: Final = 20
 """Schedules of one family."""
@@ -95,7 +99,7 @@ class Part:
     """What is played: branches of families, with a bug planted where one is named."""
 
     families: Sequence[int | str]
-    """Numbers of random families, and names of scenarios with a death at every write."""
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse` with a number."""
     branches: Sequence[int]
     bug: str | None = None
 
@@ -107,7 +111,9 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
 
         async def work(send: Send, family: int | str = family) -> None:
             with planted.bug(part.bug):
-                if isinstance(family, str):
+                if isinstance(family, str) and family.startswith(MISUSE):
+                    await play_misuse(world, family, part.branches, send)
+                elif isinstance(family, str):
                     await play_crashes(world, family, send)
                 else:
                     await play_family(world, family, part.branches, send)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tests.simulation.schedules import crashes, planted
-from tests.simulation.schedules.campaign import BRANCHES, Part, Summary, campaign
+from tests.simulation.schedules.campaign import BRANCHES, MISUSE, Part, Summary, campaign
 from tests.simulation.schedules.playing import Verdict
 from tests.simulation.schedules.processes import play_in_parallel
 
@@ -35,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--crashes", action="store_true", help="play every death at every write of named scenarios first"
     )
+    parser.add_argument("--misuse", type=int, default=0, help="so many schedules of bent specs, too")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--bug", choices=sorted(planted.BUGS), help="plant a bug first")
     parser.add_argument("--hunt", action="store_true", help="find each of the planted bugs, or the one named")
@@ -50,7 +51,7 @@ def _replay(seed: str, bug: str | None) -> int:
         found.append(verdict)
         return True
 
-    campaign([Part([int(family)], [int(number)], bug)], each)
+    campaign([Part([int(family) if family.isdigit() else family], [int(number)], bug)], each)
     for verdict in found:
         print(verdict.trace, *_report(verdict), sep="\n")  # noqa: T201
     return int(any(verdict.violations for verdict in found))
@@ -88,6 +89,7 @@ def _hunt(options: argparse.Namespace) -> int:
 def _play(options: argparse.Namespace) -> int:
     families: list[int | str] = list(crashes.SCENARIOS) if options.crashes else []
     families += range(options.first, options.first + -(-options.seeds // BRANCHES))
+    families += [f"{MISUSE}{number}" for number in range(options.first, options.first + -(-options.misuse // BRANCHES))]
     summary, started = Summary(), time.monotonic()
     shown = started
     try:

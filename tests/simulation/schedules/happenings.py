@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeAlias
 
+from tests.simulation.checks.facts import FOREIGN
+from tests.simulation.checks.invariants import Invariants
 from tests.simulation.cluster import NAMESPACE
 from tests.simulation.faults import FaultyTransport
-from tests.simulation.schedules.facts import FOREIGN
-from tests.simulation.schedules.invariants import Invariants
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.workloads import template
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from random import Random
 
 from tests.simulation import product
+from tests.simulation.checks.wire import Wire
 from tests.simulation.cluster import Settings, World
 from tests.simulation.faults import FaultyTransport, Schedule
 from tests.simulation.schedules.kubelet import NODES, ModelKubelet
-from tests.simulation.schedules.wire import Wire
 from tests.simulation.trace import Trace
 
 from kuberuntime.client.client import Client

@@ -11,11 +11,12 @@ from random import Random
 from typing import Any, Final
 
 import msgspec
+from tests.simulation.checks import endstate
+from tests.simulation.checks.invariants import Invariants
 from tests.simulation.faults import Schedule
-from tests.simulation.schedules import endstate, faultplans, happenings
+from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.happenings import Happening, Play
-from tests.simulation.schedules.invariants import Invariants
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.workloads import groups, template
 
@@ -110,7 +111,7 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
         if script.lws is not None:
             await it.attempt(world.create(script.lws))
         await _happen(it, script.picked)
-        await _come_to_rest(it, long=any(happening in LASTING for _, happening in script.picked))
+        await come_to_rest(it, long=any(happening in LASTING for _, happening in script.picked))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
         checks.violations.append(f"{type(error).__name__}: {error}")
     checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]
@@ -174,7 +175,7 @@ async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
     await asyncio.sleep(it.random.choice((0.0, 1.0, 10.0)))
 
 
-async def _come_to_rest(it: Play, *, long: bool) -> None:
+async def come_to_rest(it: Play, *, long: bool) -> None:
     """Mend what is broken, and wait until nobody writes any more."""
     await it.calm()
     world = it.world

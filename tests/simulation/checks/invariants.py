@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from tests.simulation.schedules.facts import FOREIGN, Facts, Group, Target, has_restarted, read_target
+from tests.simulation.checks.facts import FOREIGN, Facts, Group, Target, has_restarted, read_target
 
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import Clock

@@ -172,8 +172,10 @@ def _unavailable(spec: JSONObject) -> int:
 
 
 def _limit(spec: JSONObject, name: str) -> int:
+    """Return a limit of the rollout; for percentages the weakest."""
     rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
-    return int(rolling.get(name) or 0)
+    value = rolling.get(name) or 0
+    return _replicas(spec) if isinstance(value, str) else int(value)
 
 
 def has_restarted(pod: JSONObject) -> bool:

@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 from tests.simulation.trace import EVENT
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
-READS = frozenset({"GET", "HEAD"})
+READS: Final = frozenset({"GET", "HEAD"})
+WARNING: Final = b'"Warning"'
 
 
 class Witness(Protocol):
@@ -28,6 +29,8 @@ class Wire:
 
     def __init__(self) -> None:
         self.witness: Witness | None = None
+        self.warnings: list[bytes] = []
+        """Events that warn, as they were sent."""
 
     def around(self, inner: Transport, actor: str) -> Transport:
         """Return the transport of an actor."""
@@ -44,6 +47,8 @@ class _Witnessed:
         if request.method in READS:
             return await self._inner.request(request)
         if EVENT in request.path:
+            if WARNING in request.body and self._actor != "controllers":
+                self._wire.warnings.append(request.body)
             return Response(201, {"content-type": "application/json"}, request.body)
         witness = self._wire.witness
         if witness is not None:

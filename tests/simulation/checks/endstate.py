@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import msgspec
-from tests.simulation.schedules.facts import FOREIGN, Facts
+from tests.simulation.checks.facts import FOREIGN, Facts
 from tests.simulation.states import comparable
 
 from kuberuntime.objects import meta
