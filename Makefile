@@ -12,7 +12,7 @@ SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate helm clean
+.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate helm clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ e2e: setup ## the tests of the command line, with real processes
 
 controlplane: setup ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
+
+simulate: setup ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
 helm: setup ## build Helm and promtool, which the tests of chart and alerts use (minutes); without them they are skipped
 	@$(BIN)/python -m tests.packages.build
