@@ -12,7 +12,7 @@ from tests.packages import build
 
 from leaderworkerset.install import alerts
 from leaderworkerset.install.alerts import ALERTS, Alert
-from leaderworkerset.install.metadata import LEASE
+from leaderworkerset.install.metadata import LEASE, METRICS_SERVICE
 
 PROMTOOL = build.PROMTOOL.find()
 LENGTH: Final = 150
@@ -55,10 +55,10 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSWithoutLeader": (HEALTHY | {LEADS: "0"}, {}),
     "LWSWebhookErrors": (HEALTHY | {BROKEN: "0+6"}, {"webhook": "/mutate--v1-pod"}),
     "LWSReconcileErrors": (HEALTHY | {FAILED: "0+30"}, {"controller": "pod"}),
-    "LWSCertificateUnusable": (HEALTHY | {UNREADABLE: "0+12"}, INSTANCE | {"job": alerts.METRICS_SERVICE}),
+    "LWSCertificateUnusable": (HEALTHY | {UNREADABLE: "0+12"}, INSTANCE | {"job": METRICS_SERVICE}),
     "LWSCertificateExpiring": (HEALTHY | {ENDS: str(6 * DAY)}, {"server": "webhooks"}),
     "LWSGroupRestartStorm": (HEALTHY | {RECREATED: "0+1"}, {}),
-    "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | INSTANCE | {"job": alerts.METRICS_SERVICE}),
+    "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | INSTANCE | {"job": METRICS_SERVICE}),
 }
 """By alert: the series in which it fires, and the labels that it then has of them."""
 

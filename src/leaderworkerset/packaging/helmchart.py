@@ -24,7 +24,7 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.install import metadata, rendering
+from leaderworkerset.install import metadata, rendering, userroles
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
 from leaderworkerset.install.objects import build_all
@@ -46,6 +46,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
+USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GANG: Final = "gangSchedulingManagement: __BLOCKED__\n"
 TOGGLES: Final[Mapping[Resource, str]] = {
@@ -87,7 +88,17 @@ def files(declared: Declared, gang: Declared, definitions: Mapping[str, str]) ->
 def templates(declared: Declared, gang: Declared) -> dict[str, str]:
     """Return the templates by kind and name."""
     plain, ganged = _conditional(declared), _conditional(gang)
-    return {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
+    return {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()} | _user_roles(declared)
+
+
+def _user_roles(declared: Declared) -> dict[str, str]:
+    objects = userroles.build(declared)
+    names = _released(objects)
+    return {_file(kind, meta.name(obj)): only_if(USER_ROLES, _text(kind, obj, names)) for kind, obj in objects}
+
+
+def _file(kind: Resource, name: str) -> str:
+    return f"{kind.kind.lower()}-{name.removeprefix(PREFIX)}"
 
 
 def _conditional(declared: Declared) -> dict[str, str]:
@@ -102,7 +113,7 @@ def _conditional(declared: Declared) -> dict[str, str]:
             text = only_if(PROMETHEUS, text)
         if kind in TOGGLES:
             text = only_if(TOGGLES[kind], text)
-        found[f"{kind.kind.lower()}-{name.removeprefix('lws-')}"] = text
+        found[_file(kind, name)] = text
     return found
 
 
