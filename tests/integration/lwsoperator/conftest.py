@@ -143,11 +143,11 @@ def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sit
 class OperatorRun:
     """The operator as a process."""
 
-    def __init__(self, kubeconfig: Path, log: Path, image: str) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, image: str, *, namespace: str = OPERATOR) -> None:
         self._log = log.open("ab")
         begun = log.stat().st_size
         (port,) = free_ports(1)
-        words = [f"--kubeconfig={kubeconfig}", f"--namespace={OPERATOR}", f"--listen=127.0.0.1:{port}", "-v=4"]
+        words = [f"--kubeconfig={kubeconfig}", f"--namespace={namespace}", f"--listen=127.0.0.1:{port}", "-v=4"]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "leaderworkerset.cli", "operator", *words],
             stdin=subprocess.DEVNULL,
