@@ -1,6 +1,7 @@
 """Write the generated manifests below `deploy/`; with `--check` only tell whether they are up to date (exit 1 if not).
 
 python deploy/generate.py [--check]
+python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST
 
 Definitions come in two flavours, slim and with descriptions; the kustomize base, its components and overlays, the chart and
 `manifests.yaml` are the objects that `lws install` applies. `operator/` and `olm/` install the operator, which applies
@@ -39,8 +40,9 @@ from leaderworkerset.operator.operatordeployment import OperatorSettings, build_
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.packaging import bundle, catalog, helmchart, sbom
+from leaderworkerset.packaging import bundle, bundlelint, catalog, helmchart, sbom
 from leaderworkerset.packaging.bundle import Package
+from leaderworkerset.packaging.bundlelint import Bundle
 
 DEPLOY = Path(__file__).parent
 RECORDED = DEPLOY / "openapi" / "core-v1.json"
@@ -198,15 +200,18 @@ def operator() -> dict[str, str]:
     return texts | {"operator/kustomization.yaml": f"{only}# {cluster} comes after the definition is established.\n"}
 
 
-def olm() -> dict[str, str]:
-    """Return the bundle and the catalog of both packages."""
-    return {name: text for package in bundle.PACKAGES for name, text in olm_package(package).items()}
+def olm(chosen: OperatorSettings | None = None) -> dict[str, str]:
+    """Return the bundle and the catalog of both packages; with chosen images, those of a release."""
+    return {name: text for package in bundle.PACKAGES for name, text in olm_package(package, chosen).items()}
 
 
-def olm_package(package: Package) -> dict[str, str]:
-    """Return the bundle and the catalog of one package."""
-    chosen, folder = OperatorSettings(), f"olm/{package.name}"
+def olm_package(package: Package, released: OperatorSettings | None = None) -> dict[str, str]:
+    """Return the bundle and the catalog of one package; raise where the linter finds a fault."""
+    chosen, folder = released or OperatorSettings(), f"olm/{package.name}"
     version, definition = bundle.manifests(package, OPERATED, MANAGED, chosen)
+    linted = Bundle(version, [definition], bundle.metadata(package))
+    if found := bundlelint.faults(linted, released=released is not None):
+        raise SystemExit("\n".join(f"{folder}: {fault}" for fault in found))
     return {
         f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": render([version]),
         f"{folder}/manifests/{meta.name(definition)}.yaml": render([definition]),
@@ -247,11 +252,31 @@ def materials() -> dict[str, str]:
     }
 
 
+def release_bundles(directory: Path, chosen: OperatorSettings) -> int:
+    """Write the bundles and the catalog with the images of a release, which are named by digest."""
+    for name, text in olm(chosen).items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(path)
+    return 0
+
+
 def main() -> int:
     """Write or check; return the exit code."""
     parser = argparse.ArgumentParser(description="Write the generated manifests below deploy/.")
+    parser.add_argument(
+        "--release", metavar="DIRECTORY", type=Path, help="write bundles and catalog of a release there"
+    )
+    for name in ("operator-image", "operand-image"):
+        parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the image of a release, by digest")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
-    check = parser.parse_args().check
+    given = parser.parse_args()
+    if given.release:
+        return release_bundles(
+            given.release, OperatorSettings(image=given.operator_image, operand_image=given.operand_image)
+        )
+    check = given.check
     stale = {
         path: text
         for path, text in manifests().items()
