@@ -56,6 +56,18 @@ def test_a_second_object_is_refused(site: Site) -> None:
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
 
 
+def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
+    """R-OP-3: published samples carry one, though the kind has none."""
+    before = generation(available)
+    sample = cluster()
+    sample["metadata"]["namespace"] = OPERATOR
+    words = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    available.administrator.kubectl(*words, objects=[sample])
+    found = available.cluster()["metadata"]
+    assert "namespace" not in found
+    assert found["generation"] == before
+
+
 def test_at_rest_nothing_is_written(available: Site) -> None:
     """No API server's default and no reader of ours is taken for drift."""
     before = owned(available)
