@@ -1,5 +1,7 @@
 """The operator on a real control plane: installed, kept, configured, left alone, removed (AT-001-1 to AT-001-5, AT-003-1)."""
 
+from pathlib import Path
+
 import pytest
 from tests.integration.lwsoperator import certmanager
 from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site
@@ -170,6 +172,28 @@ def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
     available.patch(managementState="Managed")
     until(lambda: available.administrator.get(*MANAGER) is not None, "the Deployment")
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
+
+
+def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_path: Path) -> None:
+    """R-OP-42."""
+    directory = tmp_path / "gathered"
+    printed = available.administrator.lws("must-gather", "--dest-dir", str(directory))
+    assert printed.startswith(f"{directory}: ")
+    namespace = directory / "namespaces" / OPERATOR
+    cluster_wide = directory / "cluster-scoped-resources"
+    for path in (
+        cluster_wide / "operator.openshift.io/leaderworkersetoperators/cluster.yaml",
+        cluster_wide / "rbac.authorization.k8s.io/clusterroles/lws-manager-role.yaml",
+        namespace / "apps/deployments/lws-controller-manager.yaml",
+        namespace / "cert-manager.io/certificates/lws-serving-cert.yaml",
+        namespace / "core/secrets/webhook-server-cert.yaml",
+    ):
+        assert path.exists(), path
+    key = available.administrator.there("secret/webhook-server-cert", *IN)["data"]["tls.key"]
+    assert "a certificate until" in (namespace / "core/secrets/webhook-server-cert.yaml").read_text()
+    assert not [path for path in directory.rglob("*") if path.is_file() and key in path.read_text()]
+    refused = available.administrator.lws("must-gather", "--dest-dir", str(directory), code=2)
+    assert "is not empty" in refused
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
