@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "operator": "Keep the manager installed as the object `cluster` asks for.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
+    "must-gather": "Write what helps to find a fault into a directory.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
