@@ -117,11 +117,8 @@ def revision_of(state: State) -> str:
 
 def rolling(prefill: int, decode: int, *budgets: Mapping[str, int]) -> list[JSONObject]:
     """Return both roles, with the budgets of each."""
-    strategies = budgets or ({}, {})
-    return [
-        role(name, size, **({"rollout": dict(budget)} if budget else {}))
-        for name, size, budget in zip(ROLES, (prefill, decode), strategies, strict=True)
-    ]
+    sizes = zip(ROLES, (prefill, decode), budgets or (None, None), strict=True)
+    return [role(name, size, rollout=budget) for name, size, budget in sizes]
 
 
 SURGE_TWO: Final = ({"maxSurge": 2, "maxUnavailable": 0},) * 2
