@@ -20,7 +20,7 @@ from tests.unit.leaderworkerset.core.disaggregatedset.test_wholeset import (
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete, Finally, Plan, PutStatus, Together
+from kuberuntime.plan import Create, Delete, Event, Finally, Patch, Plan, PutStatus, Together
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS
 from leaderworkerset.core.disaggregatedset import announcements, rolehash
 from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
@@ -107,9 +107,8 @@ class TestOrder:
 
     def test_in_a_slice_services_come_after_leaderworkersets(self) -> None:
         """R-DS-30: so that they are not made where a LeaderWorkerSet failed."""
-        kinds = [
-            one.resource.plural for one in writes(plan_for(SET, *both(SET, 4, 3))) if not isinstance(one, PutStatus)
-        ]  # type: ignore[union-attr]
+        done = writes(plan_for(SET, *both(SET, 4, 3)))
+        kinds = [action.resource.plural for action in done if isinstance(action, Patch | Create)]
         assert kinds.index("leaderworkersets") < kinds.index("services")
 
     def test_deletions_leave_the_propagation_to_the_api_server(self) -> None:
@@ -197,7 +196,7 @@ class TestWire:
         ids=lambda one: one[1] if isinstance(one, tuple) else "",
     )
     def test_events_have_the_types_reasons_and_actions_of_the_contract(
-        self, event: announcements.Event, expected: tuple[str, str, str]
+        self, event: Event, expected: tuple[str, str, str]
     ) -> None:
         """R-DS-102: they regard the set, and come from its own controller."""
         assert (event.type, event.reason, event.action) == expected
