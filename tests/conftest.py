@@ -24,6 +24,7 @@ SHARED: Final = (
     "integration/manager",
     "integration/lwsoperator",
     "kubectl",
+    "parity",
 )
 """Folders whose tests share a cluster, which is started once."""
 
