@@ -4,6 +4,7 @@ import asyncio
 
 import click
 
+from kuberuntime.client import requests
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -38,7 +39,7 @@ async def scale(session: Session, name: str, replicas: int, current: int | None 
     now = meta.spec(await targets.find(session, name)).get("replicas", 1)
     if current is not None and now != current:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
-    await session.client.patch(
+    change = requests.patch(
         LEADERWORKERSETS,
         ObjectKey(session.namespace, name),
         {"spec": {"replicas": replicas}},
@@ -46,6 +47,7 @@ async def scale(session: Session, name: str, replicas: int, current: int | None 
         subresource="scale",
         manager=serverside.SCALER,
     )
+    await session.client.send(change)
     return int(now)
 
 
