@@ -23,7 +23,7 @@ from tests.explanations.builders import (
 from tests.explanations.scenarios import SCENARIOS
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CORE_EVENTS, NODES, SERVICES
+from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, NODES, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
@@ -99,6 +99,16 @@ def test_after_many_restarts_the_rank_that_crashes_fastest_is_named_and_that_it_
     assert found.evidence[-1] == (
         "crashed as well: web-0, web-0-2; which one was the first is not known after so many restarts"
     )
+
+
+@pytest.mark.parametrize(("code", "kind"), [("LWS-E003", DEPLOYMENTS), ("LWS-E004", LEASES)])
+def test_a_manager_that_is_gone_is_named_where_workers_are_not_made(code: str, kind: Resource) -> None:
+    dead = SCENARIOS[code].objects[kind]
+    found = told(observed([placed(made=120)], {kind: dead, STATEFULSETS: [{"metadata": {"name": "web"}}]}))
+    assert found.code == code
+    assert found.sentence.endswith("the workers of group 0 are not made for 2m")
+    young = observed([placed(made=20)], {kind: dead, STATEFULSETS: []})
+    assert told(young).code != code
 
 
 def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
