@@ -23,7 +23,7 @@ from leaderworkerset.cli.commands.rollout.following import Follower, StuckError,
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import Restart, Wanted, restart_all
 from leaderworkerset.cli.commands.rollout.undo import undo
-from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.core.leaderworkerset import history
 from leaderworkerset.steering import changes, pasts
@@ -155,6 +155,7 @@ async def test_a_rollout_that_does_not_get_on_is_told_with_the_reason(space: Spa
     with pytest.raises(TimedOutError, match=r"not done after 1 s: web: 0 of 2 groups updated and ready"):
         await follower(space).follow(1)
     assert (await follower(space).once()).startswith("web: 0 of 2 groups updated and ready")
+    assert (await follower(space).document())["complete"] is False
 
 
 async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
@@ -245,6 +246,8 @@ async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> 
     resource, _ = await targets.find_either(session, "split")
     set_follower = follower_of(session, resource, space.key("split"), 600.0)
     assert await set_follower.follow(60) == "split: the rollout is done; 2 groups ready"
+    with pytest.raises(UsageError, match=r"`lws get split -o json` has its rollout"):
+        await set_follower.document()
     with pytest.raises(CommandError, match=r"split is a DisaggregatedSet: .*; its LeaderWorkerSets: split-0-.*decode"):
         await undo(session, "split")
     part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
