@@ -28,8 +28,10 @@ COMMANDS: Final = {
     "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
     "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
     "events": "Show what happened to a LeaderWorkerSet, in order.",
+    "doctor": "Check the installation and this machine.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
+    "cp": "Copy files to ranks, or from them.",
     "port-forward": "Reach a port of a rank from this machine.",
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
@@ -40,6 +42,7 @@ COMMANDS: Final = {
     "operator": "Keep the manager installed as the object `cluster` asks for.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
+    "must-gather": "Write what helps to find a fault into a directory.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
