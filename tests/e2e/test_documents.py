@@ -17,7 +17,6 @@ PAGES = {
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
     "docs/how-to/roll-out-and-back.md": "web group 1 restarted",
     "docs/how-to/why-does-a-group-not-start.md": "crashing is stuck: LWS-E071: ",
-    "docs/how-to/roll-out-and-back.md": "tensor-parallel group 1 restarted",
     "docs/how-to/python-client.md": "left: []",
 }
 """The pages, and what is printed when all went well."""
