@@ -31,7 +31,7 @@ def command(target: Target, name: str) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await subjects.persistently(lambda: pause(session, name))
+            return await pause(session, name)
 
     say(asyncio.run(act()))
 
@@ -49,13 +49,17 @@ def resume(target: Target, name: str) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await subjects.persistently(lambda: let_go(session, name))
+            return await let_go(session, name)
 
     say(asyncio.run(act()))
 
 
 async def pause(session: Session, name: str) -> str:
     """Raise the partition; return what was done."""
+    return await subjects.persistently(lambda: _pause(session, name))
+
+
+async def _pause(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
     statefulset = await subjects.leader_statefulset(session.client, meta.key(obj))
     patch = changes.pausing(await subjects.view_of(session, obj), statefulset)
@@ -67,6 +71,10 @@ async def pause(session: Session, name: str) -> str:
 
 async def let_go(session: Session, name: str) -> str:
     """Restore the partition; return what was done."""
+    return await subjects.persistently(lambda: _let_go(session, name))
+
+
+async def _let_go(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
     patch = changes.resuming(obj)
     if patch is None:

@@ -58,7 +58,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, timeout: flo
     async def act() -> str:
         async with target.session() as session:
             if not wanted.groups:
-                return await subjects.persistently(lambda: restart_all(session, wanted.name))
+                return await restart_all(session, wanted.name)
             return await Restart(session, wanted, force=force).run(timeout)
 
     say(asyncio.run(act()))
@@ -92,6 +92,10 @@ class Wanted:
 
 async def restart_all(session: Session, name: str) -> str:
     """Make a new revision of the same program; return what was done."""
+    return await subjects.persistently(lambda: _restart_all(session, name))
+
+
+async def _restart_all(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
     try:
         patch = changes.restarting(obj, SystemClock().now())

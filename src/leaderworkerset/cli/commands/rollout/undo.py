@@ -30,13 +30,17 @@ def command(target: Target, name: str, number: int | None) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await subjects.persistently(lambda: undo(session, name, number))
+            return await undo(session, name, number)
 
     say(asyncio.run(act()))
 
 
 async def undo(session: Session, name: str, number: int | None = None) -> str:
     """Patch the template; return what was done."""
+    return await subjects.persistently(lambda: _undo(session, name, number))
+
+
+async def _undo(session: Session, name: str, number: int | None) -> str:
     obj = await subjects.writable(session, name)
     if changes.is_paused(obj):
         raise CommandError(
