@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from leaderworkerset.cli import app
+from leaderworkerset.cli import app, usages
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -79,7 +79,14 @@ def page() -> str:
 def section(command: click.Command, context: click.Context) -> str:
     """Describe one command."""
     words = " ".join(command.collect_usage_pieces(context))
-    return f"## lws {command.name}\n\n`lws {command.name} {words}`\n\n{paragraphs(cleandoc(command.help or ''))}\n\n{table(context)}\n"
+    told = paragraphs(cleandoc(command.help or ""))
+    return f"## lws {command.name}\n\n`lws {command.name} {words}`\n\n{told}\n\n{table(context)}\n{examples(command)}"
+
+
+def examples(command: click.Command) -> str:
+    """Return the examples of a command as a block; they are not tried as those of the pages are."""
+    lines = usages.EXAMPLES.get(command.name or "", ())
+    return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 
 
 def paragraphs(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import click
 
 import leaderworkerset
-from leaderworkerset.cli import errors, nearmisses
+from leaderworkerset.cli import errors, nearmisses, usages
 
 COMMANDS: Final = {
     "run": "Run manifests on this machine: start a cluster, apply, watch, tear down.",
@@ -77,6 +77,7 @@ class LazyGroup(click.Group):
             return None
         module = import_module(module_of(name))
         command: click.Command = module.command
+        command.epilog = command.epilog or usages.epilog(name)
         return command
 
     def resolve_command(

@@ -14,7 +14,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
@@ -29,7 +29,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 
 
 @click.command("delete")
-@click.argument("names", nargs=-1, metavar="[LWS|SET]...")
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
 @manifest_options
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are gone.")

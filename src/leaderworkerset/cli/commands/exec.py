@@ -19,7 +19,7 @@ from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.views.terminal import say
@@ -34,7 +34,7 @@ KILLED = 128 + signal.SIGKILL
 @click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
 @click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input on.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
 @click.pass_obj
 def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:

@@ -9,7 +9,7 @@ import click
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import gathering, targets
+from leaderworkerset.cli import completing, gathering, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import output
@@ -25,7 +25,7 @@ EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 
 
 
 @click.command("explain")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]|SET")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]|SET", shell_complete=completing.names)
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
 @click.pass_obj
 def command(target: Target, name: str, form: str | None) -> int:

@@ -15,7 +15,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import colors, live, output, settables, tables
@@ -36,7 +36,7 @@ QUOTED = 3
 
 
 @click.command("get")
-@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
 @click.option("-o", "--output", "form", type=FORMATS, help="Another form than the table.")
 @click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what changes, until Ctrl-C.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")

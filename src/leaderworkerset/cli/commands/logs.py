@@ -15,7 +15,7 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.errors import CommandError, UsageError
@@ -59,7 +59,7 @@ class Wanted:
 
 
 @click.command("logs")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines, and with ranks that come.")
 @click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
 @click.option(

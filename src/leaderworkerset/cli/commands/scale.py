@@ -8,7 +8,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
@@ -18,7 +18,7 @@ from leaderworkerset.views.wording import counted
 
 
 @click.command("scale")
-@click.argument("name", metavar="LWS|SET")
+@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
 @click.option("--replicas", type=click.IntRange(min=0), required=True, metavar="N", help="The number of groups.")
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
 @click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet: its groups in each slice.")

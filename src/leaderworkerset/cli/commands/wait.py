@@ -8,7 +8,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import logging, targets
+from leaderworkerset.cli import completing, logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.views.progress import Progress
@@ -23,7 +23,7 @@ from leaderworkerset.views.wording import counted
 
 
 @click.command("wait")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=completing.names)
 @click.option(
     "--for",
     "condition",

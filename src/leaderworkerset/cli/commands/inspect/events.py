@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.views import happenings, output
@@ -40,7 +40,7 @@ class Wanted:
 
 
 @click.command("events")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what happens, until Ctrl-C.")
 @click.option("--warnings", is_flag=True, help="Only warnings.")
 @click.option(

@@ -12,7 +12,7 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError
@@ -30,7 +30,7 @@ REFRESH = 5.0
 
 
 @click.command("status")
-@click.argument("name", metavar="LWS|SET")
+@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
 @click.option(
     "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Exit 124 when it is not done by then."
 )

@@ -7,6 +7,7 @@ from datetime import datetime
 import click
 
 from kuberuntime.clock import SystemClock
+from leaderworkerset.cli import completing
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.views import output
@@ -19,7 +20,7 @@ HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
 
 
 @click.command("history")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option("--revision", "number", type=click.IntRange(min=1), metavar="N", help="Show the template of revision N.")
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Another form than the table.")
 @click.pass_obj

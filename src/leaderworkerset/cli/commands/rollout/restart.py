@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import completing, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -37,7 +37,7 @@ NO_BUDGET = 2**31
 
 
 @click.command("restart")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=600.0, show_default=True, metavar="SECONDS")
 @click.pass_obj
