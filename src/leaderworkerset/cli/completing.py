@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from leaderworkerset.cli.hoisting import hoist
+
 if TYPE_CHECKING:
     from leaderworkerset.cli.cluster.target import Session  # it is imported once there is a name to complete
 
-PATIENCE: Final = 2.0
+PATIENCE: Final = 3.0
 """Seconds that a shell may stand still for names."""
 
 MOST: Final = 200
@@ -31,7 +33,9 @@ OPTIONS: Final[Mapping[str, str]] = {
 
 def names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names that begin with what was typed."""
+    from kuberuntime.client import http  # noqa: F401 - imported before the time runs
     from kuberuntime.errors import KubeError
+    from leaderworkerset.cli import targets  # noqa: F401 - likewise
     from leaderworkerset.cli.cluster.target import Target
     from leaderworkerset.cli.errors import CommandError
 
@@ -59,10 +63,8 @@ def where(words: Sequence[str]) -> dict[str, str]:
     >>> where(["get", "-n", "prod", "--local=gpus", "we"])
     {'namespace': 'prod', 'local': 'gpus'}
     """
-    from leaderworkerset.cli.app import hoist
-
     found: dict[str, str] = {}
-    left = iter(hoist([*words]))
+    left = iter(hoist(words))
     for word in left:
         name, _, value = word.partition("=")
         if name not in OPTIONS:
@@ -79,9 +81,10 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
     from leaderworkerset.views.groups import place_of
     from leaderworkerset.views.selection import Selection
 
-    name, slash, _ = incomplete.partition("/")
-    if slash:
-        selector = Selection(name).label_selector()
+    name, *rest = incomplete.split("/")
+    if rest:
+        group = int(rest[0]) if len(rest) > 1 and rest[0].isdecimal() else None
+        selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
         listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
     sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)

@@ -6,6 +6,7 @@ import click
 import pytest
 
 from leaderworkerset.cli import app, usages
+from leaderworkerset.cli.hoisting import hoist
 
 ALL = [(name, line) for name, lines in usages.EXAMPLES.items() for line in lines]
 
@@ -28,7 +29,7 @@ def test_an_example_is_taken(name: str, line: str) -> None:
     words = shlex.split(line.removeprefix("source <(").removesuffix(")").split(" > ")[0])
     assert words[:2] == ["lws", name]
     root = click.Context(app.lws, info_name="lws")
-    rest = app.hoist(words[1:])
+    rest = hoist(words[1:])
     rest = rest[rest.index(name) + 1 :]
     command = app.lws.get_command(root, name)
     assert command is not None
