@@ -13,7 +13,8 @@ from pathlib import Path
 
 import click
 
-from leaderworkerset.cli import app, usages
+from leaderworkerset.cli import app
+from leaderworkerset.cli.shell import usages
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 

@@ -13,8 +13,9 @@ from typing import Any, Final, NoReturn
 import click
 
 import leaderworkerset
-from leaderworkerset.cli import errors, nearmisses, usages
-from leaderworkerset.cli.hoisting import LOCAL, hoist
+from leaderworkerset.cli import errors, nearmisses
+from leaderworkerset.cli.shell import usages
+from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 
 COMMANDS: Final = {
     "run": "Run manifests on this machine: start a cluster, apply, watch, tear down.",

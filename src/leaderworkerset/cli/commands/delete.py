@@ -14,7 +14,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
@@ -22,6 +22,7 @@ from leaderworkerset.cli.kindlookup import Discovery
 from leaderworkerset.cli.reading import manifestoptions, manifests
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 

@@ -19,9 +19,10 @@ from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 
 PIECE = 32 * 1024

@@ -9,9 +9,10 @@ import click
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing, gathering, targets
+from leaderworkerset.cli import gathering, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import worst

@@ -15,9 +15,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import colors, live, output, settables, tables
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining

@@ -15,10 +15,11 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.logs import LogError, Options, Sink, read

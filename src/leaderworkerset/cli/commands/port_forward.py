@@ -16,9 +16,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 
 PIECE = 64 * 1024

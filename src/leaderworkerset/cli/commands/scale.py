@@ -8,9 +8,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.client import scaling
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name

@@ -8,9 +8,10 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing, logging, targets
+from leaderworkerset.cli import logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.following import informers_of

@@ -7,10 +7,11 @@ import click
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.inspect import events
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import description
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.cli.views.terminal import say

@@ -14,9 +14,10 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.durations import seconds
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import happenings, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import history

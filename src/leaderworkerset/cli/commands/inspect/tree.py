@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 from kuberuntime.clock import SystemClock
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.get import Wanted, observe, say_if_empty
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import treelines
 from leaderworkerset.cli.views.terminal import say
 

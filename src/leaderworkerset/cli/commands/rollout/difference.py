@@ -4,10 +4,10 @@ import asyncio
 
 import click
 
-from leaderworkerset.cli import completing
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts

@@ -12,11 +12,12 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers

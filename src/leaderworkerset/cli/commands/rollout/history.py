@@ -7,9 +7,9 @@ from datetime import datetime
 import click
 
 from kuberuntime.clock import SystemClock
-from leaderworkerset.cli import completing
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts

@@ -6,9 +6,9 @@ import click
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import changes
 from leaderworkerset.views.wording import counted

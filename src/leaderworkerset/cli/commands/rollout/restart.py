@@ -16,11 +16,12 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.leaderworkerset import rollout

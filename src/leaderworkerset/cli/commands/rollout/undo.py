@@ -6,10 +6,10 @@ import click
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import completing
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import changes, pasts
 

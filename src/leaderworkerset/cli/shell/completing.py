@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from leaderworkerset.cli.hoisting import hoist
+from leaderworkerset.cli.shell.hoisting import hoist
 
 if TYPE_CHECKING:
     from leaderworkerset.cli.cluster.target import Session  # it is imported once there is a name to complete

@@ -10,8 +10,9 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 
 from kuberuntime.client.client import Client
 from leaderworkerset.api import labels
-from leaderworkerset.cli import app, completing
+from leaderworkerset.cli import app
 from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.shell import completing
 
 CONTEXT = click.Context(app.lws)
 PARAMETER = click.Argument(["name"])

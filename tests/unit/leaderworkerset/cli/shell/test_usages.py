@@ -5,8 +5,9 @@ import shlex
 import click
 import pytest
 
-from leaderworkerset.cli import app, usages
-from leaderworkerset.cli.hoisting import hoist
+from leaderworkerset.cli import app
+from leaderworkerset.cli.shell import usages
+from leaderworkerset.cli.shell.hoisting import hoist
 
 ALL = [(name, line) for name, lines in usages.EXAMPLES.items() for line in lines]
 
