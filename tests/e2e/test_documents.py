@@ -16,6 +16,7 @@ PAGES = {
     "docs/how-to/run-your-program.md": "Cluster default is up",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
     "docs/how-to/python-client.md": "left: []",
+    "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
 }
 """The pages, and what is printed when all went well."""
 

@@ -1,8 +1,10 @@
 """`lws get`: LeaderWorkerSets with their groups and ranks, DisaggregatedSets with what they own, and why what is not ready is not."""
 
 import asyncio
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -83,7 +85,8 @@ class Wanted:
 async def show(target: Target, wanted: Wanted) -> None:
     """Print what is there now."""
     async with target.session() as session:
-        seen = await observe(session, wanted)
+        with uncollected():
+            seen = await observe(session, wanted)
         quoted = await quotations(session.client, seen.shown) if wanted.form in TABLES else []
     for line in (*render(seen.shown, wanted, seen.sets), *quoted):
         say(line)
@@ -97,6 +100,18 @@ class Seen:
     shown: Sequence[View]
     sets: Sequence[SetView]
     is_empty: bool
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Leave garbage alone meanwhile: thousands of objects are read at once, and none of them is garbage."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 async def observe(session: Session, wanted: Wanted) -> Seen:
