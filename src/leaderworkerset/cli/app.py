@@ -23,6 +23,8 @@ COMMANDS: Final = {
     "down": "Stop the embedded cluster.",
     "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
+    "plan": "Show what applying manifests would do, step by step.",
+    "diff": "Show what applying manifests would change.",
     "get": "Show LeaderWorkerSets by group and rank.",
     "explain": "Say why something is not ready, and what to do.",
     "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
@@ -42,6 +44,7 @@ COMMANDS: Final = {
     "operator": "Keep the manager installed as the object `cluster` asks for.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
+    "must-gather": "Write what helps to find a fault into a directory.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
@@ -49,7 +52,7 @@ COMMANDS: Final = {
 LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 """Commands that start, stop and list clusters of this machine."""
 
-ROLLOUT_COMMANDS: Final = ("rollout", "restart")
+ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and foresee rollouts."""
 
 INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")

@@ -11,6 +11,8 @@ EXAMPLES: Final = {
     "down": ("lws down", "lws down gpus --delete"),
     "clusters": ("lws clusters",),
     "apply": ("lws apply -f lws.yaml", "lws apply -f lws.yaml --dry-run=server", "lws apply -k ./overlay -n prod"),
+    "plan": ("lws plan -f lws.yaml",),
+    "diff": ("lws diff -f lws.yaml",),
     "get": ("lws get", "lws get web/0 -o wide", "lws get -A --not-ready", "lws get web --watch"),
     "explain": ("lws explain web", "lws explain web/0/1"),
     "tree": ("lws tree", "lws tree web --ranks", "lws tree -A --not-ready"),
@@ -39,6 +41,7 @@ EXAMPLES: Final = {
     "operator": ("lws operator",),
     "install": ("lws install --wait", "lws install --dry-run=client -o yaml"),
     "uninstall": ("lws uninstall",),
+    "must-gather": ("lws must-gather",),
     "completion": ("source <(lws completion bash)", "lws completion fish > ~/.config/fish/completions/lws.fish"),
     "version": ("lws version",),
 }
