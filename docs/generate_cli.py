@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from leaderworkerset.cli import app
+from leaderworkerset.cli.shell import usages
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -95,7 +96,22 @@ def sections(command: click.Command, context: click.Context, name: str) -> Itera
 def section(command: click.Command, context: click.Context, name: str) -> str:
     """Describe one command."""
     words = " ".join(command.collect_usage_pieces(context))
-    return f"## lws {name}\n\n`lws {name} {words}`\n\n{paragraphs(command.help or '')}\n\n{table(context)}\n"
+    told = paragraphs(command.help or "")
+    return f"## lws {name}
+
+`lws {name} {words}`
+
+{told}
+
+{table(context)}
+{examples(name)}"
+
+
+def examples(name: str) -> str:
+    """Return the examples of a command as a block; a test parses them, as nothing here runs them."""
+    lines = usages.EXAMPLES.get(name, ())
+    return "
+".join(["", "```text", *lines, "```", ""]) if lines else ""
 
 
 def paragraphs(text: str) -> str:

@@ -18,6 +18,7 @@ PAGES = {
     "docs/how-to/roll-out-and-back.md": "web group 1 restarted",
     "docs/how-to/why-does-a-group-not-start.md": "crashing is stuck: LWS-E071: ",
     "docs/how-to/python-client.md": "left: []",
+    "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
 }
 """The pages, and what is printed when all went well."""
 

@@ -18,6 +18,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
@@ -32,7 +33,7 @@ REFRESH = 5.0
 
 
 @click.command("status")
-@click.argument("name", metavar="LWS|SET")
+@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
 @click.option(
     "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Exit 124 when it is not done by then."
 )

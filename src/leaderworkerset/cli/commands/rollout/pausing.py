@@ -8,6 +8,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import changes
 from leaderworkerset.views.wording import counted
@@ -17,7 +18,7 @@ MANAGER = "lws-pause"
 
 
 @click.command("pause")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.pass_obj
 def command(target: Target, name: str) -> None:
     """Hold a rollout where it is: groups that are updated stay so, the others keep their revision, whatever changes.
@@ -37,7 +38,7 @@ def command(target: Target, name: str) -> None:
 
 
 @click.command("resume")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.pass_obj
 def resume(target: Target, name: str) -> None:
     """Go on with a rollout that was paused: the partition is again what it was.

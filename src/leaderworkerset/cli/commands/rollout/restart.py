@@ -21,6 +21,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.leaderworkerset import rollout
@@ -37,7 +38,7 @@ NO_BUDGET = 2**31
 
 
 @click.command("restart")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=600.0, show_default=True, metavar="SECONDS")
 @click.pass_obj

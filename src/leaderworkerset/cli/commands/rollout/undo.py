@@ -9,12 +9,13 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import changes, pasts
 
 
 @click.command("undo")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option("--to-revision", "number", type=click.IntRange(min=1), metavar="N", help="Otherwise the one before.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None) -> None:
