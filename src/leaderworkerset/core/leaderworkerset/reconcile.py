@@ -39,7 +39,7 @@ from leaderworkerset.core.leaderworkerset.rollout import Current, Step
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
-"""Seconds until a leader StatefulSet that is being deleted is reconciled again (R-LSTS-6)."""
+"""Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
     if obj is None or meta.is_deleting(obj):
         return Plan()
-    if statefulset is not None and meta.is_deleting(statefulset):
+    if statefulset is not None and (meta.is_deleting(statefulset) or _is_of_predecessor(statefulset, obj)):
         return Plan(requeue_after=RECHECK_DELETION)
     try:
         lws = leaderworkerset.decode(obj)
@@ -92,6 +92,18 @@ def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     except ValueError as error:
         return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
     return _report(facts, actions, now)
+
+
+def _is_of_predecessor(statefulset: JSONObject, obj: JSONObject) -> bool:
+    """Return whether it belongs to a LeaderWorkerSet of this name that was deleted before this one was created.
+
+    The garbage collector takes it soon. Until then it is as if it were being deleted: whoever goes on with it takes
+    over the revision of a spec that is gone, and moves pods that are about to go (unlike R-LSTS-4).
+    """
+    owner = meta.controller_of(statefulset)
+    if owner is None or owner["uid"] == meta.uid(obj):
+        return False
+    return (owner["kind"], owner["name"]) == (LEADERWORKERSETS.kind, meta.name(obj))
 
 
 def _fold(observed: Observed, name: str) -> Folded:

@@ -150,6 +150,25 @@ def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     assert plan == Plan(requeue_after=5.0)
 
 
+def test_differs_from_upstream_the_statefulset_of_a_deleted_predecessor_is_waited_for() -> None:
+    """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
+    old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
+
+    plan = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
+
+    assert plan == Plan(requeue_after=5.0)
+
+
+def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
+    """R-REV-10."""
+    orphan = live(LWS)
+    orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
+
+    actions = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=orphan), builders.NOW).actions
+
+    assert any(isinstance(action, Apply) for action in actions)
+
+
 def test_an_edited_template_is_recorded_and_held_back_first() -> None:
     """R-REV-11, R-ROLL-10, R-STAT-8: no group goes in the pass that detects the edit."""
     edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
