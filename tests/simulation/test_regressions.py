@@ -175,6 +175,8 @@ def test_scaling_down_a_set_whose_groups_fail_leaves_no_worker(seed: int) -> Non
         await world.ready()
         assert set(await world.uids()) == {"web-0", "web-0-1", "web-0-2"}
         assert set(await world.uids(STATEFULSETS)) == {"web", "web-0"}
+        left = [name for name in await world.uids(CONTROLLER_REVISIONS) if name.endswith("-recreations")]
+        assert left == []
 
     play(scenario, seed=seed)
 
