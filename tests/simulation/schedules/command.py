@@ -67,10 +67,10 @@ def _hunt(options: argparse.Namespace) -> int:
     def parts() -> Iterator[Part]:
         for name in bugs:
             family, _, number = planted.BUGS[name].seed.partition(".")
-            if family:
-                yield Part([int(family)], [int(number)], name)
-            if name not in found:
-                yield Part(families, range(HUNTED), name)
+            known = Part([int(family) if family.isdigit() else family], [int(number or 0)], name)
+            for part in (known, Part(list(crashes.SCENARIOS), [0], name), Part(families, range(HUNTED), name)):
+                if name not in found:
+                    yield part
 
     def each(part: Part, verdict: Verdict) -> bool:
         name = str(part.bug)

@@ -26,8 +26,8 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 LONG: Final = 400.0
 """Virtual seconds after which nothing is still backed off."""
 
-LASTING: Final = {happenings.crash_loop, happenings.jump_clock, happenings.fail_twice}
-"""What may leave a group waiting for its next recreation."""
+LASTING: Final = {"crash_loop", "jump_clock", "fail_twice"}
+"""What may leave a group waiting for its next recreation, by name."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
         if script.lws is not None:
             await it.attempt(world.create(script.lws))
         await _happen(it, script.picked)
-        await come_to_rest(it, long=any(happening in LASTING for _, happening in script.picked))
+        await come_to_rest(it, long=any(happening.__name__ in LASTING for _, happening in script.picked))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
         checks.violations.append(f"{type(error).__name__}: {error}")
     checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]
