@@ -51,13 +51,15 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python deploy/generate.py --check
 	$(BIN)/python docs/generate_cli.py --check
+	$(BIN)/python docs/generate_causes.py --check
 
 bench: setup ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
 
-generate: setup ## write the generated manifests below deploy/, and the reference of the commands
+generate: setup ## write the generated manifests below deploy/, and the reference of the commands and of causes
 	$(BIN)/python deploy/generate.py
 	$(BIN)/python docs/generate_cli.py
+	$(BIN)/python docs/generate_causes.py
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
@@ -87,8 +89,9 @@ wheels: setup ## build the three wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
 
-recording: setup ## record `lws run` anew, for the front page
+recording: setup ## record `lws run`, and a rollout that gets stuck, anew for the front page
 	$(BIN)/python docs/record_run.py
+	$(BIN)/python docs/record_rollout.py
 
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml

@@ -21,13 +21,17 @@ COMMANDS: Final = {
     "down": "Stop the embedded cluster.",
     "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
+    "plan": "Show what applying manifests would do, step by step.",
+    "diff": "Show what applying manifests would change.",
     "get": "Show LeaderWorkerSets by group and rank.",
     "explain": "Say why something is not ready, and what to do.",
     "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
     "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
     "events": "Show what happened to a LeaderWorkerSet, in order.",
+    "doctor": "Check the installation and this machine.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
+    "cp": "Copy files to ranks, or from them.",
     "port-forward": "Reach a port of a rank from this machine.",
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
@@ -38,6 +42,7 @@ COMMANDS: Final = {
     "operator": "Keep the manager installed as the object `cluster` asks for.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
+    "must-gather": "Write what helps to find a fault into a directory.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
@@ -45,7 +50,7 @@ COMMANDS: Final = {
 LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 """Commands that start, stop and list clusters of this machine."""
 
-ROLLOUT_COMMANDS: Final = ("rollout", "restart")
+ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and foresee rollouts."""
 
 INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")

@@ -9,9 +9,7 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-
-SCALER: Final = "lws-scale"
-"""The field manager of `lws scale`; what it owns `lws apply` may take, for the same person said both."""
+from leaderworkerset.client.scaling import SCALER
 
 ROLLOUT: Final = "lws-rollout"
 """The field manager of `lws rollout undo` and `restart`; what it owns `lws apply` may take, likewise."""

@@ -140,7 +140,9 @@ class RecreationCollector(Collector):
             "lws_groups_failing", "Groups that failed and are not recreated now, by state.", labels=(*place, "state")
         )
         in_a_row = GaugeMetricFamily(
-            "lws_group_recreations_in_a_row", "The most recreations in a row that a group has.", labels=place
+            "lws_group_recreations_in_a_row",
+            "The most recreations in a row that a group of the current revision had last.",
+            labels=place,
         )
         for lws in self._leaderworkersets.list():
             key = meta.key(lws)
@@ -154,10 +156,12 @@ class RecreationCollector(Collector):
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:
-        """Read the record of a group whose leader is there; what waits, waits for that one leader."""
+        """Read the record of a group that lives, of its revision; what waits, waits for that one leader."""
         found = recreation.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), meta.name(record).removesuffix(RECORD_SUFFIX)))
         if found is None or leader is None:
+            return None
+        if meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") != found.revision:
             return None
         return found if meta.uid(leader) == found.leader else replace(found, state=State.RECREATED)
 

@@ -7,8 +7,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
-from leaderworkerset.diagnosis.causes.manager import own
 from leaderworkerset.diagnosis.causes.rollouts import configuration
+from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import wording
@@ -66,7 +66,7 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
         context = (f"the rollout waits for it: {view.up_to_date} of {counted(view.desired, 'group')} updated",)
     return Diagnosis(
         target=str(chosen),
-        verdict=cause.verdict,
+        verdict=finding.verdict or cause.verdict,
         sentence=finding.sentence,
         code=cause.code,
         title=cause.title,
@@ -96,7 +96,7 @@ def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
     return Diagnosis(
         target=str(chosen),
         verdict=Verdict.UNKNOWN,
-        sentence=f"{chosen} is not as it is wanted, and no known cause explains it",
+        sentence="no known cause explains it",
         code=UNKNOWN,
         title="the cause is not known",
         subject=own(observed),

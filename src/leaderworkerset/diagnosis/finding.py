@@ -36,7 +36,8 @@ class Subject:
 class Finding:
     """A cause that was found: what it is about, in one sentence, what proves it, and what to do.
 
-    `log` is the container whose last lines would say more; whoever can read logs adds them.
+    `log` is the container whose last lines would say more; whoever can read logs adds them. `verdict`, where given,
+    is this finding's own: what is an error in the end can be usual at the start.
     """
 
     subject: Subject
@@ -44,6 +45,7 @@ class Finding:
     evidence: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     log: FailedContainer | None = None
+    verdict: Verdict | None = None
 
 
 Find: TypeAlias = Callable[[Observed], Finding | None]

@@ -1,6 +1,6 @@
 """What a diagnosis is made from: a view, and the objects around it as far as they may be read. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -66,6 +66,16 @@ class Observed:
             for rank in group.ranks
             if not rank.is_ready and self.rank in (None, rank.index)
         )
+
+    def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
+        """Return the ranks that are asked about, not ready, and at a stage; each stage is gone through once."""
+        if stage not in self._stages:
+            self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
+        return self._stages[stage]
+
+    @cached_property
+    def _stages(self) -> dict[Callable[[Rank], bool], Sequence[Rank]]:
+        return {}
 
     @cached_property
     def warnings(self) -> Warnings:

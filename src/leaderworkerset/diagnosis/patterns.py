@@ -7,7 +7,8 @@ parts of the pattern are words of the sentence and of the steps, beside `pod`, `
 
 import re
 from dataclasses import dataclass
-from re import Match, Pattern
+from itertools import islice
+from re import Match
 from typing import Final
 
 from leaderworkerset.diagnosis import ranks
@@ -15,6 +16,9 @@ from leaderworkerset.diagnosis.finding import Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import Stage
 from leaderworkerset.views.groups import Rank
+
+DISTINCT: Final = 500
+"""Messages that a pattern is tried on; the ranks of a set beyond so many different ones are not counted."""
 
 READ: Final = 4096
 """Characters of a message that a pattern is tried on."""
@@ -32,7 +36,10 @@ class Told:
     def __call__(self, observed: Observed) -> Finding | None:
         """Search the ranks."""
         pattern = re.compile(self.pattern)
-        found = [(rank, match) for rank in ranks.at(observed, self.stage) if (match := pattern.search(rank.why[:READ]))]
+        members = observed.at(self.stage)
+        texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most say the same
+        matches = {why: pattern.search(why[:READ]) for why in texts}
+        found = [(rank, match) for rank in members if (match := matches.get(rank.why))]
         if not found:
             return None
         rank, match = found[0]
@@ -56,9 +63,5 @@ def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) ->
         "node": rank.node,
         "kubectl": observed.kubectl("").rstrip(),
         "lws": observed.lws("").rstrip(),
+        "anywhere": observed.commands.lws,
     }
-
-
-def first(pattern: "str | Pattern[str]", texts: list[str]) -> str:
-    """Return the first of the texts that a pattern matches, empty where none does."""
-    return next((text for text in texts if re.search(pattern, text[:READ])), "")

@@ -36,11 +36,6 @@ def is_placed(rank: Rank) -> bool:
     return rank.object is not None and bool(rank.node) and not is_terminating(rank)
 
 
-def at(observed: Observed, stage: Stage) -> Iterator[Rank]:
-    """Yield the ranks that are not ready and at a stage."""
-    return (rank for _, rank in observed.unready if stage(rank))
-
-
 def subject(rank: Rank) -> Subject:
     """Return the pod of a rank as a subject."""
     return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)

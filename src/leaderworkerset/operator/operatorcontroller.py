@@ -29,6 +29,8 @@ from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.operand import Place
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.operator.sync import Observed
+from leaderworkerset.operator.tlsprofile import API_SERVERS, CLUSTER
+from leaderworkerset.operator.topology import INFRASTRUCTURES
 from leaderworkerset.operator.verbosity import Verbosity
 
 TARGET_CONFIG: Final = "TargetConfigController"
@@ -51,9 +53,18 @@ DEFINED: Final = Projection(
 )
 
 CLUSTERS: Final = Cache(Selection(OPERATORS))
+API_SERVER: Final = Cache(
+    only(API_SERVERS, CLUSTER), keep=lambda _obj: Projection("spec.tlsSecurityProfile"), optional=True
+)
+INFRASTRUCTURE: Final = Cache(
+    only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), optional=True
+)
+"""What OpenShift says of its cluster; elsewhere nobody serves it."""
+
 DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
 
 WRITES: Final = (
+    Permission(OPERATORS, ("patch",)),
     Permission(OPERATORS, ("patch", "update"), "status"),
     *(Permission(kind, ("create", "patch")) for kind in operand.ORDER),
     *(Permission(kind, ("delete",)) for kind in operand.ORDER if kind != CUSTOM_RESOURCE_DEFINITIONS),
@@ -83,6 +94,8 @@ class Driver:
         self._clock = clock
         self._clusters = caches[CLUSTERS]
         self._definitions = caches[DEFINITIONS]
+        self._api_server = caches[API_SERVER]
+        self._infrastructure = caches[INFRASTRUCTURE]
         self._owned = {kind: caches[owned(kind, place.namespace)] for kind in operand.ORDER}
         self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
 
@@ -102,6 +115,8 @@ class Driver:
             live=live,
             secrets=secrets,
             served=frozenset(name for one in self._definitions.store.list() for name in establishes(one)),
+            api_server=self._api_server.store.get(CLUSTER),
+            infrastructure=self._infrastructure.store.get(CLUSTER),
         )
 
     def watches(self) -> Sequence[Watch]:
@@ -109,6 +124,7 @@ class Driver:
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
             Watch(self._definitions, keys_of_definition),
+            *(Watch(informer, lambda _change: (SINGLETON,)) for informer in (self._api_server, self._infrastructure)),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._owned.values()),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._issued.values()),
         )
@@ -172,6 +188,8 @@ def controllers(declared: Declared, place: Place, verbosity: Verbosity) -> tuple
     reads = (
         CLUSTERS,
         DEFINITIONS,
+        API_SERVER,
+        INFRASTRUCTURE,
         *(owned(kind, place.namespace) for kind in operand.ORDER),
         *(issued(name, place.namespace) for name in operand.ISSUED.values()),
     )

@@ -4,6 +4,8 @@
 absent, being deleted           nothing: the garbage collector removes what it owns
 Unmanaged, Force, Removed       status only; Removed with its annotation removes the operand, but for the definitions
 cert-manager missing            status only: Degraded, MissingDependency
+overrides that are refused      status only: SyncError
+a TLS profile not noted yet     it is written into the spec; the rest follows
 else                            apply in order what is not as it should be, up to a certificate that is not issued yet;
                                 delete what is not wanted any more; status
 ```
@@ -29,9 +31,10 @@ from kuberuntime.plan import Action, Apply, Delete, Event, EventType, Finally, P
 from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.operator import covering, desired, operand, operatorstatus
+from leaderworkerset.operator import covering, desired, operand, operatorstatus, tlsprofile, topology
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operand import Objects, Place
+from leaderworkerset.operator.operand import Objects, Place, Surroundings
+from leaderworkerset.operator.operandconfig import OverrideError
 from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator.operatorstatus import Outcome
 
@@ -44,6 +47,8 @@ MISSING: Final = (
 )
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
+GONE: Final = {"minVersion": None, "cipherSuites": None}
+
 Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
@@ -55,13 +60,16 @@ class Observed:
     """What a reconciliation decides on.
 
     `live` is what carries the labels of an installation, `secrets` what was issued for it, `served` the kinds that
-    definitions of this cluster establish (`plural.group`).
+    definitions of this cluster establish (`plural.group`). `api_server` and `infrastructure` are what OpenShift says of
+    its cluster; elsewhere there is neither.
     """
 
     cluster: JSONObject | None
     live: Live
     secrets: Mapping[str, JSONObject]
     served: frozenset[str]
+    api_server: JSONObject | None = None
+    infrastructure: JSONObject | None = None
 
     @property
     def deployment(self) -> JSONObject | None:
@@ -86,11 +94,20 @@ def reconcile(observed: Observed, declared: Declared, place: Place, now: datetim
         return reporter.plan(removals, Outcome(complete=False))
     if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
         return reporter.plan((), Outcome(missing=MISSING, complete=False))
-    hashes = _hashes(observed, wanted)
-    objects = operand.build(declared, place, wanted, cluster, hashes)
+    around = Surroundings(
+        hashes=_hashes(observed, wanted),
+        tls=tlsprofile.section(observed.api_server),
+        is_single=topology.is_single(observed.infrastructure),
+    )
+    if around.tls and (meta.spec(cluster).get("observedConfig") or {}) != {"tls": around.tls}:
+        return _note_profile(cluster, around.tls)
+    try:
+        objects = operand.build(declared, place, wanted, cluster, around)
+    except OverrideError as error:
+        return reporter.plan((), Outcome(error=str(error), complete=False))
     monitored = observed.serves(SERVICE_MONITORS)
     wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
-    due, waiting = _until_issued(wished, hashes)
+    due, waiting = _until_issued(wished, around.hashes)
     applies = [_apply(kind, obj, place, exists=live is not None) for kind, obj, live in _differing(due, observed.live)]
     pruned = () if waiting else _pruned(objects, observed, declared, place)
     outcome = Outcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting)
@@ -130,6 +147,13 @@ class _Reporter:
         return operatorstatus.refresh(
             self.cluster, self.deployment, self.wanted, outcome, place=self.place, now=self.now
         )
+
+
+def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
+    """Return the plan that writes what was observed of the cluster; the rest follows from the change."""
+    # A merge patch would keep the suites of the profile before.
+    patch = {"metadata": {"uid": meta.uid(cluster)}, "spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
+    return Plan((Patch(resource=OPERATORS, key=meta.key(cluster), patch=patch, if_present=True),), requeue_after=RESYNC)
 
 
 def _hashes(observed: Observed, wanted: Desired) -> Mapping[str, str]:

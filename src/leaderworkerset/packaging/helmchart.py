@@ -26,7 +26,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import builtin
-from leaderworkerset.install import metadata, rendering
+from leaderworkerset.install import metadata, rendering, userroles
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
 from leaderworkerset.install.objects import build_all
@@ -48,6 +48,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
+USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GATED: Final = f'eq (toString {SCHEDULER}) "{builtin.NAME}"'
 GANG: Final = "gangSchedulingManagement: __BLOCKED__\n"
@@ -97,12 +98,25 @@ def templates(served: Served) -> dict[str, str]:
     """Return the templates by kind and name."""
     plain, ganged, gated = (_conditional(one) for one in (served.plain, served.gang, served.gate))
     named = {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
-    return {name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()}
+    switched = {
+        name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()
+    }
+    return switched | _user_roles(served.plain)
 
 
 def _switched(gated: str, otherwise: str) -> str:
     """Return the text for the built-in gate, or else another one, which has conditions of its own."""
     return f"{{{{- if {GATED} }}}}\n{gated}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
+
+
+def _user_roles(declared: Declared) -> dict[str, str]:
+    objects = userroles.build(declared)
+    names = _released(objects)
+    return {_file(kind, meta.name(obj)): only_if(USER_ROLES, _text(kind, obj, names)) for kind, obj in objects}
+
+
+def _file(kind: Resource, name: str) -> str:
+    return f"{kind.kind.lower()}-{name.removeprefix(PREFIX)}"
 
 
 def _conditional(declared: Declared) -> dict[str, str]:
@@ -117,7 +131,7 @@ def _conditional(declared: Declared) -> dict[str, str]:
             text = only_if(PROMETHEUS, text)
         if kind in TOGGLES:
             text = only_if(TOGGLES[kind], text)
-        found[f"{kind.kind.lower()}-{name.removeprefix('lws-')}"] = text
+        found[_file(kind, name)] = text
     return found
 
 

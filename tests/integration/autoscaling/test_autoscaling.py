@@ -1,9 +1,12 @@
 """A HorizontalPodAutoscaler of the real kube-controller-manager scales groups through `/scale` (R-API-2)."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 from tests.integration.autoscaling.metricsapi import MetricsAPI
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
@@ -17,6 +20,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 pytestmark = pytest.mark.slow
+
+ROOT: Final = Path(__file__).parents[3]
 
 AUTOSCALERS: Final = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 QUEUE: Final = "s0-queue-length"
@@ -182,3 +187,14 @@ async def put_scale(space: Space, replicas: int) -> dict[str, Any]:
     assert meta.uid(found) == meta.uid(await space.get(LEADERWORKERSETS, "web"))
     written = found | {"spec": {"replicas": replicas}}
     return dict(await space.client.update(LEADERWORKERSETS, written, subresource="scale"))
+
+
+async def test_the_autoscaler_of_the_page_is_one(space: Space) -> None:
+    """The API server takes it as it is printed, with no field that it does not know."""
+    page = (ROOT / "docs/how-to/autoscaling.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    written = yaml.safe_load(text)
+    created = await space.create(written, AUTOSCALERS, dry_run=True)
+    assert created["spec"]["scaleTargetRef"] == written["spec"]["scaleTargetRef"]
+    assert created["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 600
+    assert created["spec"]["metrics"] == written["spec"]["metrics"]

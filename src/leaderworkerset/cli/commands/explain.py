@@ -6,19 +6,26 @@ from typing import Final
 
 import click
 
+from kuberuntime import timeouts
 from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import gathering, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.observation import diagnosing
 from leaderworkerset.observation.logs import last_lines
 from leaderworkerset.views.selection import Selection
+
+REASON_SECONDS: Final = 5.0
+"""How long a command that failed looks for the cause before it ends."""
 
 EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 4, Verdict.UNKNOWN: 5}
 """How the command ends, so that scripts can decide; 1 and 2 are errors as of every command."""
@@ -54,7 +61,7 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
     """Return the diagnosis of what was chosen; of a DisaggregatedSet that of each LeaderWorkerSet."""
     resource, obj = await targets.find_either(session, chosen.name)
     if resource == LEADERWORKERSETS:
-        return [await quoted(session.client, await gathering.explain(session, obj, checked(chosen, obj)))]
+        return [await _explain(session, obj, checked(chosen, obj))]
     parts = await targets.list_parts(session, session.namespace, chosen.name)
     names = ", ".join(map(meta.name, parts)) or "none yet"
     if chosen.group is not None:
@@ -62,8 +69,38 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
     if not parts:
         text = f"DisaggregatedSet {chosen.name} has no LeaderWorkerSets yet"
         return [Diagnosis(target=chosen.name, verdict=Verdict.UNKNOWN, sentence=text)]
-    found = [await gathering.explain(session, part, Selection(meta.name(part))) for part in parts]
-    return [await quoted(session.client, one) for one in found]
+    return [await _explain(session, part, Selection(meta.name(part))) for part in parts]
+
+
+async def _explain(session: Session, lws: meta.JSONObject, chosen: Selection) -> Diagnosis:
+    commands = Commands(kubectl=session.kubectl, lws=session.lws)
+    return await quoted(session.client, await diagnosing.explain(session.client, lws, chosen, commands))
+
+
+async def reason(session: Session, name: str) -> str:
+    """Return the cause in lines of its own, to end the message of another command; empty where there is none in time."""
+    chosen = await in_time(session, name)
+    if chosen is None or chosen.verdict is Verdict.HEALTHY:
+        return ""
+    return f"\n{headline(chosen)}\n`{session.lws} -n {session.namespace} explain {name}` says more"
+
+
+async def note(session: Session, namespace: str, name: str) -> str:
+    """Return the code and title of the cause that a set is stuck for, to stand below other output; empty otherwise."""
+    chosen = await in_time(replace(session, namespace=namespace), name)
+    if chosen is None or chosen.verdict is not Verdict.STUCK:
+        return ""
+    command = f"{session.lws} -n {namespace} explain {name}"
+    return f"{name} is stuck: {chosen.code} ({chosen.title}); `{command}` says more"
+
+
+async def in_time(session: Session, name: str) -> Diagnosis | None:
+    """Return the worst diagnosis of what has this name; None where it cannot be made soon."""
+    try:
+        async with timeouts.within(REASON_SECONDS):
+            return worst(await explain(session, Selection(name)))
+    except (TimeoutError, KubeError, CommandError):
+        return None
 
 
 def checked(chosen: Selection, obj: meta.JSONObject) -> Selection:

@@ -84,8 +84,10 @@ async def show(target: Target, wanted: Wanted) -> None:
     async with target.session() as session:
         seen = await observe(session, wanted)
         quoted = await quotations(session.client, seen.shown) if wanted.form in TABLES else []
-    for line in (*render(seen.shown, wanted, seen.sets), *quoted):
-        say(line)
+        for line in (*render(seen.shown, wanted, seen.sets), *quoted):
+            say(line)
+        if wanted.form in TABLES:
+            await say_causes(session, seen.shown)
     say_if_empty(seen, wanted)
 
 
@@ -106,6 +108,19 @@ async def observe(session: Session, wanted: Wanted) -> Seen:
     views = await explaining.explain(session.client, plain, namespace)
     sets = [set_view(obj, views) for obj in found.sets]
     return Seen(cut(views, wanted), sets, is_empty=not views and not sets)
+
+
+async def say_causes(session: Session, views: Sequence[View]) -> None:
+    """Name on standard error the cause of the first sets that are stuck, as `lws explain` tells it."""
+    waiting = [view for view in views if not view.is_ready][:QUOTED]
+    if not waiting:
+        return
+    from leaderworkerset.cli.commands import explain
+
+    async with asyncio.TaskGroup() as tasks:
+        told = [tasks.create_task(explain.note(session, view.namespace, view.name)) for view in waiting]
+    for line in filter(None, (one.result() for one in told)):
+        say(line, err=True)
 
 
 def say_if_empty(seen: Seen, wanted: Wanted) -> None:

@@ -8,10 +8,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.cli import serverside, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.client import scaling
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.views.wording import counted
 
@@ -47,14 +48,7 @@ async def scale(session: Session, name: str, replicas: int, current: int | None 
     refuse_part(session, found)
     now = int(meta.spec(found).get("replicas", 1))
     refuse_other(name, now, current)
-    await session.client.patch(
-        LEADERWORKERSETS,
-        ObjectKey(session.namespace, name),
-        {"spec": {"replicas": replicas}},
-        kind="merge",
-        subresource="scale",
-        manager=serverside.SCALER,
-    )
+    await scaling.scale(session.client, ObjectKey(session.namespace, name), replicas)
     return now
 
 
@@ -90,7 +84,7 @@ async def scale_role(session: Session, name: str, role: str, replicas: int, curr
             {"spec": {"replicas": replicas}},
             kind="merge",
             subresource="scale",
-            manager=serverside.SCALER,
+            manager=scaling.SCALER,
         )
         return now
     now = int((one.get("spec") or {}).get("replicas", 1))
@@ -100,7 +94,7 @@ async def scale_role(session: Session, name: str, role: str, replicas: int, curr
         {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": replicas},
     ]
     key = ObjectKey(session.namespace, name)
-    await session.client.patch(DISAGGREGATED_SETS, key, change, kind="json", manager=serverside.SCALER)
+    await session.client.patch(DISAGGREGATED_SETS, key, change, kind="json", manager=scaling.SCALER)
     return now
 
 

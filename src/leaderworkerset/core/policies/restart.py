@@ -101,7 +101,7 @@ def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
         return (events.backing_off(group.obj, group.leader, note),)
     if new.state is State.EXHAUSTED:
         note = (
-            f"{failed}, group {_index(group)} was recreated {new.count - 1} times in a row and is left as it is:"
+            f"{failed}, group {_index(group)} is left as it is after recreation number {new.count - 1} in a row:"
             f" raise or remove annotation {labels.MAX_GROUP_RESTARTS},"
             f" or change annotation {labels.RESUME_GROUP_RESTARTS}"
         )

@@ -2,7 +2,7 @@
 
 A pod whose kubelet is gone stays Terminating for ever, and with it its group: the leader waits for its workers, and a
 name is free only when its pod is gone. In: the pods of a group, the nodes of those that are stuck, the time. Out:
-deletions without grace, or when to look again.
+deletions without grace, or when to decide again.
 
 A node that does not report may still run its pods. Workers are released there, a leader is not: two leaders of one
 identity could serve at once. A leader is released where the node is certainly down: it was deleted, or an administrator
@@ -24,8 +24,8 @@ from leaderworkerset.core import events
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 """The taint that says that a node is shut down for certain."""
 
-RECHECK: Final = timedelta(minutes=1)
-"""How often a pod that is stuck, but not released, is looked at again: nodes are not watched."""
+RECHECK: Final = timedelta(seconds=30)
+"""How often the decision about a pod that is stuck, but not released, is made again: nodes are not watched."""
 
 Nodes = Mapping[str, JSONObject | None]
 """Nodes by name, None for one that does not exist."""

@@ -5,13 +5,14 @@ Of several ranks that crashed, the one that ended first is the cause: the others
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
@@ -24,6 +25,7 @@ SETTLED: Final = timedelta(minutes=1)
 """A container that runs for so long is not unready because of how its last run ended."""
 
 NO_MEMORY: Final = "OOMKilled"
+RETRIED: Final = "CrashLoopBackOff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Death:
 
 def deaths(observed: Observed) -> list[Death]:
     """Return the failed ends that may still matter, the earliest first."""
-    found = [one for _, rank in observed.unready if is_placed(rank) for one in _deaths(observed, rank)]
+    found = [one for rank in observed.at(is_placed) for one in _deaths(observed, rank)]
     return sorted(found, key=lambda one: one.finished)
 
 
@@ -136,7 +138,7 @@ def crashes(observed: Observed) -> Finding | None:
 
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is ended again and again because its liveness or startup probe fails."""
-    for rank in ranks.at(observed, is_placed):
+    for rank in observed.at(is_placed):
         for text in ranks.messages(observed, rank, "Unhealthy"):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
             if match and (rank.restarts or match[1] == "Startup"):
@@ -154,14 +156,14 @@ def killed_by_probe(observed: Observed) -> Finding | None:
 
 def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers ended with exit code 0, though it should go on running."""
-    ended = [rank for rank in ranks.at(observed, is_placed) if rank.state == "Completed"]
+    ended = [rank for rank in observed.at(is_placed) if _is_done(rank)]
     if not ended:
         return None
     rank = ended[0]
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
-        evidence=(f"{rank.pod}: Completed, {counted(rank.restarts, 'restart')}",),
+        evidence=(f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}",),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
             "let the program run until it is stopped, or take a Job for work that ends",
@@ -169,9 +171,19 @@ def has_ended(observed: Observed) -> Finding | None:
     )
 
 
+def _is_done(rank: Rank) -> bool:
+    """Return whether a container ended with exit code 0, and does not run again yet."""
+    for one in ranks.statuses(rank):
+        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+        end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
+        if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
+            return True
+    return False
+
+
 def gate_is_closed(observed: Observed) -> Finding | None:
     """Find a readiness gate that nobody opened."""
-    for rank in ranks.at(observed, is_placed):
+    for rank in observed.at(is_placed):
         pod = rank.object or {}
         asked = [str(one.get("conditionType")) for one in meta.spec(pod).get("readinessGates") or []]
         closed = [gate for gate in asked if not meta.is_condition_true(pod, gate)]
@@ -183,6 +195,21 @@ def gate_is_closed(observed: Observed) -> Finding | None:
                 steps=(f"find out what sets condition {closed[0]}, and why it does not",),
             )
     return None
+
+
+PROBE: Final = Told(
+    is_placed,
+    r"Readiness probe (?:failed|errored)",
+    "the readiness probe of pod {pod} fails{others}",
+    ("{lws} logs {place}", "{kubectl} get pod {pod} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
+)
+
+
+def unready(observed: Observed) -> Finding | None:
+    """Find a rank whose readiness probe fails; while it may still be loading, that is usual."""
+    found = PROBE(observed)
+    rank = next((one for one in observed.at(is_placed) if found and one.pod == found.subject.name), None)
+    return replace(found, verdict=warming(observed, rank)) if found and rank else found
 
 
 OUT_OF_MEMORY: Final = Cause(
@@ -218,18 +245,13 @@ UNREADY: Final = Cause(
     title="a readiness probe fails",
     meaning="The program runs, and its readiness probe says that it is not ready.",
     remedy="Read the log of the rank; check path, port and times of the probe.",
-    find=Told(
-        is_placed,
-        r"Readiness probe (?:failed|errored)",
-        "the readiness probe of pod {pod} fails{others}",
-        ("{lws} logs {place}", "{kubectl} get pod {pod} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
-    ),
+    find=unready,
 )
 GATE_CLOSED: Final = Cause(
     code="LWS-E074",
     title="a readiness gate is closed",
     meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
-    remedy="Look at what sets that condition (a load balancer's controller, say).",
+    remedy="Check what sets that condition (a load balancer's controller, say).",
     find=gate_is_closed,
 )
 ENDED: Final = Cause(
@@ -243,7 +265,7 @@ NO_SANDBOX: Final = Cause(
     code="LWS-E069",
     title="the pod's network cannot be set up",
     meaning="The kubelet cannot make the sandbox of a pod: the network plug-in or the container runtime fails.",
-    remedy="Look at the network plug-in on that node.",
+    remedy="Check the network plug-in on that node.",
     find=Told(
         is_placed,
         r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",

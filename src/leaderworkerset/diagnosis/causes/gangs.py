@@ -17,8 +17,11 @@ from leaderworkerset.views.wording import duration
 GROUPED: Final = tuple((one, one.group_object) for one in PROVIDERS.values() if one.group_object is not None)
 """Providers whose groups are objects, and the kind of those."""
 
-IGNORED: Final = timedelta(seconds=3)
+IGNORED: Final = timedelta(seconds=5)
 """A scheduler says something of a pod within a fraction of a second; a pod older than this is nobody's."""
+
+IDLE: Final = timedelta(minutes=1)
+"""How long the default scheduler of a busy cluster may take before that is a cause."""
 
 STARTED: Final = frozenset({"Running", "Finished", "Completed"})
 """Phases of PodGroups whose pods may start."""
@@ -31,7 +34,7 @@ def gates(rank: Rank) -> list[str]:
 
 def awaits_queue(observed: Observed) -> Finding | None:
     """Find pods that Kueue holds back, and what it says of their Workloads."""
-    gated = [rank for rank in ranks.at(observed, ranks.is_unscheduled) if any(_is_kueues(one) for one in gates(rank))]
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if any(_is_kueues(one) for one in gates(rank))]
     if not gated:
         return None
     rank = gated[0]
@@ -66,7 +69,7 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
 
 def is_gated(observed: Observed) -> Finding | None:
     """Find pods with scheduling gates that somebody has to take off."""
-    gated = [rank for rank in ranks.at(observed, ranks.is_unscheduled) if gates(rank)]
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank)]
     if not gated:
         return None
     names = ", ".join(gates(gated[0]))
@@ -80,17 +83,17 @@ def is_gated(observed: Observed) -> Finding | None:
 
 def gang_is_incomplete(observed: Observed) -> Finding | None:
     """Find a group whose gang scheduler does not start it, and what its PodGroup says."""
-    for rank in ranks.at(observed, ranks.is_unscheduled):
-        for provider, resource in GROUPED:
-            for one in observed.get(resource):
+    for rank in observed.at(ranks.is_unscheduled):
+        for provider, kind in GROUPED:
+            for one in observed.get(kind):
                 if _is_of_group(one, rank) and (said := _lacks(one)):
-                    name = f"{resource.kind} {meta.name(one)}"
+                    name = f"{kind.kind} {meta.name(one)}"
                     return Finding(
                         subject=ranks.subject(rank),
                         sentence=f"group {rank.group} is not started as a whole by {provider.name}: {said}",
                         evidence=(f"{name}: {said}", f"{rank.pod}: {ranks.quote(rank.why)}"),
                         steps=(
-                            observed.kubectl(f"describe {resource.group_resource} {meta.name(one)}"),
+                            observed.kubectl(f"describe {kind.group_resource} {meta.name(one)}"),
                             "make room for the whole group: nodes for some of its pods are not enough",
                         ),
                     )
@@ -125,7 +128,7 @@ def _lacks(podgroup: JSONObject) -> str:
 def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
     """Return pods that no scheduler has said anything of, and for how long."""
     found = []
-    for rank in ranks.at(observed, ranks.is_unscheduled):
+    for rank in observed.at(ranks.is_unscheduled):
         age = observed.since(rank.created)
         untold = meta.find_condition(rank.object or {}, "PodScheduled") is None and not rank.why
         if untold and age is not None and age >= IGNORED:
@@ -149,7 +152,7 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
 
 def no_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not act on."""
-    found = ignored(observed)
+    found = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
     if not found:
         return None
     rank, age = found[0]
@@ -169,13 +172,13 @@ QUEUED: Final = Cause(
     code="LWS-E030",
     title="Kueue has not admitted the group",
     meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
-    remedy="Wait for quota, raise it, or look at the Workload: it says what does not fit.",
+    remedy="Wait for quota, raise it, or read the Workload: it says what does not fit.",
     find=awaits_queue,
 )
 GATED: Final = Cause(
     code="LWS-E031",
     title="a scheduling gate holds the pods",
-    meaning="The pods have scheduling gates. No scheduler looks at them before somebody has taken off all gates.",
+    meaning="The pods have scheduling gates. No scheduler places them before somebody has taken off all gates.",
     remedy="Find out what takes the gate off. A gate in the pod template is taken off by nobody else.",
     find=is_gated,
 )

@@ -46,7 +46,7 @@ class Waits:
 
     def _matches(self, observed: Observed) -> Iterator[tuple[Rank, dict[str, str], str]]:
         pattern = re.compile(self.pattern)
-        for rank in ranks.at(observed, ranks.is_placed):
+        for rank in observed.at(ranks.is_placed):
             for container, reason, message in ranks.waiting(rank):
                 if reason not in self.reasons:
                     continue

@@ -76,7 +76,7 @@ def _sickness(node: JSONObject | None) -> str:
 
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer holds."""
-    for rank in ranks.at(observed, ranks.is_terminating):
+    for rank in observed.at(ranks.is_terminating):
         names = [
             one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in GARBAGE_COLLECTED
         ]
@@ -94,7 +94,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
 
 def does_not_end(observed: Observed) -> Finding | None:
     """Find a pod that is still there long after its grace period."""
-    for rank in ranks.at(observed, ranks.is_terminating):
+    for rank in observed.at(ranks.is_terminating):
         late = _overdue(observed, rank)
         foreground = meta.metadata(rank.object or {}).get("finalizers")
         if late is not None and late >= OVERDUE and not foreground:
@@ -121,7 +121,7 @@ def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
 
 def was_evicted(observed: Observed) -> Finding | None:
     """Find a pod that its node or the scheduler ended."""
-    for rank in ranks.at(observed, ranks.is_placed):
+    for rank in observed.at(ranks.is_placed):
         status = meta.status(rank.object or {})
         reason = str(status.get("reason") or "")
         if status.get("phase") == "Failed" and reason in EVICTIONS:
@@ -166,6 +166,6 @@ EVICTED: Final = Cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
     meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a more important pod.",
-    remedy="Request what the program needs, give it a priority class, or look at the node.",
+    remedy="Request what the program needs, give it a priority class, or check the node.",
     find=was_evicted,
 )

@@ -115,7 +115,7 @@ QUOTA_INCOMPLETE: Final = Cause(
         is_missing,
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} wants pod {pod} to specify {fields}{others}",
-        ("set {fields} for every container of the template of {name}",),
+        ("set in the template of {name} what is missing: {fields}",),
     ),
 )
 
@@ -219,7 +219,7 @@ NOT_ALLOWED: Final = Cause(
         is_missing,
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} may not {verb} {resource}, so pod {pod} cannot be created{others}",
-        ("{lws} install",),
+        ("{anywhere} install",),
     ),
 )
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.diagnosis.causes.manager import own
+from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View

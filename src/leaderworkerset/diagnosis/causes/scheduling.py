@@ -24,6 +24,7 @@ from leaderworkerset.views.groups import Rank
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 HOLDERS_NAMED: Final = 4
+TAINTS_NAMED: Final = 5
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -42,7 +43,7 @@ def short_of(wanted: str) -> Find:
     def find(observed: Observed) -> Finding | None:
         found = [
             (rank, name)
-            for rank in ranks.at(observed, is_unscheduled)
+            for rank in observed.at(is_unscheduled)
             for name in lacking(rank)
             if name == wanted or (wanted == "extended" and name not in NATIVE)
         ]
@@ -100,7 +101,7 @@ def domain_is_held(observed: Observed) -> Finding | None:
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     waiting = [
         rank
-        for rank in ranks.at(observed, is_unscheduled)
+        for rank in observed.at(is_unscheduled)
         if key and rank.index == 0 and re.search(r"affinity rules|anti-affinity", rank.why)
     ]
     if not waiting:
@@ -138,7 +139,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
 def no_surge_room(observed: Observed) -> Finding | None:
     """Find a rollout that may make nothing unavailable, and whose additional groups fit nowhere."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
-    surge = [rank for rank in ranks.at(observed, is_unscheduled) if rank.group >= observed.view.desired and rank.why]
+    surge = [rank for rank in observed.at(is_unscheduled) if rank.group >= observed.view.desired and rank.why]
     if not surge or str(strategy.get("maxUnavailable")) not in {"0", "0%"}:
         return None
     first = surge[0]
@@ -244,12 +245,55 @@ NO_LABELS: Final = Told(
 
 def no_labels(observed: Observed) -> Finding | None:
     """Find pods for whose labels there is no node; where there is one, and it is tainted, the taint is the cause."""
-    for rank in ranks.at(observed, is_unscheduled):
+    for rank in observed.at(is_unscheduled):
         asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
         suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
         if asked and suits and "untolerated taint" in rank.why:
             return None
     return NO_LABELS(observed)
+
+
+def tainted(observed: Observed) -> Finding | None:
+    """Find pods that taints keep away, and the taints of those nodes that have the labels which the pod asks for."""
+    found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+    if not found:
+        return None
+    rank = found[0]
+    asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
+    suiting = [node for node in observed.nodes.values() if asked.items() <= meta.labels(node).items()]
+    told = dict.fromkeys(_text(taint) for node in suiting for taint in _untolerated(rank, node))
+    named = f": {', '.join(list(told)[:TAINTS_NAMED])}" if told else ""
+    template = observed.view.name
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(found))}{named}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"add a toleration to the template of {template}, or take the taint off the nodes that it is meant for",
+            f"{observed.commands.kubectl} taint nodes NODE KEY-",
+        ),
+    )
+
+
+def _untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
+    """Return the taints of a node that keep a pod away."""
+    tolerations = meta.spec(rank.object or {}).get("tolerations") or []
+    repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in {"NoSchedule", "NoExecute"}]
+    return [taint for taint in repelling if not any(_tolerates(one, taint) for one in tolerations)]
+
+
+def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in {None, "", taint.get("key")}
+    pair = (toleration.get("key"), toleration.get("value") or "")
+    return pair == (taint.get("key"), taint.get("value") or "")
+
+
+def _text(taint: JSONObject) -> str:
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"
 
 
 SELECTOR: Final = Cause(
@@ -264,12 +308,7 @@ TAINTS: Final = Cause(
     title="taints keep the pods away",
     meaning="Nodes have taints that the pods do not tolerate.",
     remedy="Add a toleration to the pod template, or take the taint off the nodes that the pods are meant for.",
-    find=Told(
-        is_unscheduled,
-        r"untolerated taint(?:\(s\)| (?P<taint>\{[^}]*\}))",
-        "nodes have taints that pod {pod} does not tolerate{others}: {taint}",
-        ("add a toleration to the template of {name}, or take the taint off: {kubectl} taint nodes NODE KEY-",),
-    ),
+    find=tainted,
 )
 CORDONED: Final = Cause(
     code="LWS-E043",

@@ -1,12 +1,13 @@
 """Claims and mounts: causes of pods that wait for a volume. Pure."""
 
 import re
+from datetime import timedelta
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed, is_unscheduled
@@ -17,16 +18,22 @@ BINDING: Final = re.compile(
 )
 
 
+PATIENCE: Final = timedelta(minutes=2)
+"""How long a volume may take to be made."""
+
+
 def claim_is_pending(observed: Observed) -> Finding | None:
     """Find a claim that no volume is bound to, and why."""
-    waiting = [rank for rank in ranks.at(observed, is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
+    waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
     if not waiting:
         return None
     rank = waiting[0]
     name = next((one for one in _claims(rank) if _is_pending(observed, one)), next(iter(_claims(rank)), "unknown"))
-    why = _why_pending(observed, name)
+    why, age = _why_pending(observed, name), observed.since(rank.created)
+    may_come = not why.startswith("there is no") and age is not None and age < PATIENCE
     return Finding(
         subject=ranks.subject(rank),
+        verdict=Verdict.PROGRESSING if may_come else None,
         sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(observed.kubectl(f"describe pvc {name}"), f"{observed.commands.kubectl} get storageclasses,pv"),
@@ -93,7 +100,7 @@ NOT_MOUNTED: Final = Cause(
     code="LWS-E064",
     title="a volume cannot be mounted",
     meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage refuses.",
-    remedy="Create the missing object, or look at the storage driver.",
+    remedy="Create the missing object, or check the storage driver.",
     find=Told(
         is_placed,
         r"MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|(?:secret|configmap|references non-existent \w+).{0,80}not found$",

@@ -167,7 +167,18 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     if isinstance(end, str):
         raise CommandError(end)
     missing = "; ".join(f"{view.name}: {ready_groups(view)}" for view in views_of(sets))
-    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}")
+    why = await causes(session, views_of(sets))
+    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}{why}")
+
+
+async def causes(session: Session, views: Sequence[Shown]) -> str:
+    """Return why the first set that is not ready is not, in lines of its own; empty where nothing is known."""
+    from leaderworkerset.cli.commands.explain import reason
+
+    for view in views:
+        if not view.is_ready:
+            return await reason(replace(session, namespace=view.namespace), view.name)
+    return ""
 
 
 class Ending(Enum):

@@ -17,6 +17,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import serverside, targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.controllers.selection import OF_STATEFULSETS
 from leaderworkerset.core.leaderworkerset import history
 from leaderworkerset.steering import pasts
 from leaderworkerset.steering.pasts import Entry
@@ -78,7 +79,8 @@ async def view_of(session: Session, obj: JSONObject) -> View:
 async def entries(session: Session, view: View) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first."""
     found: list[JSONObject] = []
-    for selector in (f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH}", history.selector(view.name)):
+    own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
+    for selector in (own, history.selector(view.name)):
         listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
         found += listing.items
     return pasts.entries(view, found)

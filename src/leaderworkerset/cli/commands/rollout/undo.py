@@ -20,7 +20,7 @@ from leaderworkerset.steering import changes, pasts
 def command(target: Target, name: str, number: int | None) -> None:
     """Return to the template of an earlier revision; groups roll as for any change of the template.
 
-    Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout is resumed first.
+    Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed first.
 
     \b
     lws rollout undo web

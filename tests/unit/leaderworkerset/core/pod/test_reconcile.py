@@ -323,7 +323,7 @@ def test_a_group_that_failed_too_often_is_left_as_it_is() -> None:
     plan = reconcile(group(FAILED, lws=annotated(max_group_restarts="3"), record=earlier), builders.NOW)
 
     note = (
-        "Pod web-0-1 failed again, group 0 was recreated 3 times in a row and is left as it is:"
+        "Pod web-0-1 failed again, group 0 is left as it is after recreation number 3 in a row:"
         " raise or remove annotation leaderworkerset.sigs.k8s.io/max-group-restarts,"
         " or change annotation leaderworkerset.sigs.k8s.io/resume-group-restarts"
     )
@@ -370,7 +370,7 @@ def test_a_lost_worker_is_released_while_its_leader_waits_for_it() -> None:
     assert [(type(action), action.grace_period) for action in plan.actions if isinstance(action, Delete)] == [
         (Delete, 0)
     ]
-    assert plan.requeue_after == 60.0
+    assert plan.requeue_after == 30.0
 
 
 def test_a_release_and_a_recreation_are_one_plan() -> None:

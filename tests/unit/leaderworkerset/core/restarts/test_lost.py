@@ -52,12 +52,12 @@ def deletion(pod: JSONObject, why: str) -> Delete:
 )
 def test_a_worker_is_released_from_a_lost_node(found: JSONObject | None, why: str) -> None:
     assert lost.nodes_of(stuck(WORKER)) == {"n1"}
-    assert lost.release(stuck(WORKER), {"n1": found}) == Release((deletion(WORKER, why),), 60.0)
+    assert lost.release(stuck(WORKER), {"n1": found}) == Release((deletion(WORKER, why),), 30.0)
 
 
 def test_a_worker_on_a_node_that_reports_is_waited_for() -> None:
     """Its program ends slowly, or a finalizer holds it: that is not for us to end."""
-    assert lost.release(stuck(WORKER), {"n1": node("True")}) == Release((), 60.0)
+    assert lost.release(stuck(WORKER), {"n1": node("True")}) == Release((), 30.0)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_leader_is_not_released_while_it_may_live() -> None:
     event = Event("Warning", "LostPod", "Hold", note, events.reference(LWS), events.reference(LEADER))
     unheard = {"n1": node("Unknown")}
 
-    assert lost.release(stuck(LEADER), unheard) == Release((Emit(events=(event,)),), 60.0)
-    assert lost.release(stuck(LEADER, later=60), unheard) == Release((), 60.0)
+    assert lost.release(stuck(LEADER), unheard) == Release((Emit(events=(event,)),), 30.0)
+    assert lost.release(stuck(LEADER, later=30), unheard) == Release((), 30.0)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_gang_scheduling_needs_a_provider_that_exists() -> None:
         "schedulerProvider: Required value: must be set when gang scheduling is enabled"
     ]
     assert errors(gangSchedulingManagement={"schedulerProvider": "kai"}) == [
-        'schedulerProvider: Unsupported value: "kai": supported values: "volcano", "native", "coscheduling", "auto"'
+        'schedulerProvider: Unsupported value: "kai": supported values: "volcano", "native", "coscheduling", "built-in", "auto"'
     ]
     assert errors(gangSchedulingManagement={"schedulerProvider": "volcano"}) == []
 

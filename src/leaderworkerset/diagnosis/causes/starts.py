@@ -1,10 +1,12 @@
 """Groups as a whole: names, rendezvous, start order, recreations; and starts that are simply under way. Pure."""
 
+import re
 from datetime import timedelta
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
@@ -16,12 +18,23 @@ from leaderworkerset.views.wording import counted, duration
 PATIENCE: Final = timedelta(minutes=2)
 """How long a rank may take to start before that is called unknown; pulling a large image is told by its state."""
 
-STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", MISSING, "Terminating"})
+WARM_UP: Final = timedelta(minutes=10)
+"""How long a program that runs may take to become ready: a large model is loaded meanwhile."""
+
+STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
+SETTLING: Final = timedelta(seconds=10)
+INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
 def leader_of(group: Group) -> Rank | None:
     """Return the leader of a group, None where there is no such pod."""
     return next((rank for rank in group.ranks if rank.index == 0 and rank.object is not None), None)
+
+
+def warming(observed: Observed, rank: Rank) -> Verdict:
+    """Return whether a rank that runs and is not ready may still be loading, or is stuck."""
+    age = observed.since(rank.created)
+    return Verdict.PROGRESSING if age is not None and age < WARM_UP else Verdict.STUCK
 
 
 def names_do_not_resolve(observed: Observed) -> Finding | None:
@@ -34,6 +47,8 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
             continue
         service = observed.named(SERVICES, name)
         spec = meta.spec(service or {})
+        if service is None and _is_just_made(observed, rank):
+            continue  # the service of a group is made after its leader
         if service is None:
             why = "does not exist"
         elif spec.get("clusterIP") != "None":
@@ -53,6 +68,11 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
     return None
 
 
+def _is_just_made(observed: Observed, rank: Rank) -> bool:
+    age = observed.since(rank.created)
+    return age is not None and age < SETTLING
+
+
 def rendezvous(observed: Observed) -> Finding | None:
     """Find a leader that runs and is not ready, while all its workers are."""
     for group in observed.view.groups:
@@ -65,6 +85,7 @@ def rendezvous(observed: Observed) -> Finding | None:
             subject=ranks.subject(leader),
             sentence=f"leader {leader.pod} runs and is not ready, while its {up} {'is' if len(workers) == 1 else 'are'}",
             evidence=(f"{leader.pod}: {ranks.quote(leader.why) or leader.state}",),
+            verdict=warming(observed, leader),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{leader.place}"),
                 "check that the leader waits for as many ranks as LWS_GROUP_SIZE says, at LWS_LEADER_ADDRESS",
@@ -78,10 +99,12 @@ def awaits_leader(observed: Observed) -> Finding | None:
     for group in observed.view.groups:
         held = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
         leader = leader_of(group)
+        wait = f"{counted(len(held), 'worker')} of group {group.index} {'waits' if len(held) == 1 else 'wait'}"
         if held and leader is not None and leader.state == "Running" and not leader.is_ready:
             return Finding(
                 subject=ranks.subject(leader),
-                sentence=f"{counted(len(held), 'worker')} of group {group.index} wait until leader {leader.pod} is ready (startupPolicy LeaderReady)",
+                sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
+                verdict=warming(observed, leader),
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
                 steps=(
                     observed.lws(f"logs {observed.view.name}/{leader.place}"),
@@ -110,11 +133,30 @@ def backs_off(observed: Observed) -> Finding | None:
     return None
 
 
+def budget_is_spent(observed: Observed) -> Finding | None:
+    """Find a group that failed more often than its budget allows, and is left as it is."""
+    for group in observed.view.groups:
+        told = group.recreations
+        if told is None or not told.is_exhausted:
+            continue
+        annotate = f"annotate lws {observed.view.name} --overwrite {labels.RESUME_GROUP_RESTARTS}="
+        return Finding(
+            subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+            sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
+            evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{group.index}"),
+                f"correct what fails, or let it try again: {observed.kubectl(annotate)}$(date +%s)",
+            ),
+        )
+    return None
+
+
 def was_recreated(observed: Observed) -> Finding | None:
     """Find a group that is starting anew after a failure whose pod is gone."""
     for group in observed.view.groups:
         told = group.recreations
-        if told is not None and not told.is_waiting and not group.is_ready and told.done:
+        if told is not None and told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
             return Finding(
                 subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
                 sentence=f"group {group.index} starts anew: {recreations.sentence(told, observed.now)}",
@@ -125,10 +167,10 @@ def was_recreated(observed: Observed) -> Finding | None:
 
 
 def is_starting(observed: Observed) -> Finding | None:
-    """Find ranks that are on their way, or whose time to start is not over."""
-    waiting = [rank for _, rank in observed.unready if rank.state in STARTING or _is_young(observed, rank)]
-    late = [rank for _, rank in observed.unready if not _is_young(observed, rank)]
-    if not waiting or len(waiting) < len(observed.unready) or late:
+    """Find ranks that are on their way, and whose time to start is not over."""
+    waiting = [rank for _, rank in observed.unready]
+    usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
+    if not waiting or not usual or not all(_is_young(observed, rank) for rank in waiting):
         return None
     states = sorted({wording.state(rank) for rank in waiting})
     return Finding(
@@ -143,9 +185,8 @@ def is_starting(observed: Observed) -> Finding | None:
 
 def _is_young(observed: Observed, rank: Rank) -> bool:
     """Return whether a rank began only a while ago; a place without a pod is as old as its group or set."""
-    stamp = rank.created or max(
-        [one.created for group in observed.view.groups if group.index == rank.group for one in group.ranks]
-    )
+    group = next(one for one in observed.view.groups if one.index == rank.group)
+    stamp = rank.created or max(one.created for one in group.ranks)
     age = observed.since(stamp or observed.view.created)
     return age is not None and age < PATIENCE
 
@@ -178,6 +219,13 @@ BACK_OFF: Final = Cause(
     remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
     find=backs_off,
     verdict=Verdict.PROGRESSING,
+)
+BUDGET: Final = Cause(
+    code="LWS-E079",
+    title="the budget of restarts is spent",
+    meaning="A group failed more often in a row than its annotation max-group-restarts allows, and is left for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again by the annotation resume-group-restarts.",
+    find=budget_is_spent,
 )
 RECREATED: Final = Cause(
     code="LWS-E081",

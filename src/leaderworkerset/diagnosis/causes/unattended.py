@@ -7,6 +7,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
+    CORE_EVENTS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     LEASES,
@@ -24,6 +25,12 @@ from leaderworkerset.views.wording import duration
 SILENCE: Final = timedelta(seconds=10)
 """How long a controller may take before its silence is a cause: mostly it is a fraction of a second."""
 
+BUSY: Final = timedelta(minutes=1)
+"""How long the StatefulSet controller may take: after many failed syncs it repeats them late."""
+
+BRIEF: Final = timedelta(seconds=3)
+"""How long a finalizer may hold a deletion without being worth a word."""
+
 OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 """Finalizers that the garbage collector takes off by itself."""
 
@@ -38,7 +45,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     obj = observed.view.object
     held = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
     since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
-    if since is None or not held:
+    if since is None or since < BRIEF or not held:
         return None
     names = ", ".join(held)
     return Finding(
@@ -59,7 +66,8 @@ def last_change(obj: JSONObject) -> str:
 def unobserved_for(observed: Observed) -> timedelta | None:
     """Return how long the manager has not acted on the newest spec; None where it did, or may still be about to."""
     obj = observed.view.object
-    if meta.is_deleting(obj) or meta.status(obj).get("observedGeneration") == meta.generation(obj):
+    is_observed = meta.status(obj).get("observedGeneration") == meta.generation(obj)
+    if meta.is_deleting(obj) or is_observed or not observed.knows(CORE_EVENTS):
         return None
     changed = last_change(obj)
     told = observed.warnings.about(observed.view.namespace, "LeaderWorkerSet", observed.view.name)
@@ -132,13 +140,13 @@ def outdated_definition(observed: Observed) -> Finding | None:
     stored = observed.named(CUSTOM_RESOURCE_DEFINITIONS, name)
     if stored is None:
         return None
-    lacking = sorted(_fields(leaderworkerset_crd()) - _fields(stored))
+    lacking = sorted(_fields(leaderworkerset_crd()) - _fields(stored), key=lambda field: (field.count("."), field))
     if not lacking:
         return None
     return Finding(
         subject=Subject(kind="CustomResourceDefinition", name=name),
-        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped ({', '.join(lacking)})",
-        evidence=(f"CustomResourceDefinition {name} has no {', '.join(lacking)}",),
+        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {lacking[0]}",
+        evidence=(f"CustomResourceDefinition {name} has no {', '.join(lacking[:5])}",),
         steps=(f"{observed.commands.lws} install",),
     )
 
@@ -163,7 +171,7 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
     for one in observed.get(STATEFULSETS):
         seen = int(meta.status(one).get("observedGeneration") or 0)
         age = observed.since(last_change(one))
-        if seen < meta.generation(one) and age is not None and age >= SILENCE:
+        if seen < meta.generation(one) and age is not None and age >= BUSY:
             return Finding(
                 subject=Subject(kind="StatefulSet", name=meta.name(one)),
                 sentence=f"the StatefulSet controller does not act on StatefulSet {meta.name(one)} for {duration(age)}",
@@ -206,14 +214,14 @@ DOWN: Final = Cause(
     code="LWS-E003",
     title="the manager does not run",
     meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
-    remedy="Look at the pods of the manager: why they do not start, or why they are not ready.",
+    remedy="Check the pods of the manager: why they do not start, or why they are not ready.",
     find=manager_is_down,
 )
 LEADERLESS: Final = Cause(
     code="LWS-E004",
     title="no manager is the leader",
     meaning="Several replicas elect one that acts, by a Lease. Nobody holds it.",
-    remedy="Look at the logs of the manager: whether it reaches the API server and may write the Lease.",
+    remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
     find=nobody_leads,
 )
 SILENT: Final = Cause(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kuberuntime.client.client import PAGE
+from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
@@ -32,18 +32,15 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.causes.gangs import gates
+from leaderworkerset.diagnosis.causes.gangs import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.install.metadata import LEASE, SELECTOR
 from leaderworkerset.observation import explaining
 from leaderworkerset.views.evidence import Evidence, explained
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.selection import Selection
 
 MOST: Final = 2000
@@ -67,49 +64,52 @@ class Want:
     instead: Resource | None = None
 
 
-async def explain(session: Session, lws: JSONObject, chosen: Selection, clock: Clock | None = None) -> Diagnosis:
-    """Return the diagnosis of a LeaderWorkerSet, or of a group or rank of it."""
-    return diagnose(await observe(session, lws, chosen, clock or SystemClock()), chosen)
+async def explain(
+    client: Client, lws: JSONObject, chosen: Selection, commands: Commands, clock: Clock | None = None
+) -> Diagnosis:
+    """Return the diagnosis of a LeaderWorkerSet, or of a group or rank of it; `commands` are those of its next steps."""
+    observed = await observe(client, lws, chosen, clock or SystemClock())
+    return diagnose(replace(observed, commands=commands), chosen)
 
 
-async def observe(session: Session, lws: JSONObject, chosen: Selection, clock: Clock) -> Observed:
+async def observe(client: Client, lws: JSONObject, chosen: Selection, clock: Clock) -> Observed:
     """Read what explains a LeaderWorkerSet."""
-    view = await targets.view_of(session, lws)
-    commands = Commands(kubectl=session.kubectl, lws=session.lws)
-    if is_as_wanted(view, chosen):
-        return Observed(view=view, now=clock.now(), commands=commands)
-    reader = Reader(session)
+    namespace, own = meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}"
+    listing = await client.list(PODS, namespace=namespace, label_selector=own)
+    plain = view(lws, listing.items)
+    if is_as_wanted(plain, chosen):
+        return Observed(view=plain, now=clock.now())
+    reader = Reader(client)
     async with asyncio.TaskGroup() as tasks:
-        for want in wanted(view):
+        for want in wanted(plain):
             tasks.create_task(reader.read(want))
-        tasks.create_task(reader.read_nodes(view))
-        running = tasks.create_task(reader.read_running(view))
+        tasks.create_task(reader.read_nodes(plain))
+        running = tasks.create_task(reader.read_running(plain))
     records = [one for one in reader.objects.get(CONTROLLER_REVISIONS, ()) if not _is_revision(one)]
     evidence = Evidence(events=reader.objects.get(CORE_EVENTS, ()), records=records)
     now = clock.now()
     return Observed(
-        view=explained([view], evidence, now)[0],
+        view=explained([plain], evidence, now)[0],
         now=now,
         objects=reader.objects,
         unread=frozenset(reader.unread),
         running=running.result(),
-        commands=commands,
     )
 
 
-def wanted(view: View) -> Iterator[Want]:
+def wanted(shown: View) -> Iterator[Want]:
     """Yield what is read of a LeaderWorkerSet that is not as it is wanted."""
-    namespace, own = view.namespace, f"{labels.NAME}={view.name}"
+    namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
     yield Want(explaining.warnings(namespace))
     yield Want(Query(CONTROLLER_REVISIONS, namespace, own))
     yield Want(Query(STATEFULSETS, namespace, own))
-    members = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
+    members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
     if any(rank.object is not None for rank in members):
         yield Want(Query(SERVICES, namespace))
-    if meta.status(view.object).get("observedGeneration") != meta.generation(view.object):
+    if meta.status(shown.object).get("observedGeneration") != meta.generation(shown.object):
         yield from _of_manager()
     if any(map(ranks.is_unscheduled, members)):
-        yield from _of_places(view)
+        yield from _of_places(shown)
     if any(gates(rank) for rank in members):
         yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
 
@@ -122,22 +122,21 @@ def _of_manager() -> Iterator[Want]:
     yield Want(only(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
 
 
-def _of_places(view: View) -> Iterator[Want]:
-    namespace = view.namespace
+def _of_places(shown: View) -> Iterator[Want]:
+    namespace = shown.namespace
     yield Want(Query(PERSISTENT_VOLUME_CLAIMS, namespace))
     yield Want(Query(STORAGE_CLASSES))
-    for provider in PROVIDERS.values():
-        if provider.group_object is not None:
-            yield Want(Query(provider.group_object, namespace, f"{labels.NAME}={view.name}"))
-    if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(view.object):
+    for _, kind in GROUPED:
+        yield Want(Query(kind, namespace, f"{labels.NAME}={shown.name}"))
+    if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(shown.object):
         yield Want(Query(PODS, namespace, labels.GROUP_KEY))
 
 
 class Reader:
     """Reads lists, and notes what could not be read."""
 
-    def __init__(self, session: Session) -> None:
-        self._client = session.client
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self.objects: dict[Resource, list[JSONObject]] = {}
         self.unread: set[Resource] = set()
 
@@ -149,9 +148,9 @@ class Reader:
         except APIError:
             self.unread.add(resource)
 
-    async def read_nodes(self, view: View) -> None:
+    async def read_nodes(self, shown: View) -> None:
         """Read the nodes that ranks which are not ready are on; all of them where ranks wait for a node."""
-        members = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
+        members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
         names = {rank.node for rank in members if rank.node}
         if not members or (not names and not any(map(ranks.is_unscheduled, members))):
             return
@@ -166,9 +165,9 @@ class Reader:
         except TooManyError:
             return
 
-    async def read_running(self, view: View) -> list[JSONObject] | None:
+    async def read_running(self, shown: View) -> list[JSONObject] | None:
         """Read the pods of all nodes where one waits for room; None where that is not needed or not possible."""
-        short = [rank for group in view.groups for rank in group.ranks if "Insufficient" in rank.why]
+        short = [rank for group in shown.groups for rank in group.ranks if "Insufficient" in rank.why]
         if not short:
             return None
         try:
