@@ -19,6 +19,9 @@ from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
 
+UNAIDED: Final = "unaided roll"
+"""The scenario in which StatefulSets know no `maxUnavailable`, so that the manager replaces leaders itself."""
+
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
 
@@ -69,6 +72,7 @@ async def crash_loop(play: Play) -> None:
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
     "roll": (roll,),
+    UNAIDED: (roll,),
     "surge": (surge,),
     "grow": (grow,),
     "shrink": (shrink,),
@@ -84,6 +88,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
 async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
     """Play a scenario undisturbed, and then, if asked, with a death at each of its writes; every verdict is sent."""
     world.reseed(f"crashes {name}")
+    world.wire.drops_max_unavailable = name == UNAIDED
     world.settings = replace(world.settings, managers=(faultplans.CALM,))
     world.start_manager("manager-0", faultplans.CALM)
     lws = groups(replicas=2, size=2)

@@ -225,7 +225,7 @@ BUGS: Final = {
         Bug(_forgets_recreations, "crash loop.0"),
         Bug(_partition_off_by_one, "roll.0"),
         Bug(_ignores_readiness, "roll.0"),
-        Bug(_replaces_one_too_many, "roll.0"),
+        Bug(_replaces_one_too_many, "unaided roll.0"),
         Bug(_reclaims_surge_early, "surge.0"),
         Bug(_keeps_surge, "surge.0"),
         Bug(_surges_too_far, "surge.0"),
