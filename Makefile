@@ -12,7 +12,7 @@ SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate helm clean
+.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate helm clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,13 +51,15 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python deploy/generate.py --check
 	$(BIN)/python docs/generate_cli.py --check
+	$(BIN)/python docs/generate_causes.py --check
 
 bench: setup ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
 
-generate: setup ## write the generated manifests below deploy/, and the reference of the commands
+generate: setup ## write the generated manifests below deploy/, and the reference of the commands and of causes
 	$(BIN)/python deploy/generate.py
 	$(BIN)/python docs/generate_cli.py
+	$(BIN)/python docs/generate_causes.py
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
@@ -76,6 +78,9 @@ e2e: setup ## the tests of the command line, with real processes
 
 controlplane: setup ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
+
+simulate: setup ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
 helm: setup ## build Helm and promtool, which the tests of chart and alerts use (minutes); without them they are skipped
 	@$(BIN)/python -m tests.packages.build

@@ -227,7 +227,8 @@ def chart() -> dict[str, str]:
         f"{resource.plural}.yaml": render([obj])
         for resource, obj in zip(MANAGED.defined, MANAGED.definitions(), strict=True)
     }
-    return {f"helm/lws/{name}": text for name, text in helmchart.files(MANAGED, managed("auto"), texts).items()}
+    served = helmchart.Served(MANAGED, managed("auto"), managed("built-in"))
+    return {f"helm/lws/{name}": text for name, text in helmchart.files(served, texts).items()}
 
 
 def alerting() -> dict[str, str]:

@@ -118,7 +118,13 @@ def canonical(value: JSON) -> str:
     >>> canonical("1.5Gi"), canonical(0.5), canonical("1000Ki")
     ('1536Mi', '500m', '1000Ki')
     """
-    return str(parse(value))
+    return _canonical_text(value) if isinstance(value, str) else str(parse(value))
+
+
+@lru_cache(maxsize=4096)
+def _canonical_text(text: str) -> str:
+    """Return the canonical form of a text: objects name few amounts, many times."""
+    return str(parse(text))
 
 
 def total(quantities: Iterable[Quantity]) -> Quantity:

@@ -21,12 +21,22 @@ COMMANDS: Final = {
     "down": "Stop the embedded cluster.",
     "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
+    "plan": "Show what applying manifests would do, step by step.",
+    "diff": "Show what applying manifests would change.",
     "get": "Show LeaderWorkerSets by group and rank.",
+    "explain": "Say why something is not ready, and what to do.",
+    "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
+    "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
+    "events": "Show what happened to a LeaderWorkerSet, in order.",
+    "doctor": "Check the installation and this machine.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
+    "cp": "Copy files to ranks, or from them.",
     "port-forward": "Reach a port of a rank from this machine.",
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
+    "rollout": "Follow and steer rollouts: status, history, diff, undo, pause, resume, restart.",
+    "restart": "Replace groups by new ones of the same program.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
     "manager": "Run the controllers and webhooks for a Kubernetes cluster.",
     "operator": "Keep the manager installed as the object `cluster` asks for.",
@@ -39,6 +49,19 @@ COMMANDS: Final = {
 
 LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 """Commands that start, stop and list clusters of this machine."""
+
+ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
+"""Commands that show, steer and foresee rollouts."""
+
+INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")
+"""Commands that look into what runs."""
+
+FOLDERS: Final = {
+    **dict.fromkeys(LOCAL_COMMANDS, "commands.local"),
+    **dict.fromkeys(ROLLOUT_COMMANDS, "commands.rollout"),
+    **dict.fromkeys(INSPECT_COMMANDS, "commands.inspect"),
+}
+"""The folders of commands that are not in `commands`."""
 
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
@@ -79,8 +102,7 @@ def module_of(name: str) -> str:
     >>> module_of("port-forward"), module_of("up")
     ('leaderworkerset.cli.commands.port_forward', 'leaderworkerset.cli.commands.local.up')
     """
-    folder = "commands.local" if name in LOCAL_COMMANDS else "commands"
-    return f"leaderworkerset.cli.{folder}.{name.replace('-', '_')}"
+    return f"leaderworkerset.cli.{FOLDERS.get(name, 'commands')}.{name.replace('-', '_')}"
 
 
 @click.group(

@@ -80,6 +80,13 @@ ALERTS: Final = (
         "More than ten groups were recreated within a quarter of an hour.",
     ),
     Alert(
+        "LWSGroupsGivenUp",
+        f'lws_groups_failing{{{JOB},state="exhausted"}} > 0',
+        0,
+        "warning",
+        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} failed more often than max-group-restarts allows.",
+    ),
+    Alert(
         "LWSGroupsNotReady",
         f'lws_groups{{{JOB},state="desired"}} > ignoring (state) lws_groups{{{JOB},state="ready"}}',
         30,

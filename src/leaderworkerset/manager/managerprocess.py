@@ -103,7 +103,9 @@ class ManagerProcess:
         self._own = self._transport(access)
         self._client = Client(self._own)
         self._detection = GangDetection(self._client)
-        self._kinds = kinds or managed(self._configuration.gang_provider, self._detection.served)
+        self._kinds = kinds or managed(
+            self._configuration.gang_provider, self._detection.served, self._configuration.restarts
+        )
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)

@@ -48,18 +48,21 @@ class Rank:
 class Recreations:
     """The recreations of a group in a row: the number of the last one, and whose failure it is for.
 
-    While `is_waiting`, that last one is not done yet: it is due at `due`.
+    While `is_waiting`, that last one is not done yet: it is due at `due`; where `is_exhausted`, it is not done at all.
+    `failure` is what the pod showed.
     """
 
     count: int
     failed_pod: str
     due: datetime
     is_waiting: bool = False
+    is_exhausted: bool = False
+    failure: str = ""
 
     @property
     def done(self) -> int:
         """Return how many are done."""
-        return self.count - 1 if self.is_waiting else self.count
+        return self.count - 1 if self.is_waiting or self.is_exhausted else self.count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

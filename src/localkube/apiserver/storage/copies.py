@@ -1,43 +1,33 @@
 """Copies of the store's file, for the day when it is damaged.
 
-A copy is made every `EVERY` seconds in which something changed, and when the cluster stops; the newest `KEPT` stay,
-beside the file as `state.db.copy-TIME`. A copy is taken from the running store (SQLite's backup, in a thread) and
-checked before it counts, so that a damaged file never replaces its last good copy.
+The newest `KEPT` stay, beside the file as `state.db.copy-TIME`. A copy is taken from the running store (SQLite's backup) and checked before it
+counts, so that a damaged file never replaces its last good copy. When copies are made: `copying.py`, which runs this
+module as a program.
 
 `restore` puts the newest good copy in the place of the file, which is kept as `state.db.damaged-TIME`.
 """
 
-import asyncio
 import re
 import shutil
 import sqlite3
-import threading
+import sys
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-import structlog
-
-from kuberuntime.clock import Clock
 from localkube.apiserver.storage.errors import DamagedError, StoreError, explain
 from localkube.apiserver.storage.files import beside, new_file
 from localkube.apiserver.storage.inspection import connect_readonly, inspect, inspect_contents, opened
 from localkube.apiserver.storage.lock import hold
-from localkube.apiserver.storage.store import Store
 
 KEPT: Final = 3
-EVERY: Final = 600.0
-"""Seconds between two copies of a store that changes."""
-
 SPARE: Final = 8
 """A copy is made only where so many times its size is free: it must not be what fills the disk."""
 
 TIME: Final = "%Y%m%dT%H%M%SZ"
 NAME: Final = re.compile(r"\.copy-(\d{8}T\d{6}Z)")
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +48,6 @@ class Restored:
 
     source: str
     aside: Path | None
-
-
-class Copies:
-    """Makes the copies of a store that is open."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self._path = Path(store.path)
-        self._copied = store.revision if find(self._path) else -1
-        self._lock = threading.Lock()
-
-    async def run(self, every: float = EVERY) -> None:
-        """Make copies until cancelled."""
-        while True:
-            await asyncio.sleep(every)
-            await asyncio.to_thread(self.keep, self._clock.now())
-
-    def keep(self, now: datetime) -> None:
-        """Make a copy of what is committed, if that changed; what prevents it is logged."""
-        with self._lock:
-            revision = self._store.revision
-            if revision == self._copied:
-                return
-            try:
-                take(self._path, now)
-            except StoreError as error:
-                log.warning("no copy of the objects was made", error=str(error))
-            else:
-                self._copied = revision
 
 
 def find(path: Path) -> list[Copy]:
@@ -198,3 +158,17 @@ def format_age(age: timedelta) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def main(arguments: list[str]) -> str | None:
+    """Take a copy of FILE at MOMENT; return why there is none."""
+    path, moment = arguments
+    try:
+        take(Path(path), datetime.fromisoformat(moment))
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -117,6 +117,13 @@ def test_help_imports_no_command() -> None:
     assert not {"aiohttp", "cryptography", "rich", "yaml", "msgspec"} & set(modules.split())
 
 
+def test_a_table_imports_nothing_that_only_watches_need() -> None:
+    parts = "commands.get, leaderworkerset.cli.commands.inspect.tree, leaderworkerset.cli.cluster.target"
+    script = f"import sys, leaderworkerset.cli.{parts}, kuberuntime.client.http; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert not {"structlog", "rich", "cryptography", "kuberuntime.cache.informer"} & set(modules.split())
+
+
 @pytest.mark.parametrize(
     ("words", "chosen"),
     [

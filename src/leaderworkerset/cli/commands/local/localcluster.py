@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import leaderworkerset
+from kuberuntime import tlsbuffers
 from kuberuntime.access import kubeconfig
 from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
@@ -28,7 +29,7 @@ from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
 
 CONNECTIONS: Final = 8
-"""Connections for the controllers' requests. Both ends are in this process and take 300 KiB each."""
+"""Connections for the controllers' requests. Both ends are in this process."""
 
 OPTIONS_OF_NODES: Final = {
     "labels": "--node-label",
@@ -66,6 +67,7 @@ async def local_cluster(
     logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
     settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
     clock = SystemClock()
+    tlsbuffers.shrink()
     with _refusals(place):
         progress("starting the API server")
         async with localkube.serve(settings) as server:

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json, is_same_json
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,29 @@ from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 def test_canonical_json_is_what_go_writes(value: Any, expected: bytes) -> None:
     """R-REV-6.7 and R-REV-6.8."""
     assert canonical_json(value) == expected
+
+
+NUMBERS = st.sampled_from([0, 1, True, 1.0, 0.5, 2**53, 2**53 + 1, 2**63 - 1, 1e16, 10**16])
+VALUES = st.recursive(
+    st.none() | NUMBERS | st.sampled_from(["", "<", "\\u003c", "1.5", ":1.5", ",12345678901234567"]),
+    lambda children: st.lists(children, max_size=2) | st.dictionaries(st.sampled_from("ab<"), children, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(VALUES, VALUES)
+def test_what_is_the_same_is_what_is_written_the_same(left: Any, right: Any) -> None:
+    assert is_same_json(left, right) == (canonical_json(left) == canonical_json(right))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ({"a": 2**53}, {"a": 2**53 + 1}, True),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": 1}, {"a": 2}, False),
+    ],
+)
+def test_order_and_what_go_rounds_make_no_difference(left: Any, right: Any, *, same: bool) -> None:
+    assert is_same_json(left, right) is same

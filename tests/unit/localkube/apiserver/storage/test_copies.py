@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from kuberuntime.clock import SystemClock
-from localkube.apiserver.storage import copies
-from localkube.apiserver.storage.copies import KEPT, Copies
+from localkube.apiserver.storage import copies, copying
+from localkube.apiserver.storage.copies import KEPT
+from localkube.apiserver.storage.copying import Copies
 from localkube.apiserver.storage.errors import DamagedError, StoreError
 from localkube.apiserver.storage.store import Store, StoreKey
 
@@ -129,6 +130,36 @@ def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
 
     with_loop(scenario())
     assert len(names(copies.find(path)[0].path)) > len(names(copies.find(path)[1].path)) > 0
+
+
+def test_what_a_process_of_its_own_cannot_copy_is_said_in_its_words(copied: Path) -> None:
+    with closing(sqlite3.connect(copied)) as database, database:
+        database.execute("UPDATE history SET value = x'7b7d' WHERE revision = 2")
+    database.close()
+    with pytest.raises(StoreError, match="the checksum of revision 2 is wrong"):
+        asyncio.run(copying.take_apart(copied, NOW + timedelta(hours=1)))
+    assert [copy.taken for copy in copies.find(copied)] == [NOW]
+
+
+def test_a_copy_that_is_cancelled_leaves_no_process(copied: Path) -> None:
+    async def scenario() -> None:
+        task = asyncio.create_task(copying.take_apart(copied, NOW + timedelta(hours=1)))
+        while not (children := own_children()):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert not children & own_children()
+
+    before = own_children()
+    asyncio.run(scenario())
+    assert own_children() == before
+
+
+def own_children() -> set[str]:
+    """Return the processes that a thread of this one started and that are not reaped."""
+    tasks = Path("/proc/self/task").iterdir()
+    return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
 def test_a_damaged_file_never_replaces_its_last_good_copy(copied: Path) -> None:
