@@ -10,9 +10,9 @@ from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
 from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.operator.openshift import API_SERVERS
 from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL
-from leaderworkerset.operator.tlsprofile import API_SERVERS
 
 pytestmark = pytest.mark.slow
 
