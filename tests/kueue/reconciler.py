@@ -28,6 +28,13 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 BATCH: Final = 1.0
 """Seconds by which changes of pods and StatefulSets are noticed late (R-KQ-3)."""
 
+TERMINATED: Final[JSONObject] = {
+    "type": "TerminationTarget",
+    "status": "True",
+    "reason": "WorkloadEvictedDueToPreempted",
+}
+"""What Kueue writes into the status of a pod before it deletes it."""
+
 ON_A_HOST: Final = 2
 """Pods for which a host of a domain has room."""
 
@@ -81,7 +88,7 @@ class Kueue:
             await self._tag(pod, lws)
             index = int(meta.labels(pod)[labels.GROUP_INDEX])
             if index in self.evicted and not _is_gated(pod):
-                await self.client.delete(PODS, meta.key(pod))
+                await self._evict(pod)
             elif _is_gated(pod) and index in self.admitted:
                 await self._start(pod)
             elif _is_gated(pod) and self._is_of_older_revision(pod, sets):
@@ -120,6 +127,13 @@ class Kueue:
         """Remove the gates of this integration, and no others (R-KQ-32)."""
         left = [gate for gate in meta.spec(pod)["schedulingGates"] if gate["name"] not in GATES]
         await self._patch(pod, {"spec": {"schedulingGates": left or None} | self._place(pod)})
+
+    async def _evict(self, pod: JSONObject) -> None:
+        """Say in the status of the pod that it ends, then delete it (R-KQ-49, R-KQ-63)."""
+        known = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != TERMINATED["type"]]
+        patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"conditions": [*known, TERMINATED]}}
+        await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
+        await self.client.delete(PODS, meta.key(pod), uid=meta.uid(pod))
 
     def _place(self, pod: JSONObject) -> JSONObject:
         """Choose the host by the rank in the group, where the pod asks for a topology (R-KQ-51, R-KQ-53, R-KQ-56)."""

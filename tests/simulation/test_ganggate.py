@@ -145,7 +145,7 @@ def test_a_group_of_one_pod_waits_for_nobody() -> None:
 
 
 def test_quota_comes_first_and_room_second() -> None:
-    """A pod that Kueue holds back too is not counted as starting: no room is kept for it."""
+    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no room is kept for it."""
 
     async def scenario(world: World) -> None:
         async with kueue(world, quota=1) as one:

@@ -129,7 +129,7 @@ def test_everything_that_kueue_reads_is_there() -> None:
 
 
 def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so() -> None:
-    """R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
+    """R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
 
     async def scenario(world: World, one: Kueue) -> None:
         await world.create(queued(replicas=2))
@@ -271,7 +271,7 @@ def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods() -> None:
 
 
 def test_nothing_that_kueue_adds_at_the_start_is_there_before() -> None:
-    """R-KQ-32: a conflicting value would finish the admission for good."""
+    """R-KQ-32, R-KQ-161: a conflicting value would finish the admission for good."""
 
     async def scenario(world: World, _: Kueue) -> None:
         await world.create(queued(replicas=1))

@@ -19,6 +19,10 @@ STATEFULSET_REVISION: Final = "controller-revision-hash"
 # A label of Kueue: the queue that a LeaderWorkerSet waits in.
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 
+# Scheduling gates of Kueue: until there is quota, and until the nodes of a topology are chosen.
+QUOTA_GATE: Final = "kueue.x-k8s.io/admission"
+TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
+
 # Annotations.
 SIZE: Final = PREFIX + "size"
 REPLICAS: Final = PREFIX + "replicas"

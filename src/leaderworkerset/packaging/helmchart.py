@@ -98,10 +98,10 @@ def templates(served: Served) -> dict[str, str]:
     """Return the templates by kind and name."""
     plain, ganged, gated = (_conditional(one) for one in (served.plain, served.gang, served.gate))
     named = {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
-    managing = {
+    switched = {
         name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()
     }
-    return managing | _user_roles(served.plain)
+    return switched | _user_roles(served.plain)
 
 
 def _switched(gated: str, otherwise: str) -> str:

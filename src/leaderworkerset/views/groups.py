@@ -12,6 +12,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
+from leaderworkerset.views.admission import held_back
 
 MISSING: Final = "Missing"
 """The state of a place without a pod."""
@@ -176,7 +177,7 @@ def rank_of(pod: JSONObject) -> Rank:
         index=place[1],
         pod=meta.name(pod),
         state=podstate.state(pod),
-        why=podstate.why(pod),
+        why=held_back(pod) or podstate.why(pod),
         is_ready=meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod),
         restarts=podstate.restarts(pod),
         node=meta.spec(pod).get("nodeName", ""),
