@@ -55,7 +55,7 @@ LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and foresee rollouts."""
 
-INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")
+INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp", "must-gather")
 """Commands that look into what runs."""
 
 FOLDERS: Final = {
