@@ -109,7 +109,7 @@ def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits() -> None:
 
 @pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
 def test_a_group_lives_through_failures_rollouts_and_scaling(restart: str) -> None:
-    """A pod that is made anew waits for room like all others; its group is the first that gets it."""
+    """A pod that is made anew waits for space like all others; its group is the first that gets it."""
 
     async def scenario(world: World) -> None:
         watched = Watched(world)
@@ -145,7 +145,7 @@ def test_a_group_of_one_pod_waits_for_nobody() -> None:
 
 
 def test_quota_comes_first_and_room_second() -> None:
-    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no room is kept for it."""
+    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no space is kept for it."""
 
     async def scenario(world: World) -> None:
         async with kueue(world, quota=1) as one:
