@@ -89,8 +89,9 @@ wheels: setup ## build the three wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
 
-recording: setup ## record `lws run` anew, for the front page
+recording: setup ## record `lws run`, and a rollout that gets stuck, anew for the front page
 	$(BIN)/python docs/record_run.py
+	$(BIN)/python docs/record_rollout.py
 
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml

@@ -25,6 +25,7 @@ SHARED: Final = (
     "integration/manager",
     "integration/lwsoperator",
     "kubectl",
+    "parity",
 )
 """Folders whose tests share a cluster, which is started once."""
 

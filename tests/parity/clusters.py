@@ -6,10 +6,11 @@ Both have 64 nodes with the labels that the recorded objects were made under, ou
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, SERVICE_ACCOUNTS
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, SERVICE_ACCOUNTS
 from leaderworkerset.api import crd
 from leaderworkerset.manager import lwsmanager
 from localkube.apiserver.inprocess import InProcessTransport
@@ -36,6 +37,7 @@ from localkube.controllers.composition import run_controllers as run_embedded_co
 from localkube.controllers.nodes.labeltemplate import LabelTemplate
 from localkube.controllers.nodes.nodes import NodeSettings
 
+NAMESPACE: Final = "default"
 NODE_COUNT: Final = 64
 ZONE: Final = "topology.kubernetes.io/zone"
 START: Final = 60.0
@@ -103,42 +105,67 @@ async def embedded(directory: Path) -> AsyncIterator[Cluster]:
             task.cancel()
 
 
+@contextmanager
+def plane(directory: Path) -> Iterator[Plane]:
+    """Run a control plane of Kubernetes with nodes; kwok plays those and the pods."""
+    with control_plane(build.assets(print), directory, _define_kind) as running:
+        _in_a_loop(partial(_make_nodes, running))
+        yield running
+
+
 @asynccontextmanager
-async def kubernetes(directory: Path) -> AsyncIterator[Cluster]:
-    """Start a control plane of Kubernetes; kwok plays nodes and pods."""
-    with control_plane(build.assets(print), directory, _define_kind) as plane:
-        client = Client(HTTPTransport(_access(plane), user_agent="tester"))
-        agent = Agent(HTTPTransport(_access(plane), user_agent=USER_AGENT))
-        clock = SystemClock()
-        try:
-            async with asyncio.timeout(START):
-                for index in range(NODE_COUNT):
-                    await client.create(NODES, build_node(index))
-                await _until_pods_can_be_created(client)
-            async with lwsmanager.webhooks(client, clock):
-                yield Cluster(client, agent)
-        finally:
-            await agent.close()
-            await client.close()
+async def kubernetes(running: Plane) -> AsyncIterator[Cluster]:
+    """Use a control plane that may have served before, without the events that tell of that."""
+    client = Client(HTTPTransport(_access(running), user_agent="tester"))
+    agent = Agent(HTTPTransport(_access(running), user_agent=USER_AGENT))
+    try:
+        await client.send(Request("DELETE", EVENTS.path(NAMESPACE), (), {"accept": "application/json"}))
+        async with lwsmanager.webhooks(client, SystemClock()):
+            yield Cluster(client, agent)
+    finally:
+        await agent.close()
+        await client.close()
 
 
-def _define_kind(plane: Plane) -> None:
-    """Define LeaderWorkerSets before the garbage collector starts, from a thread as this one's loop runs."""
+@asynccontextmanager
+async def kubernetes_alone(directory: Path) -> AsyncIterator[Cluster]:
+    """Start a control plane and use it."""
+    with plane(directory) as running:
+        async with kubernetes(running) as cluster:
+            yield cluster
+
+
+def _define_kind(running: Plane) -> None:
+    """Define LeaderWorkerSets before the garbage collector starts."""
 
     async def define() -> None:
-        client = Client(HTTPTransport(_access(plane), user_agent="tester"))
+        client = Client(HTTPTransport(_access(running), user_agent="tester"))
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, crd.leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
         await client.close()
 
+    _in_a_loop(define)
+
+
+async def _make_nodes(running: Plane) -> None:
+    client = Client(HTTPTransport(_access(running), user_agent="tester"))
+    async with asyncio.timeout(START):
+        for index in range(NODE_COUNT):
+            await client.create(NODES, build_node(index))
+        await _until_pods_can_be_created(client)
+    await client.close()
+
+
+def _in_a_loop(call: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run a coroutine in a thread, as this one's loop may run."""
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, define()).result()
+        thread.submit(lambda: asyncio.run(call())).result()
 
 
 def _access(plane: Plane) -> Access:
     return kubeconfig.load({}, kubeconfig=str(plane.kubeconfig))
 
 
-CLUSTERS: Final = {"embedded": embedded, "kubernetes": kubernetes}
+CLUSTERS: Final = {"embedded": embedded, "kubernetes": kubernetes_alone}
 
 
 def build_node(index: int) -> JSONObject:
@@ -159,7 +186,7 @@ async def _until_pods_can_be_created(client: Client) -> None:
     """Wait for the service account that every pod gets."""
     while True:
         try:
-            account = await client.get(SERVICE_ACCOUNTS, ObjectKey("default", "default"))
+            account = await client.get(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, "default"))
         except NotFoundError:
             await asyncio.sleep(0.1)
         else:

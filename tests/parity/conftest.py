@@ -1,10 +1,36 @@
-"""Logs of the clusters stay short: a failing test shows warnings, not every write."""
+"""Both clusters, of which the control plane is started once; logs stay short: failing tests show warnings only."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TypeAlias
 
 import pytest
+from tests.controlplane.process import Plane
+from tests.parity import clusters
+from tests.parity.clusters import Cluster
 
 from leaderworkerset.cli import logging
+
+Start: TypeAlias = Callable[[], AbstractAsyncContextManager[Cluster]]
 
 
 @pytest.fixture(autouse=True)
 def _quiet_logs() -> None:
     logging.configure("error")
+
+
+@pytest.fixture(scope="package")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """Run a control plane; each test leaves its namespace as empty as it was."""
+    with clusters.plane(tmp_path_factory.mktemp("plane")) as running:
+        yield running
+
+
+@pytest.fixture(params=["embedded", "kubernetes"])
+def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
+    """Return what begins to use a cluster, inside of a test's event loop."""
+    if request.param == "embedded":
+        return lambda: clusters.embedded(tmp_path)
+    running: Plane = request.getfixturevalue("plane")
+    return lambda: clusters.kubernetes(running)

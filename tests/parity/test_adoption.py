@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
-from tests.parity.clusters import CLUSTERS, Cluster
+from tests.parity.clusters import Cluster
+from tests.parity.conftest import Start
 from tests.parity.handover import Stage, at_rest
 from tests.parity.replay import Case, Watched, batches, clear, load, watching
 
@@ -57,12 +57,11 @@ async def take_over(cluster: Cluster, watched: Watched, cases: Sequence[Case]) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_a_fleet_of_the_go_controller_is_taken_over_without_a_write(cluster: str, tmp_path: Path) -> None:
+def test_a_fleet_of_the_go_controller_is_taken_over_without_a_write(start: Start) -> None:
     """R-REV-17, R-REV-10, R-REV-11, R-LSTS-1: no pod, no spec, no revision changes; in fact nothing is written."""
 
     async def scenario() -> None:
-        async with CLUSTERS[cluster](tmp_path) as one, watching(one.client) as watched:
+        async with start() as one, watching(one.client) as watched:
             for batch in batches(at_rest(load())):
                 await take_over(one, watched, batch)
 
@@ -98,12 +97,11 @@ async def _raw_revisions(client: Client, name: str) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_what_the_go_controller_would_apply_changes_nothing_of_ours(cluster: str, tmp_path: Path) -> None:
+def test_what_the_go_controller_would_apply_changes_nothing_of_ours(start: Start) -> None:
     """R-LSTS-1, R-LSTS-2, R-REV-6, R-REV-7: its server-side apply is a no-op, its revision is there byte for byte."""
 
     async def scenario() -> None:
-        async with CLUSTERS[cluster](tmp_path) as one, watching(one.client) as watched:
+        async with start() as one, watching(one.client) as watched:
             for batch in batches(at_rest(load())):
                 await hand_back(one, watched, batch)
 

@@ -1,23 +1,21 @@
 """The recorded LeaderWorkerSets under our manager leave the recorded objects, on both clusters."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
-from tests.parity.clusters import CLUSTERS
+from tests.parity.conftest import Start
 from tests.parity.normal import differences
 from tests.parity.replay import load, replay
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_what_our_manager_leaves_is_what_the_go_manager_left(cluster: str, tmp_path: Path) -> None:
+def test_what_our_manager_leaves_is_what_the_go_manager_left(start: Start) -> None:
     """R-ARC-2, R-LSTS-1, R-LSTS-2, R-WSTS-2, R-WSTS-3, R-SVC-1 to R-SVC-3, R-REV-1, R-REV-2, R-REV-14, R-ENV-1,
     R-ADM-4 to R-ADM-14, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15: 60 LeaderWorkerSets, created and edited.
     """
 
     async def scenario() -> list[str]:
-        async with CLUSTERS[cluster](tmp_path) as one, one.manager():
+        async with start() as one, one.manager():
             return await replay(one.client, load())
 
     assert asyncio.run(scenario()) == []

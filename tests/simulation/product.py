@@ -51,16 +51,16 @@ async def run_manager(
 ) -> None:
     """Run one replica of the manager until cancelled; under the lease and behind the fence where one is elected."""
     if not elected:
-        await Controllers(kinds.controllers, Client(transport), clock=clock, instance=name).run()
+        await Controllers(kinds, Client(transport), clock=clock, instance=name).run()
         return
     election = LeaderElection(Client(transport), ElectionSettings(LEASE, name), clock, _Silence())
     fenced = Client(FencedTransport(transport, election))
-    await election.run(lambda: Controllers(kinds.controllers, fenced, clock=clock, instance=name).run())
+    await election.run(lambda: Controllers(kinds, fenced, clock=clock, instance=name).run())
 
 
 @asynccontextmanager
 async def controllers(client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS) -> AsyncIterator[None]:
     """Run the controllers in the body, from the moment that their caches are filled."""
-    running = Controllers(MANAGED.controllers, client, clock=clock, instance="test", instruments=instruments)
+    running = Controllers(MANAGED, client, clock=clock, instance="test", instruments=instruments)
     async with running.running():
         yield

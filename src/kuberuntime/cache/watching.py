@@ -45,14 +45,12 @@ class Watcher:
         sink: Sink,
         reduce: Reduce,
         *,
-        jitter: Callable[[], float] = randomness.jitter,
         optional: bool = False,
     ) -> None:
         self._client = client
         self._selection = selection
         self._sink = sink
         self._decoder = Decoder(selection.resource, reduce)
-        self._jitter = jitter
         self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None
         self._interrupted = False
@@ -82,7 +80,7 @@ class Watcher:
     async def _round(self) -> None:
         """Perform what the phase asks for: one page, or one stream to its end."""
         state = self._state
-        await asyncio.sleep(state.wait(self._jitter()))
+        await asyncio.sleep(state.wait(randomness.jitter()))
         if state.phase is Phase.LISTED or (state.phase is Phase.EMPTY and state.streaming):
             await self._stream(state)
         else:

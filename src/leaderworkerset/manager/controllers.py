@@ -1,12 +1,12 @@
 """The controllers of one process, together: caches, executor, events, and one controller for each declaration.
 
-In: declarations and a client. Out: nothing; they run until cancelled, or until they are asked to stop: then they begin
+In: kinds and a client. Out: nothing; they run until cancelled, or until they are asked to stop: then they begin
 nothing new, finish what is under way, write their last events and return. Whoever elects a leader runs them under the
 lease.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -20,10 +20,10 @@ from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.plan import Event
-from leaderworkerset.api import labels
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.parts import background
 
 FINISH_SECONDS: Final = 2.0
@@ -35,21 +35,22 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Controllers:
     """Runs controllers once, as a part of a process (`parts.py`).
 
-    In events `reporter` names what this process is, `instance` which one (`reportingController`, `reportingInstance`).
+    In events the kinds' `reporter` names what this process is, `instance` which one (`reportingController`,
+    `reportingInstance`).
     """
 
     def __init__(
         self,
-        specs: Sequence[ControllerSpec],
+        kinds: Registry,
         client: Client,
         *,
         clock: Clock,
         instance: str,
         instruments: Instruments = NO_INSTRUMENTS,
-        reporter: str = labels.EVENT_REPORTER,
     ) -> None:
+        specs = kinds.controllers
         self._caches = Caches(client, (cache for spec in specs for cache in spec.caches))
-        self._recorder = EventRecorder(client, reporter, instance, clock)
+        self._recorder = EventRecorder(client, kinds.reporter, instance, clock)
         self._instruments = instruments
         executor = Executor(client, _Counted(self._recorder, instruments), clock)
         self._controllers = tuple(

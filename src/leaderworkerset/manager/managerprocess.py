@@ -175,12 +175,11 @@ class ManagerProcess:
         # The fence comes last: whatever waited for the limiter is checked again before it is sent.
         fenced = FencedTransport(self._shared, self._election) if self._election is not None else self._shared
         return Controllers(
-            self._kinds.controllers,
+            self._kinds,
             Client(self._limited(fenced)),
             clock=self._clock,
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
-            reporter=self._kinds.reporter,
         )
 
     def _limited(self, transport: Transport) -> Transport:

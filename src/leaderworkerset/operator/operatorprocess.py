@@ -108,12 +108,11 @@ class OperatorProcess:
 
     def _controllers(self, transport: Transport) -> Controllers:
         return Controllers(
-            self._kinds.controllers,
+            self._kinds,
             Client(transport),
             clock=self._clock,
             instance=f"{self._kinds.reporter}-{socket.gethostname()}",
             instruments=self._instruments,
-            reporter=self._kinds.reporter,
         )
 
     async def _election_settings(self) -> ElectionSettings:

@@ -110,7 +110,7 @@ async def running(directory: Path, store: Store) -> AsyncIterator[World]:
     cluster = Cluster(Settings(name="soak", directory=directory, keep=False), NodeSettings(), api, clock)
     client = cluster.client("tests")
     world = World(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
-    controllers = Controllers(MANAGED.controllers, cluster.client("manager"), clock=clock, instance="tests")
+    controllers = Controllers(MANAGED, cluster.client("manager"), clock=clock, instance="tests")
     async with workloads.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run())]
         for informer in (world.sets, world.pods):

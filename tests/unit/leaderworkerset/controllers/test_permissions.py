@@ -69,7 +69,7 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
     """Run the controllers while things happen, and return what that took."""
     transport = RecordingTransport(InProcessTransport(cluster.server, "manager"), is_old=is_old)
     async with asyncio.TaskGroup() as tasks:
-        running = Controllers(MANAGED.controllers, Client(transport), clock=cluster.clock, instance="test")
+        running = Controllers(MANAGED, Client(transport), clock=cluster.clock, instance="test")
         task = tasks.create_task(running.run())
         await life(cluster)
         task.cancel()

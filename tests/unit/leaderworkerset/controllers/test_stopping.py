@@ -39,7 +39,7 @@ class SlowTransport:
 
 
 def controllers_of(cluster: Cluster, transport: Transport) -> Controllers:
-    return Controllers(MANAGED.controllers, Client(transport), clock=cluster.clock, instance="test")
+    return Controllers(MANAGED, Client(transport), clock=cluster.clock, instance="test")
 
 
 async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:

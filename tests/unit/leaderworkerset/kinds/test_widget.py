@@ -208,7 +208,7 @@ def test_its_controller_uses_the_declared_permissions_and_nothing_else(monkeypat
     async def run(server: ApiServer, text: str, *, is_old: bool) -> RecordingTransport:
         transport = RecordingTransport(InProcessTransport(server, "manager"), is_old=is_old)
         client = Client(InProcessTransport(server, "tester"))
-        controllers = Controllers(registry.controllers, Client(transport), clock=SystemClock(), instance="test")
+        controllers = Controllers(registry, Client(transport), clock=SystemClock(), instance="test")
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(controllers.run())
             await client.patch(WIDGETS, ObjectKey("default", "w"), {"spec": {"text": text}}, kind="merge")
@@ -253,7 +253,7 @@ def test_its_metrics_are_counted_beside_those_of_its_controller() -> None:
             await create_widget(client, text="first")
             registry = Registry((WIDGET,))
             controllers = Controllers(
-                registry.controllers,
+                registry,
                 client,
                 clock=SystemClock(),
                 instance="test",
