@@ -12,7 +12,7 @@ SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate helm clean
+.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate helm clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,13 +51,15 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python deploy/generate.py --check
 	$(BIN)/python docs/generate_cli.py --check
+	$(BIN)/python docs/generate_causes.py --check
 
 bench: setup ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
 
-generate: setup ## write the generated manifests below deploy/, and the reference of the commands
+generate: setup ## write the generated manifests below deploy/, and the reference of the commands and of causes
 	$(BIN)/python deploy/generate.py
 	$(BIN)/python docs/generate_cli.py
+	$(BIN)/python docs/generate_causes.py
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
@@ -77,15 +79,19 @@ e2e: setup ## the tests of the command line, with real processes
 controlplane: setup ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
 
-helm: setup ## build the Helm that the tests of the chart use, where it is not yet (minutes); without it they are skipped
+simulate: setup ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
+
+helm: setup ## build Helm and promtool, which the tests of chart and alerts use (minutes); without them they are skipped
 	@$(BIN)/python -m tests.packages.build
 
 wheels: setup ## build the three wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
 
-recording: setup ## record `lws run` anew, for the front page
+recording: setup ## record `lws run`, and a rollout that gets stuck, anew for the front page
 	$(BIN)/python docs/record_run.py
+	$(BIN)/python docs/record_rollout.py
 
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml

@@ -17,6 +17,9 @@ from leaderworkerset.cli import app
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
+EXAMPLES = "\b\n"
+"""How click is told to leave lines as they are."""
+
 INTRODUCTION = """\
 # Commands
 
@@ -72,19 +75,35 @@ def page() -> str:
         command = app.lws.get_command(root, name)
         if command is None:
             raise LookupError(name)
-        parts.append(section(command, click.Context(command, info_name=name, parent=root, max_content_width=200)))
+        parts += sections(command, click.Context(command, info_name=name, parent=root, max_content_width=200), name)
     return "\n".join(parts)
 
 
-def section(command: click.Command, context: click.Context) -> str:
+def sections(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
+    """Describe a command, and after it its verbs."""
+    yield section(command, context, name)
+    if isinstance(command, click.Group):
+        for verb in command.list_commands(context):
+            found = command.get_command(context, verb)
+            if found is None:
+                raise LookupError(verb)
+            below = click.Context(found, info_name=verb, parent=context, max_content_width=200)
+            yield section(found, below, f"{name} {verb}")
+
+
+def section(command: click.Command, context: click.Context, name: str) -> str:
     """Describe one command."""
     words = " ".join(command.collect_usage_pieces(context))
-    return f"## lws {command.name}\n\n`lws {command.name} {words}`\n\n{paragraphs(cleandoc(command.help or ''))}\n\n{table(context)}\n"
+    return f"## lws {name}\n\n`lws {name} {words}`\n\n{paragraphs(command.help or '')}\n\n{table(context)}\n"
 
 
 def paragraphs(text: str) -> str:
-    """Return the help of a command, each paragraph on one line."""
-    return re.sub(r"(?<!\n)\n(?!\n)", " ", text.replace("\b\n", "")).strip()
+    """Return the help of a command: each paragraph on one line, examples as code."""
+    parts = [part for part in cleandoc(text).split("\n\n") if part.strip()]
+    return "\n\n".join(
+        f"```bash\n{part.removeprefix(EXAMPLES)}\n```" if part.startswith(EXAMPLES) else part.replace("\n", " ")
+        for part in parts
+    )
 
 
 def table(context: click.Context) -> str:

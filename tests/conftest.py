@@ -18,6 +18,7 @@ OUTCOMES: Final = ("passed", "failed", "error", "skipped")
 SHARED: Final = (
     "conformance/controllers",
     "conformance",
+    "integration/autoscaling",
     "integration/gang",
     "integration/install",
     "integration/lws",

@@ -3,6 +3,7 @@
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
+from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import VOLCANO
 
 COUNT: JSONObject = {"type": "integer", "format": "int32", "minimum": 1}
@@ -13,6 +14,12 @@ AMOUNTS: JSONObject = {
         "x-kubernetes-int-or-string": True,
     },
 }
+
+
+def kind_of(provider: Provider) -> Resource:
+    """Return the kind that stands for a group; only of a scheduler that has one."""
+    assert provider.group_object is not None
+    return provider.group_object
 
 
 def define(resource: Resource, fields: JSONObject, annotations: dict[str, str]) -> JSONObject:
@@ -34,10 +41,10 @@ def define(resource: Resource, fields: JSONObject, annotations: dict[str, str]) 
 
 
 VOLCANO_DEFINITION = define(
-    VOLCANO.group_object, {"minMember": COUNT, "minResources": AMOUNTS, "queue": {"type": "string"}}, {}
+    kind_of(VOLCANO), {"minMember": COUNT, "minResources": AMOUNTS, "queue": {"type": "string"}}, {}
 )
 COSCHEDULING_DEFINITION = define(
-    COSCHEDULING.group_object,
+    kind_of(COSCHEDULING),
     {"minMember": COUNT, "minResources": AMOUNTS},
     {"api-approved.kubernetes.io": "unapproved, for tests"},
 )

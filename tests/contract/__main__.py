@@ -1,4 +1,4 @@
-"""Print for each rule of the contract the tests that prove it and where they run: `python -m tests.contract [--run]`.
+"""Print for each rule of the contracts the tests that prove it and where they run: `python -m tests.contract [--run]`.
 
 Without `--run` tests are only collected; with it those that cite a rule are run, and a rule counts by tests that passed.
 Ends with 1 where a required rule has no proof. `-v` prints the tests' names.
@@ -10,10 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.contract.rules import ELSEWHERE, NO_BEHAVIOUR, Place, Proof, cited, defined, prove, uncovered
+from tests.contract.rules import ELSEWHERE, NO_BEHAVIOUR, OTHERS, Place, Proof, cited, prove, required, uncovered
 
 ROOT = Path(__file__).parents[2]
-CONTRACT = ROOT / "docs" / "reference" / "contract.md"
+CONTRACTS = ROOT / "docs" / "reference"
 
 
 class Witness:
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     pytest.main(options if is_run else ["--collect-only", "-qqq", *options], plugins=[witness])
     tests = [(test, text) for test, text in witness.texts.items() if not is_run or test in witness.passed]
     proofs = prove(tests)
-    rules = defined(CONTRACT.read_text())
+    rules = required(CONTRACTS)
     for rule in rules:
         print_rule(rule, proofs.get(rule, []), show_tests="-v" in arguments)
     open_rules = list(uncovered(rules, proofs))
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     proved = sum(rule in proofs for rule in rules)
     say(f"{len(rules)} rules, {proved} cited by tests, {len(open_rules)} open: {' '.join(open_rules) or 'none'}")
     if unknown:
-        say(f"cited, but not in the contract: {' '.join(unknown)}")
+        say(f"cited, but not in the contracts: {' '.join(unknown)}")
     return 1 if open_rules or unknown else 0
 
 
@@ -67,7 +67,9 @@ def print_rule(rule: str, proofs: list[Proof], *, show_tests: bool) -> None:
     """Print one line per rule."""
     counts = Counter(proof.place for proof in proofs)
     places = "  ".join(f"{place} {counts[place]:>3}" for place in Place)
-    reason = NO_BEHAVIOUR.get(rule) or next((ELSEWHERE[key] for key in ELSEWHERE if rule.startswith(key)), "")
+    reason = (NO_BEHAVIOUR | OTHERS).get(rule) or next(
+        (ELSEWHERE[key] for key in ELSEWHERE if rule.startswith(key)), ""
+    )
     say(f"{rule:<12}{places}  {'' if proofs else reason or 'OPEN'}".rstrip())
     if show_tests:
         for name in sorted({re.sub(r"\[.*", "", proof.test) for proof in proofs}):
@@ -75,7 +77,7 @@ def print_rule(rule: str, proofs: list[Proof], *, show_tests: bool) -> None:
 
 
 def chapter(rule: str) -> str:
-    """Return the chapter of a rule; other contracts have other chapters."""
+    """Return the chapter of a rule."""
     return rule.rpartition("-")[0]
 
 

@@ -1,6 +1,6 @@
-"""The rules of docs/reference/contract.md and the tests that cite them.
+"""The rules of the contracts in docs/reference and the tests that cite them.
 
-In: the text of the contract; test items as pytest collects them. Out: which rule is proved by which tests, and where
+In: the text of a contract; test items as pytest collects them. Out: which rule is proved by which tests, and where
 those run: on the core (pure functions and single parts), on the embedded cluster, on Kubernetes.
 """
 
@@ -8,14 +8,23 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 RULE: Final = re.compile(r"\b([RQ])-(?:([A-Z]+)-)?(\d+)")
-DEFINITION: Final = re.compile(r"^(?:- \*\*|\| )([RQ]-(?:[A-Z]+-)?\d+(?:\.\.\d+)?)†?(?:\*\*| \|)", re.MULTILINE)
+DEFINITION: Final = re.compile(
+    r"^(?:- )?(?:\*\*|\| )([RQ]-(?:[A-Z]+-)?\d+(?:\.\.\d+)?)†?(?:\*\*| \||(?= [^\n*]{0,60}\*\*))", re.MULTILINE
+)
 RANGE: Final = re.compile(r"\b([RQ]-(?:[A-Z]+-)?)(\d+) (?:to|and up to) \1(\d+)")
 
+CONTRACTS: Final = {
+    "contract.md": "",
+    "contract-disaggregatedset.md": "R-DS-",
+    "contract-kueue.md": "R-KQ-",
+}
+"""The contracts, and how those of their rules begin that are counted: each has a numbering of quirks of its own."""
+
 ELSEWHERE: Final = {
-    "R-GANG": "gang scheduling",
     "R-MGR": "the manager's flags and endpoints",
     "R-CFG": "the configuration file",
     "R-CERT": "certificates of an installation",
@@ -23,9 +32,36 @@ ELSEWHERE: Final = {
     "R-API-6": "the Helm copy of the CRD",
     "R-API-11": "a Go type that only DisaggregatedSet uses",
 }
-"""Rules that belong to the installation of the manager, or to gang scheduling: not required here."""
+"""Rules that belong to the installation of the manager: not required here."""
+
+OTHERS: Final = {
+    "R-KQ-1": "how Kueue is switched on",
+    "R-KQ-3": "Kueue's permissions and batches",
+    "R-KQ-4": "which objects Kueue manages",
+    "R-KQ-14": "an annotation that Kueue writes for itself",
+    "R-KQ-15": "what Kueue refuses at creation",
+    "R-KQ-19": "Kueue lets go of what is being deleted",
+    "R-KQ-20": "names of Kueue's Workloads",
+    "R-KQ-22": "content of Kueue's Workloads",
+    "R-KQ-23": "pod sets of Kueue's Workloads",
+    "R-KQ-24": "a finalizer of Kueue's Workloads",
+    "R-KQ-25": "what Kueue does when a Workload is deleted",
+    "R-KQ-34": "features of Kueue that no LeaderWorkerSet uses",
+    "R-KQ-35": "when Kueue evicts what is not ready",
+    "R-KQ-55": "what Kueue refuses of a topology",
+    "R-KQ-68": "MultiKueue copies the object; an ordinary controller runs on both sides",
+    "R-KQ-73": "time limits of Kueue's own tests",
+    "R-KQ-130": "KAI groups pods by itself",
+    "R-KQ-131": "what KAI reads; defaults of the definition are R-API-7",
+    "R-KQ-150": "a pattern of the Job controller",
+    "R-KQ-151": "plans of the Go project",
+    "R-KQ-160": "quota and placement may come from two: advice to users",
+    "R-DS-105": "the Go controller has no metrics of its own",
+}
+"""Rules that say what others do, and ask nothing of this project."""
 
 NO_BEHAVIOUR: Final = {
+    "R-GANG-8": "the configuration refuses the name before (R-CFG-1)",
     "Q-20": "mismatches within upstream's documentation",
     "Q-29": "remarks in upstream's code",
     "Q-30": "the Helm chart",
@@ -49,9 +85,16 @@ class Proof:
     place: Place
 
 
-def defined(contract: str) -> list[str]:
+def defined(contract: str, prefix: str = "") -> list[str]:
     """Return the ids of all rules and quirks in the order of the contract; later tables may speak of them again."""
-    return list(dict.fromkeys(rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1])))
+    found = (rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1]))
+    return list(dict.fromkeys(rule for rule in found if rule.startswith(prefix)))
+
+
+def required(directory: Path) -> list[str]:
+    """Return the rules of all contracts in a directory."""
+    texts = ((directory / name, prefix) for name, prefix in CONTRACTS.items())
+    return [rule for path, prefix in texts for rule in defined(path.read_text(), prefix)]
 
 
 def _expand(text: str) -> list[str]:
@@ -94,7 +137,7 @@ def prove(tests: Iterable[tuple[str, str]]) -> dict[str, list[Proof]]:
 
 def is_required(rule: str) -> bool:
     """Return whether a test must cite the rule."""
-    return rule not in NO_BEHAVIOUR and not any(rule == key or rule.startswith(f"{key}-") for key in ELSEWHERE)
+    return rule not in NO_BEHAVIOUR | OTHERS and not any(rule == key or rule.startswith(f"{key}-") for key in ELSEWHERE)
 
 
 def uncovered(rules: Iterable[str], proofs: dict[str, list[Proof]]) -> Iterator[str]:

@@ -15,6 +15,9 @@ PAGES = {
     "docs/how-to/first-steps.md": "4 ranks answer as one",
     "docs/how-to/run-your-program.md": "Cluster default is up",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
+    "docs/how-to/why-does-a-group-not-start.md": "crashing is stuck: LWS-E071: ",
+    "docs/how-to/roll-out-and-back.md": "tensor-parallel group 1 restarted",
+    "docs/how-to/python-client.md": "left: []",
 }
 """The pages, and what is printed when all went well."""
 

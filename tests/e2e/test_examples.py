@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 def test_every_example_has_manifest_program_and_readme() -> None:
     folders = [path for path in (ROOT / "examples").iterdir() if path.is_dir() and not path.name.startswith((".", "_"))]
     alone = {"kuberuntime", "localkube"}  # without LeaderWorkerSets: test_packages_alone.py
+    alone |= {"python-client"}  # makes its own: docs/how-to/python-client.md
     groups = {"allreduce", "tensor-parallel", "jax-data-parallel", "disaggregated"}
     assert {folder.name for folder in folders} == {*groups, *alone}
     for folder in folders:

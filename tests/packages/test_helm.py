@@ -11,11 +11,12 @@ from tests.packages import build
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.install import userroles
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED
 
-HELM = build.find()
+HELM = build.HELM.find()
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "lws"
 OF_CHARTS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 NOT_RENDERED = {"Namespace", "CustomResourceDefinition"}
@@ -27,7 +28,7 @@ MONITORED = Settings(
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(HELM is None, reason="no Helm: build it with `python -m tests.packages.build`, or set LWS_HELM"),
+    pytest.mark.skipif(HELM is None, reason=build.HELM.missing),
 ]
 
 
@@ -55,7 +56,8 @@ def plain(obj: JSONObject) -> JSONObject:
 
 
 def built(settings: Settings) -> dict[tuple[str, str], JSONObject]:
-    objects = (obj for _, obj in build_all(MANAGED, settings) if obj["kind"] not in NOT_RENDERED)
+    objects = [obj for _, obj in build_all(MANAGED, settings) if obj["kind"] not in NOT_RENDERED]
+    objects += [obj for _, obj in userroles.build(MANAGED)]
     return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
 
 
@@ -119,8 +121,9 @@ def test_values_without_effect_are_refused(words: str) -> None:
 
 
 def test_guards_can_be_left_out() -> None:
-    found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false")
+    found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false,userRoles.enable=false")
     assert not {kind for kind, _ in found} & {"PodDisruptionBudget", "NetworkPolicy"}
+    assert not [name for _, name in found if name.endswith(("-editor-role", "-viewer-role"))]
 
 
 def test_it_passes_the_linter() -> None:

@@ -14,7 +14,7 @@ from tests import builders, kept
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
-from kuberuntime.plan import Apply, Create, Delete, Plan, PutStatus
+from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
@@ -22,6 +22,7 @@ from leaderworkerset.core.leaderworkerset import groups
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies import recreation
+from localkube.apiserver.patch import merge
 
 
 class Crashed(Exception):
@@ -98,6 +99,8 @@ class World:
                     self.put(resource, self._new(obj))
                 case PutStatus(resource=resource, object=obj):
                     self.put(resource, obj)
+                case Patch(resource=resource, key=key, patch=patch):
+                    self.put(resource, merge.apply(self.objects[resource, key], patch))
                 case Delete(resource=resource, key=key, uid=uid):
                     found = self.objects.get((resource, key))
                     if found is not None and meta.uid(found) == uid:

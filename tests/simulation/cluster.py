@@ -288,7 +288,7 @@ def simulate(scenario: Callable[[World], Awaitable[None]], settings: Settings | 
                 await scenario(world)
                 return Outcome(trace, await world.state())
 
-    with _without_logs():
+    with without_logs():
         try:
             return run(body(), SingleThreadLoop)
         except BaseExceptionGroup as errors:
@@ -301,7 +301,7 @@ def simulate(scenario: Callable[[World], Awaitable[None]], settings: Settings | 
 
 
 @contextmanager
-def _without_logs() -> Iterator[None]:
+def without_logs() -> Iterator[None]:
     """Log nothing in the body: a trace tells more, and thousands of lines take time."""
     before = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

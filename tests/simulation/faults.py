@@ -4,6 +4,7 @@ What happens is a value, a `Schedule`: together with its seed it gives the same 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from random import Random
 from typing import Final
 
 import msgspec
-from tests.simulation.trace import LEASE, Trace
+from tests.simulation.trace import EVENT, LEASE, Trace
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -32,9 +33,35 @@ class Fault(Enum):
     """The server answers that it is unavailable, and does nothing."""
     CONFLICT = "409"
     """The server answers that the object has changed, and does nothing. For writes only."""
+    BROKEN = "500"
+    """The server answers that it failed, and did nothing."""
+    THROTTLED = "429"
+    """The server asks to come back in a second, and does nothing."""
+    SILENT = "time-out"
+    """It does not reach the server, and the client waits for an answer in vain."""
+    DONE_SILENTLY = "time-out after the write"
+    """The server performs it, and the client waits for an answer in vain."""
+    LATE = "late"
+    """It reaches the server a second late."""
 
+
+class Death(Enum):
+    """When an actor dies that dies at a write."""
+
+    BEFORE = "before the write"
+    UNANSWERED = "before the answer"
+    ANSWERED = "after the answer"
+
+
+PATIENCE: Final = 5.0
+"""Seconds after which a client gives up that gets no answer."""
+
+LATENESS: Final = 1.0
+THROTTLING: Final = 429
 
 STATUSES: Final = {
+    Fault.BROKEN: (500, "InternalError", "an error on the server has prevented the request from succeeding"),
+    Fault.THROTTLED: (429, "TooManyRequests", "the server has received too many requests"),
     Fault.UNAVAILABLE: (503, "ServiceUnavailable", "the server is currently unable to handle the request"),
     Fault.CONFLICT: (409, "Conflict", "the object has been modified; please apply your changes to the latest version"),
 }
@@ -51,7 +78,11 @@ class Schedule:
     rate: float = 0.0
     """Part of all requests that fail beyond those, chosen by the seed."""
     crash_after: int | None = None
-    """The number of the write after which the actor dies: the server performs it, and the actor never learns of it."""
+    """The number of the write at which the actor dies."""
+    death: Death = Death.UNANSWERED
+    """Whether the server performs that write, and whether the actor learns of it: by default it never does."""
+    repeats: float = 0.0
+    """Part of all pieces of watches that come twice."""
     cuts: tuple[float, ...] = ()
     """Seconds after the start at which all watches are cut."""
 
@@ -62,7 +93,16 @@ class FaultyTransport:
     def __init__(self, inner: Transport, actor: str, schedule: Schedule, random: Random, trace: Trace) -> None:
         self.crashed = asyncio.Event()
         self.is_blind = False
+        """Whether streams are refused."""
+        self.is_down = False
+        """Whether everything is refused, as by a server that is down."""
         self.writes = 0
+        self.counts: Counter[str] = Counter()
+        """Faults that happened, by name."""
+        self._thaw = 0.0
+        self._awake = 0.0
+        self._isolated = 0.0
+        self._expired = False
         self._inner = inner
         self._actor = actor
         self._schedule = schedule
@@ -70,7 +110,14 @@ class FaultyTransport:
         self._trace = trace
         self._open: dict[asyncio.Timeout, None] = {}  # a set that keeps its order
         self._generation = 0
-        self._timers = [asyncio.get_running_loop().call_later(after, self.cut_watches) for after in schedule.cuts]
+        self._timers: list[asyncio.TimerHandle] = []
+        self.arm(schedule)
+
+    def arm(self, schedule: Schedule) -> None:
+        """Begin a schedule: writes are counted anew."""
+        self._schedule, self.writes = schedule, 0
+        later = asyncio.get_running_loop().call_later
+        self._timers += [later(after, self.cut_watches) for after in schedule.cuts]
 
     async def request(self, request: Request) -> Response:
         """Send one request, or let it fail."""
@@ -89,8 +136,13 @@ class FaultyTransport:
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Open a stream that can be cut."""
         await self._travel()
-        if self.is_blind:
+        if self.is_blind or self.is_down:
             raise ConnectionFailedError(f"{request.path}: {Fault.REFUSED.value}")
+        if self._expired and _continues(request):
+            self._expired = False
+            gone = status_response(410, "Expired", "too old resource version")
+            yield StreamResponse(gone.status, gone.headers, _once(gone.body))
+            return
         async with self._inner.stream(request) as response:
             yield replace(response, chunks=self._deliver(response.chunks))
 
@@ -102,9 +154,31 @@ class FaultyTransport:
 
     def cut_watches(self) -> None:
         """Break all streams that are open."""
+        self._count("cut")
         self._generation += 1
         for scope in self._open:
             scope.reschedule(asyncio.get_running_loop().time())
+
+    def expire(self) -> None:
+        """Break all streams; the next one that continues is told that the server remembers less."""
+        self._count("410")
+        self._expired = True
+        self.cut_watches()
+
+    def freeze(self, seconds: float) -> None:
+        """Deliver nothing of any watch for some seconds."""
+        self._count("frozen")
+        self._thaw = asyncio.get_running_loop().time() + seconds
+
+    def pause(self, seconds: float) -> None:
+        """Send and deliver nothing for some seconds, as for a process that is stopped."""
+        self._count("paused")
+        self._awake = self._thaw = asyncio.get_running_loop().time() + seconds
+
+    def isolate(self, seconds: float) -> None:
+        """Refuse what leader election writes for some seconds, and nothing else."""
+        self._count("isolated")
+        self._isolated = asyncio.get_running_loop().time() + seconds
 
     def blind(self) -> None:
         """Break all streams, and refuse new ones until `see`."""
@@ -116,36 +190,58 @@ class FaultyTransport:
         self.is_blind = False
 
     async def _read(self, request: Request) -> Response:
-        fault = self._roll((Fault.REFUSED, Fault.UNAVAILABLE))
+        fault = Fault.REFUSED if self.is_down else self._roll((Fault.REFUSED, Fault.UNAVAILABLE))
         return await self._inner.request(request) if fault is None else await self._fail(request, fault)
 
     async def _write(self, request: Request) -> Response:
-        if LEASE in request.path:
+        if self.is_down:
+            raise ConnectionFailedError(f"{request.path}: {Fault.REFUSED.value}")
+        if LEASE in request.path and asyncio.get_running_loop().time() < self._isolated:
+            raise ConnectionFailedError(f"{request.path}: {Fault.REFUSED.value}")
+        if LEASE in request.path or EVENT in request.path:
             return await self._inner.request(request)
         self.writes += 1
         number = self.writes
+        if number == self._schedule.crash_after and self._schedule.death is Death.BEFORE:
+            await self._die(request, "not sent")
         fault = self._schedule.faults.get(number) or self._roll(tuple(Fault))
         if fault is not None:
             return await self._fail(request, fault)
         response = await self._inner.request(request)
         if number == self._schedule.crash_after:
-            self._record(request, f"{response.status}, and {self._actor} died")
-            self.crashed.set()
-            await asyncio.get_running_loop().create_future()
+            if self._schedule.death is Death.ANSWERED:
+                self._count(Death.ANSWERED.value)
+                self.crashed.set()
+                return response
+            await self._die(request, str(response.status))
         return response
 
+    async def _die(self, request: Request, answer: str) -> None:
+        self._count(self._schedule.death.value)
+        self._record(request, f"{answer}, and {self._actor} died")
+        self.crashed.set()
+        await asyncio.get_running_loop().create_future()
+
     async def _fail(self, request: Request, fault: Fault) -> Response:
+        self._count(fault.value)
         match fault:
+            case Fault.SILENT:
+                await asyncio.sleep(PATIENCE)
+                raise ConnectionFailedError(fault.value)
+            case Fault.DONE_SILENTLY:
+                response = await self._inner.request(request)
+                await asyncio.sleep(PATIENCE)
+                raise ConnectionFailedError(f"{fault.value}: {response.status}")
+            case Fault.LATE:
+                await asyncio.sleep(LATENESS)
+                return await self._inner.request(request)
             case Fault.REFUSED:
                 raise ConnectionFailedError(fault.value)
             case Fault.LOST:
                 response = await self._inner.request(request)
                 raise ConnectionFailedError(f"{fault.value}: {response.status}")
             case _:
-                code, reason, message = STATUSES[fault]
-                status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
-                body = msgspec.json.encode(status | {"reason": reason, "message": message})
-                return Response(code, {"content-type": "application/json"}, body)
+                return status_response(*STATUSES[fault])
 
     def _roll(self, faults: tuple[Fault, ...]) -> Fault | None:
         if not self._schedule.rate or self._random.random() >= self._schedule.rate:
@@ -156,6 +252,9 @@ class FaultyTransport:
         """Take the time that a message takes; the dead send none."""
         if self.crashed.is_set():
             raise ConnectionFailedError(f"{self._actor} is dead")
+        paused = self._awake - asyncio.get_running_loop().time()
+        if paused > 0:
+            await asyncio.sleep(paused)
         least, most = self._schedule.latency
         if most:
             await asyncio.sleep(self._random.uniform(least, most))
@@ -167,9 +266,19 @@ class FaultyTransport:
             if chunk is None:
                 return
             await self._travel()
+            await self._wait_for_thaw(generation)
             if generation != self._generation:
                 raise ConnectionFailedError("the watch was cut")
             yield chunk
+            if self._schedule.repeats and self._random.random() < self._schedule.repeats:
+                self._count("repeated")
+                yield chunk
+
+    async def _wait_for_thaw(self, generation: int) -> None:
+        """Wait until what is frozen is delivered again, or cut."""
+        left = self._thaw - asyncio.get_running_loop().time()
+        if left > 0 and generation == self._generation:
+            await asyncio.sleep(left)
 
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
         """Wait for the next piece, or for the cut."""
@@ -183,5 +292,26 @@ class FaultyTransport:
         except TimeoutError as error:
             raise ConnectionFailedError("the watch was cut") from error
 
+    def _count(self, name: str) -> None:
+        self.counts[name] += 1
+
     def _record(self, request: Request, answer: Response | str) -> None:
         self._trace.record(asyncio.get_running_loop().time(), self._actor, request, answer)
+
+
+def status_response(code: int, reason: str, message: str) -> Response:
+    """Build the answer of a server that refuses; a 429 asks to come back in a second."""
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+    body = msgspec.json.encode(status | {"reason": reason, "message": message})
+    headers = {"content-type": "application/json"}
+    return Response(code, headers | ({"retry-after": "1"} if code == THROTTLING else {}), body)
+
+
+def _continues(request: Request) -> bool:
+    """Return whether a watch goes on from a version, instead of beginning with all objects."""
+    query = dict(request.query)
+    return bool(query.get("resourceVersion")) and "sendInitialEvents" not in query
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body

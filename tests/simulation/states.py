@@ -15,7 +15,7 @@ VARYING: Final = frozenset(
     {
         "uid", "resourceVersion", "generation", "observedGeneration", "managedFields", "creationTimestamp",
         "lastTransitionTime", "lastProbeTime", "startTime", "startedAt", "finishedAt", "time",
-        labels.RECREATED_LEADER, labels.RECREATE_AFTER,
+        labels.RECREATED_LEADER, labels.RECREATE_AFTER, labels.FAILED_POD_UID, labels.FAILURE,
         "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID", "clusterIP", "clusterIPs",
     }
 )  # fmt: skip

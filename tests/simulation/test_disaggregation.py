@@ -155,7 +155,7 @@ def test_deleting_a_set_removes_everything_that_it_owns() -> None:
 
 
 def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() -> None:
-    """R-DS-28: controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined."""
+    """R-DS-28, R-DS-107: controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined."""
     only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
     assert only.defined == (LEADERWORKERSETS,)
 

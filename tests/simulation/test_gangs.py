@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
+from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION, kind_of
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
 from tests.simulation.faults import Fault, Schedule
 from tests.simulation.test_life import fail
@@ -48,7 +48,7 @@ class Watched:
     def __init__(self, world: World, provider: Provider) -> None:
         self.known: set[str] = set()
         self.early: list[str] = []
-        world.observe(provider.group_object, self._group_changed)
+        world.observe(kind_of(provider), self._group_changed)
         world.observe(PODS, self._pod_changed)
 
     def _group_changed(self, change: Change) -> None:
@@ -68,7 +68,7 @@ async def assert_groups(world: World, provider: Provider, *, replicas: int, mini
         members.setdefault(link_of(pod), set()).add(meta.name(pod))
     expected = [{f"web-{index}", *(f"web-{index}-{worker}" for worker in range(1, size))} for index in range(replicas)]
     assert sorted(members.values(), key=sorted) == expected
-    found = {meta.name(obj): obj for obj in await world.objects(provider.group_object)}
+    found = {meta.name(obj): obj for obj in await world.objects(kind_of(provider))}
     assert found.keys() == members.keys()
     leaders = {link_of(pod): pod for pod in pods if meta.labels(pod)[labels.WORKER_INDEX] == "0"}
     for name, obj in found.items():
@@ -90,28 +90,28 @@ def test_groups_keep_their_objects_through_rollouts_recreations_and_scaling(
         await world.create(groups(replicas=2, size=3, startupPolicy=startup))
         await world.ready()
         await assert_groups(world, provider, replicas=2, **expected)
-        first = await world.uids(provider.group_object)
+        first = await world.uids(kind_of(provider))
 
         await fail(world, "web-1-2")
         await world.ready()
         await assert_groups(world, provider, replicas=2, **expected)
-        assert len(first.items() - (await world.uids(provider.group_object)).items()) == 1
+        assert len(first.items() - (await world.uids(kind_of(provider))).items()) == 1
 
         await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
         await world.ready()
         await assert_groups(world, provider, replicas=2, **expected)
-        rolled = await world.uids(provider.group_object)
+        rolled = await world.uids(kind_of(provider))
         assert not rolled.keys() & first.keys()
 
         for replicas in (3, 1):
             await world.edit(replicas=replicas)
             await world.ready()
             await assert_groups(world, provider, replicas=replicas, **expected)
-        assert (await world.uids(provider.group_object)).items() <= rolled.items()
+        assert (await world.uids(kind_of(provider))).items() <= rolled.items()
 
         await world.delete(LEADERWORKERSETS, "web")
         await world.at_rest()
-        assert await world.objects(provider.group_object) == []
+        assert await world.objects(kind_of(provider)) == []
         assert watched.early == []
 
     simulate(scenario, settings(provider))
@@ -161,10 +161,10 @@ def test_an_object_that_somebody_deleted_is_made_again(provider: Provider) -> No
     async def scenario(world: World) -> None:
         await world.create(groups(replicas=1, size=2))
         await world.ready()
-        before = await world.uids(provider.group_object)
-        await world.delete(provider.group_object, next(iter(before)))
+        before = await world.uids(kind_of(provider))
+        await world.delete(kind_of(provider), next(iter(before)))
         await world.ready()
-        after = await world.uids(provider.group_object)
+        after = await world.uids(kind_of(provider))
         assert after.keys() == before.keys()
         assert after != before
         await assert_groups(world, provider, replicas=1, minimum=2, size=2)

@@ -3,20 +3,36 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.simulation.cluster import World, simulate
-from tests.simulation.kueue import CONFIGURATION, FRAMEWORK, PARENT, QUEUE, ROLE, WEBHOOKS, Kueue
+from tests.kueue.reconciler import HOSTNAME, ROLE, Kueue
+from tests.kueue.webhooks import (
+    CONFIGURATION,
+    FRAMEWORK,
+    PARENT,
+    PRIORITY,
+    QUEUE,
+    TOPOLOGY,
+    WEBHOOKS,
+    build_configurations,
+)
+from tests.simulation.cluster import NAMESPACE, World, simulate
+from tests.simulation.product import WEBHOOK_HOST
 from tests.simulation.test_life import fail, settings
 from tests.simulation.workloads import groups, template
 
+from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.webhooks import configurations, review
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
+from localkube.controllers.nodes.nodes import NodeSettings
 
 KUEUE_PATHS = frozenset(spec.path for spec in WEBHOOKS)
 
@@ -42,22 +58,25 @@ def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
 @asynccontextmanager
 async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
     """Run Kueue in the body; what must never happen is held at the end."""
-    one = Kueue(world, quota)
-    await one.install()
+    decisions = {spec.path: spec.decide for spec in WEBHOOKS}
+    world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
+    for resource, obj in build_configurations(configurations.at_url(f"https://{WEBHOOK_HOST}", b"")):
+        await world.client.apply(resource, obj, manager="kueue")
+    one = Kueue(world.client, NAMESPACE, quota)
     reconciling = asyncio.create_task(one.run())
     yield one
     reconciling.cancel()
     assert one.overfull == []
 
 
-def under_kueue(quota: int, scenario: Callable[[World, Kueue], Awaitable[None]]) -> None:
+def under_kueue(quota: int, scenario: Callable[[World, Kueue], Awaitable[None]], *, nodes: int = 1) -> None:
     """Run a scenario in a cluster with a quota of so many groups."""
 
     async def body(world: World) -> None:
         async with kueue(world, quota) as one:
             await scenario(world, one)
 
-    simulate(body, settings())
+    simulate(body, replace(settings(), nodes=NodeSettings(count=nodes)))
 
 
 def test_the_page_run_leaderworkerset() -> None:
@@ -110,7 +129,7 @@ def test_everything_that_kueue_reads_is_there() -> None:
 
 
 def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so() -> None:
-    """R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
+    """R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
 
     async def scenario(world: World, one: Kueue) -> None:
         await world.create(queued(replicas=2))
@@ -229,6 +248,110 @@ def test_both_startup_policies_start(startup: str) -> None:
     async def scenario(world: World, _: Kueue) -> None:
         await world.create(queued(replicas=2, startupPolicy=startup))
         await world.until(PODS, lambda pods: run(pods, 0, 1))
+
+    under_kueue(2, scenario)
+
+
+def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods() -> None:
+    """R-KQ-50 to R-KQ-53, R-KQ-56: templates keep the annotation, ranks are labels, and no selector of ours is there."""
+
+    async def scenario(world: World, one: Kueue) -> None:
+        one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
+        lws = queued(replicas=2, size=4)
+        worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+        worker["metadata"] = {"annotations": {TOPOLOGY: "rack"}}
+        await world.create(lws)
+        await world.ready()
+        found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
+        for group, hosts in enumerate(one.domains):
+            ranked = [f"web-{group}", *(f"web-{group}-{rank}" for rank in range(1, 4))]
+            assert [found[name] for name in ranked] == [host for host in hosts for _ in range(2)]
+
+    under_kueue(2, scenario, nodes=4)
+
+
+def test_nothing_that_kueue_adds_at_the_start_is_there_before() -> None:
+    """R-KQ-32, R-KQ-161: a conflicting value would finish the admission for good."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=1))
+        pods = await world.until(PODS, lambda pods: len(pods) == 3)
+        for pod in pods:
+            assert not meta.spec(pod).get("nodeSelector")
+            added = {"podset", "cluster-queue-name", "local-queue-name", "workload"}
+            keys = (meta.labels(pod) | meta.annotations(pod)).keys()
+            assert not keys & {f"kueue.x-k8s.io/{name}" for name in added}
+
+    under_kueue(0, scenario)
+
+
+def test_exclusive_placement_and_an_admission_go_together() -> None:
+    """R-KQ-69: the leader is started alone, and the workers follow it once they exist."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        lws = queued(replicas=2, size=2)
+        lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
+        await world.create(lws)
+        await world.ready()
+        found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
+        assert found["web-0"] == found["web-0-1"] != found["web-1"] == found["web-1-1"]
+
+    under_kueue(2, scenario, nodes=2)
+
+
+def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing() -> None:
+    """R-KQ-5, R-KQ-16 to R-KQ-18: it is an answer to a user; no controller of ours writes what is refused."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=1))
+        await world.ready()
+        key = ObjectKey(NAMESPACE, "web")
+        before = await world.uids()
+        changes: list[JSONObject] = [
+            {"spec": {"leaderWorkerTemplate": {"size": 4}}},
+            {"spec": {"leaderWorkerTemplate": {"workerTemplate": {"spec": {"nodeSelector": {"a": "b"}}}}}},
+            {"metadata": {"labels": {QUEUE: None}}},
+            {"metadata": {"labels": {PRIORITY: "high"}}},
+        ]
+        for patch in changes:
+            with pytest.raises(ForbiddenError, match="immutable"):
+                await world.client.patch(LEADERWORKERSETS, key, patch, kind="merge")
+        await world.ready()
+        assert await world.uids() == before
+
+    under_kueue(1, scenario)
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+def test_a_deleted_leaderworkerset_goes_with_all_its_pods(propagation: Propagation) -> None:
+    """R-KQ-65, R-KQ-66: also those that wait for quota; no finalizer of ours holds a pod."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        await world.create(queued(replicas=2))
+        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
+        assert not any(meta.metadata(pod).get("finalizers") for pod in await world.objects(PODS))
+        await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)
+        await world.until(LEADERWORKERSETS, lambda found: not found)
+        await world.until(PODS, lambda pods: not pods)
+
+    under_kueue(1, scenario)
+
+
+def test_what_kueue_reads_of_a_leaderworkerset_never_changes_by_us() -> None:
+    """R-KQ-11 to R-KQ-13, R-KQ-40: its UID, its keys in metadata and templates, through all that happens."""
+
+    async def scenario(world: World, _: Kueue) -> None:
+        created = await world.create(queued(replicas=2))
+        await world.ready()
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+        await world.ready()
+        await world.edit(replicas=1)
+        found = await world.ready()
+        assert meta.uid(found) == meta.uid(created)
+        assert meta.labels(found) == meta.labels(created)
+        worker = meta.spec(found)["leaderWorkerTemplate"]["workerTemplate"]
+        assert meta.labels(worker)[QUEUE] == "team"
+        assert meta.annotations(worker)[PARENT] == FRAMEWORK
 
     under_kueue(2, scenario)
 

@@ -38,21 +38,26 @@ class Trace:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.seed = 0
+        self.seed: int | str = 0
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
 
     def __str__(self) -> str:
-        left_out = max(len(self.entries) - SHOWN, 0)
+        shown = [entry for entry in self.entries if not entry.is_background]
+        left_out = max(len(shown) - SHOWN, 0)
         head = [f"seed {self.seed}: {len(self.entries)} writes" + (f", the first {left_out} left out" * bool(left_out))]
-        return "\n".join([*head, *map(str, self.entries[-SHOWN:])])
+        return "\n".join([*head, *map(str, shown[-SHOWN:])])
 
     def record(self, at: float, actor: str, request: Request, answer: Response | str) -> None:
         """Add one write."""
         body, text = (b"", answer) if isinstance(answer, str) else (answer.body, str(answer.status))
         digest = blake2b(request.body + body, digest_size=8).hexdigest()
         self.entries.append(Entry(at, actor, request.method, request.path, text, digest))
+
+    def note(self, at: float, actor: str, what: str, about: str = "") -> None:
+        """Add something that is not a write: what people and machines do, and what was found wrong."""
+        self.entries.append(Entry(at, actor, what, about, ""))
 
     def of(self, actor: str) -> list[Entry]:
         """Return the writes of one actor, without events and leases."""

@@ -73,10 +73,13 @@ class SingleThreadLoop(VirtualTimeLoop):
 
 
 class VirtualClock:
-    """The `Clock` that goes with the loop: wall time starts at `START`."""
+    """The `Clock` that goes with the loop: wall time starts at `START`, and is off by `jump` seconds."""
+
+    def __init__(self) -> None:
+        self.jump = 0.0
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.monotonic())
+        return START + timedelta(seconds=self.monotonic() + self.jump)
 
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()

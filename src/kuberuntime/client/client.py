@@ -128,9 +128,12 @@ class Client:
         *,
         kind: PatchKind,
         subresource: str = "",
+        manager: str = "",
     ) -> JSONObject:
-        """Patch one object, or one of its subresources, as the field manager that the user agent names."""
-        return await self._write(requests.patch(resource, key, patch, kind=kind, subresource=subresource))
+        """Patch one object, or one of its subresources; `manager` owns what it changes (else the user agent's name)."""
+        return await self._write(
+            requests.patch(resource, key, patch, kind=kind, subresource=subresource, manager=manager)
+        )
 
     async def delete(
         self,

@@ -38,6 +38,10 @@ SUBRESOURCES: JSONObject = {
 }
 
 
+DEFAULT_STRATEGY: JSONObject = {"type": "RollingUpdate"}
+"""What the API server adds where a manifest names no strategy; the webhook fills in the rest (R-DEF-2)."""
+
+
 def leaderworkerset_crd() -> JSONObject:
     """Return the definition; its parts are shared, treat it as frozen."""
     version = {
@@ -76,7 +80,15 @@ def _root_schema() -> JSONObject:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": schema.schema_of("LeaderWorkerSetSpec"),
+            "spec": _with_strategy(schema.schema_of("LeaderWorkerSetSpec")),
             "status": schema.schema_of("LeaderWorkerSetStatus"),
         },
+    }
+
+
+def _with_strategy(spec: JSONObject) -> JSONObject:
+    """Give every LeaderWorkerSet a strategy before admission: Kueue writes an invalid one where there is none (R-KQ-10)."""
+    fields = spec["properties"]
+    return spec | {
+        "properties": fields | {"rolloutStrategy": fields["rolloutStrategy"] | {"default": DEFAULT_STRATEGY}}
     }

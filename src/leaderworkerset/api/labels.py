@@ -19,6 +19,10 @@ STATEFULSET_REVISION: Final = "controller-revision-hash"
 # A label of Kueue: the queue that a LeaderWorkerSet waits in.
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 
+# Scheduling gates of Kueue: until there is quota, and until the nodes of a topology are chosen.
+QUOTA_GATE: Final = "kueue.x-k8s.io/admission"
+TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
+
 # Annotations.
 SIZE: Final = PREFIX + "size"
 REPLICAS: Final = PREFIX + "replicas"
@@ -35,12 +39,43 @@ RECREATE_GROUP_AFTER_START: Final = PREFIX + "experimental-recreate-group-after-
 RECREATIONS: Final = PREFIX + "recreations"
 RECREATED_LEADER: Final = PREFIX + "recreated-leader"
 RECREATE_AFTER: Final = PREFIX + "recreate-after"
+RECREATION_STATE: Final = PREFIX + "recreation-state"
+WAITING: Final = "waiting"
+RECREATED: Final = "recreated"
+EXHAUSTED: Final = "exhausted"
 FAILED_POD: Final = PREFIX + "failed-pod"
+FAILED_POD_UID: Final = PREFIX + "failed-pod-uid"
+FAILED_POD_RESTARTS: Final = PREFIX + "failed-pod-restarts"
+FAILURE: Final = PREFIX + "failure"
+RESUMED: Final = PREFIX + "resumed"
+
+# Annotations of our own: how the groups of one LeaderWorkerSet are recreated (docs/how-to/restarts.md).
+RESTART_BACKOFF: Final = PREFIX + "restart-backoff"
+RESTART_FIRST_DELAY: Final = PREFIX + "restart-first-delay"
+RESTART_LONGEST_DELAY: Final = PREFIX + "restart-longest-delay"
+RESTART_RESET_AFTER: Final = PREFIX + "restart-reset-after"
+MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
+RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
+RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
+
+# The history of revisions (docs/adr/0012-revision-history.md): the label of a revision that is kept though no group is
+# made from it, and the annotation of a LeaderWorkerSet that says how many of them are kept.
+HISTORY_OF: Final = PREFIX + "history-of"
+REVISION_HISTORY_LIMIT: Final = PREFIX + "revision-history-limit"
+
+# An annotation of a LeaderWorkerSet whose rollout is paused: the partition that it had before.
+PAUSED_PARTITION: Final = PREFIX + "paused-partition"
+
+# An annotation of kubectl's: why an object was changed, in the words of whoever changed it.
+CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 
 # Annotations of our own: the gang scheduler that a LeaderWorkerSet chooses and its pods are marked for, and the name of
 # the object that stands for their group.
 GANG_SCHEDULER: Final = PREFIX + "gang-scheduler"
 GANG_GROUP: Final = PREFIX + "gang-group"
+
+# A scheduling gate of our own: the pod waits until its whole group fits on the nodes.
+GANG_GATE: Final = PREFIX + "gang"
 
 # An annotation of the manager's own pods.
 CONFIGURATION_HASH: Final = PREFIX + "configuration-hash"

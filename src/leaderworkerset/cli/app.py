@@ -8,8 +8,7 @@ import os
 import sys
 from importlib import import_module
 from itertools import pairwise
-from types import ModuleType
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -22,17 +21,28 @@ COMMANDS: Final = {
     "down": "Stop the embedded cluster.",
     "clusters": "List the embedded clusters of this machine.",
     "apply": "Apply manifests.",
+    "plan": "Show what applying manifests would do, step by step.",
+    "diff": "Show what applying manifests would change.",
     "get": "Show LeaderWorkerSets by group and rank.",
+    "explain": "Say why something is not ready, and what to do.",
+    "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
+    "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
+    "events": "Show what happened to a LeaderWorkerSet, in order.",
+    "doctor": "Check the installation and this machine.",
     "logs": "Print the logs of ranks.",
     "exec": "Run a command in a rank.",
+    "cp": "Copy files to ranks, or from them.",
     "port-forward": "Reach a port of a rank from this machine.",
     "scale": "Change the number of groups.",
     "wait": "Wait for a condition.",
+    "rollout": "Follow and steer rollouts: status, history, diff, undo, pause, resume, restart.",
+    "restart": "Replace groups by new ones of the same program.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
     "manager": "Run the controllers and webhooks for a Kubernetes cluster.",
     "operator": "Keep the manager installed as the object `cluster` asks for.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
+    "must-gather": "Write what helps to find a fault into a directory.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
@@ -40,23 +50,21 @@ COMMANDS: Final = {
 LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 """Commands that start, stop and list clusters of this machine."""
 
+ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
+"""Commands that show, steer and foresee rollouts."""
+
+INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")
+"""Commands that look into what runs."""
+
+FOLDERS: Final = {
+    **dict.fromkeys(LOCAL_COMMANDS, "commands.local"),
+    **dict.fromkeys(ROLLOUT_COMMANDS, "commands.rollout"),
+    **dict.fromkeys(INSPECT_COMMANDS, "commands.inspect"),
+}
+"""The folders of commands that are not in `commands`."""
+
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
-
-
-def import_structlog() -> None:
-    """Import structlog without rich, which it imports where it is installed, for tracebacks that are not printed here.
-
-    That is a fifth of what most commands take to start. Whoever shows something with rich imports it later.
-    """
-    if "structlog" in sys.modules or "rich" in sys.modules:
-        return
-    hidden = cast("dict[str, ModuleType | None]", sys.modules)
-    hidden["rich"] = None  # importing it fails as if it were not installed
-    try:
-        import_module("structlog")
-    finally:
-        del hidden["rich"]
 
 
 class LazyGroup(click.Group):
@@ -70,7 +78,6 @@ class LazyGroup(click.Group):
         """Import the command; for the list of all commands a line of text is enough."""
         if name not in COMMANDS:
             return None
-        import_structlog()
         module = import_module(module_of(name))
         command: click.Command = module.command
         return command
@@ -95,8 +102,7 @@ def module_of(name: str) -> str:
     >>> module_of("port-forward"), module_of("up")
     ('leaderworkerset.cli.commands.port_forward', 'leaderworkerset.cli.commands.local.up')
     """
-    folder = "commands.local" if name in LOCAL_COMMANDS else "commands"
-    return f"leaderworkerset.cli.{folder}.{name.replace('-', '_')}"
+    return f"leaderworkerset.cli.{FOLDERS.get(name, 'commands')}.{name.replace('-', '_')}"
 
 
 @click.group(

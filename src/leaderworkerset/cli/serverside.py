@@ -1,7 +1,7 @@
 """Server-side apply as commands do it: apply one object, and tell whether that created, changed or left it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kuberuntime.client.client import Client
@@ -9,18 +9,23 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.client.scaling import SCALER
 
-SCALER: Final = "lws-scale"
-"""The field manager of `lws scale`; what it owns `lws apply` may take, for the same person said both."""
+ROLLOUT: Final = "lws-rollout"
+"""The field manager of `lws rollout undo` and `restart`; what it owns `lws apply` may take, likewise."""
+
+OWN: Final = {SCALER: "lws scale", ROLLOUT: "lws rollout"}
+"""The field managers of commands that may be followed by `lws apply`, and the commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What one apply came to: a word for people, the object as it is now, and the fields taken from `lws scale`."""
+    """What one apply came to: a word for people, the object as it is now, and the fields taken from which other commands."""
 
     word: str
     object: JSONObject
-    taken: Mapping[str, str]
+    taken: Mapping[str, str] = field(default_factory=dict)
+    owners: tuple[str, ...] = ()
 
 
 async def apply(
@@ -32,35 +37,45 @@ async def apply(
     except NotFoundError:
         before = None
     taken: dict[str, str] = {}
+    owners: tuple[str, ...] = ()
     try:
         after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
     except ConflictError as error:
-        if before is None or not is_with_scale_only(error):
+        if before is None or not is_with_own_only(error):
             raise
         after = await client.apply(resource, obj, manager=manager, force=True, dry_run=dry_run)
         taken = {path: _change(path, before, after) for path in conflicting_fields(error)}
+        owners = tuple(sorted({_owner(str(cause.get("message", ""))) for cause in _causes(error)}))
     if before is None:
-        return Applied("created", after, taken)
-    return Applied("unchanged" if _content(before) == _content(after) else "configured", after, taken)
+        return Applied("created", after)
+    return Applied("unchanged" if _content(before) == _content(after) else "configured", after, taken, owners)
 
 
-def is_with_scale_only(error: ConflictError) -> bool:
-    """Return whether all fields that an apply conflicts about are owned by `lws scale`."""
-    causes = error.details.get("causes") or []
+def is_with_own_only(error: ConflictError) -> bool:
+    """Return whether all fields that an apply conflicts about are owned by commands of the same person."""
+    causes = _causes(error)
     return bool(causes) and all(
-        cause.get("reason") == "FieldManagerConflict"
-        and str(cause.get("message", "")).startswith(f'conflict with "{SCALER}"')
-        for cause in causes
+        cause.get("reason") == "FieldManagerConflict" and _owner(str(cause.get("message", ""))) for cause in causes
     )
+
+
+def _causes(error: ConflictError) -> list[JSONObject]:
+    return list(error.details.get("causes") or [])
+
+
+def _owner(message: str) -> str:
+    """Return which command owns the field of a conflict, empty where it is another's."""
+    return next((told for manager, told in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")
 
 
 def conflicting_fields(error: ConflictError) -> list[str]:
     """Return the paths of the fields that an apply conflicts about."""
-    return [str(cause.get("field", "")) for cause in error.details.get("causes") or []]
+    return [str(cause.get("field", "")) for cause in _causes(error)]
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:
-    return f"{_value(before, path)} -> {_value(after, path)}"
+    """Return the value before and after, empty where the path leads through a list."""
+    return "" if "[" in path else f"{_value(before, path)} -> {_value(after, path)}"
 
 
 def _value(obj: JSONObject, path: str) -> object:

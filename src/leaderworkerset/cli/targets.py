@@ -1,5 +1,8 @@
 """The words `LWS[/group[/rank]]` by which commands name a LeaderWorkerSet, a group or one rank; and finding its pods."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -11,6 +14,9 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
 from leaderworkerset.views.selection import Selection
+
+FEW_NAMES: Final = 4
+"""So many LeaderWorkerSets are asked for their pods one by one; the pods of more are read in one list."""
 
 
 def parse(words: str) -> Selection:
@@ -30,18 +36,11 @@ def parse(words: str) -> Selection:
 
 async def find(session: Session, name: str) -> JSONObject:
     """Return the LeaderWorkerSet of that name, or say which there are."""
-    try:
-        return await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
-    except NotFoundError as error:
-        if "leaderworkersets" not in str(error):
-            raise CommandError(
-                f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
-            ) from error
-        listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
-        names = ", ".join(map(meta.name, listing.items)) or "none"
-        raise CommandError(
-            f"leaderworkerset {name!r} not found in namespace {session.namespace} (there: {names})"
-        ) from error
+    resource, found = await find_either(session, name)
+    if resource == LEADERWORKERSETS:
+        return found
+    parts = ", ".join(map(meta.name, await list_parts(session, session.namespace, name))) or "none yet"
+    raise UsageError(f"{name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({parts})")
 
 
 async def find_set(session: Session, name: str) -> JSONObject | None:
@@ -55,12 +54,20 @@ async def find_set(session: Session, name: str) -> JSONObject | None:
 async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
     """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet, or say which LeaderWorkerSets there are."""
     try:
-        return LEADERWORKERSETS, await find(session, name)
-    except CommandError:
+        return LEADERWORKERSETS, await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
+    except NotFoundError as error:
+        if "leaderworkersets" not in str(error):
+            raise CommandError(
+                f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
+            ) from error
         found = await find_set(session, name)
-        if found is None:
-            raise
-        return DISAGGREGATED_SETS, found
+        if found is not None:
+            return DISAGGREGATED_SETS, found
+        listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+        names = ", ".join(map(meta.name, listing.items)) or "none"
+        raise CommandError(
+            f"leaderworkerset {name!r} not found in namespace {session.namespace} (there: {names})"
+        ) from error
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
@@ -81,9 +88,22 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
 
 async def view_of(session: Session, lws: JSONObject) -> View:
     """Read the pods of a LeaderWorkerSet and arrange them."""
-    selector = f"{labels.NAME}={meta.name(lws)}"
-    listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
-    return view(lws, listing.items)
+    return (await views_of(session, [lws]))[0]
+
+
+async def views_of(session: Session, found: Sequence[JSONObject]) -> list[View]:
+    """Read the pods of LeaderWorkerSets and arrange them: few are asked for by name, many all at once."""
+    if len(found) <= FEW_NAMES:
+        wanted = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in found]
+    else:
+        namespaces = {meta.namespace(lws) for lws in found}
+        wanted = [(namespaces.pop() if len(namespaces) == 1 else "", labels.NAME)]
+    members: dict[ObjectKey, list[JSONObject]] = {}
+    for place, selector in dict.fromkeys(wanted):
+        listing = await session.client.list(PODS, namespace=place, label_selector=selector)
+        for pod in listing.items:
+            members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+    return [view(lws, members.get(meta.key(lws), ())) for lws in found]
 
 
 async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:

@@ -20,7 +20,23 @@ TPU_REQUESTS: Final = tuple(
     for amounts in ("limits", "requests")
 )
 
+CONTAINER_ENDS: Final = tuple(
+    f"status.{containers}[].{field}"
+    for containers in ("containerStatuses", "initContainerStatuses")
+    for field in (
+        "name",
+        "restartCount",
+        *(
+            f"{state}.terminated.{field}"
+            for state in ("state", "lastState")
+            for field in ("exitCode", "reason", "message")
+        ),
+    )
+)
+"""How often containers were restarted, and how they ended."""
+
 POD: Final = Projection(
+    "metadata.deletionGracePeriodSeconds",
     "metadata.labels",
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
@@ -32,8 +48,9 @@ POD: Final = Projection(
     "status.phase",
     "status.conditions[].type",
     "status.conditions[].status",
-    "status.containerStatuses[].restartCount",
-    "status.initContainerStatuses[].restartCount",
+    "status.conditions[].reason",
+    "status.reason",
+    *CONTAINER_ENDS,
 )
 """Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
 
@@ -57,6 +74,28 @@ LEADER_STATEFULSET: Final = Projection(
 )
 """The StatefulSet of the leaders: everything that an apply may set, and who set it (`core.leaderworkerset.drift`)."""
 
+PLACED_POD: Final = Projection(
+    "metadata.creationTimestamp",
+    f"metadata.labels['{labels.WORKER_INDEX}']",
+    f"metadata.annotations['{labels.SIZE}']",
+    f"metadata.annotations['{labels.GANG_GROUP}']",
+    "spec.nodeName",
+    "spec.schedulingGates",
+    "spec.priority",
+    "spec.containers[].resources.requests",
+    "spec.initContainers[].resources.requests",
+    "spec.initContainers[].restartPolicy",
+    "spec.resources.requests",
+    "spec.overhead",
+    "spec.nodeSelector",
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+    "spec.tolerations",
+)
+"""Any pod of the cluster, where the built-in gate is used: what it takes of which node (`core.gang.gate`)."""
+
+NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
+"""A node, where the built-in gate is used: what it has for pods, and for which."""
+
 SERVICE: Final = Projection()
 """Services are created where there is none of the name, and never touched again."""
 
@@ -74,6 +113,16 @@ GANG_OBJECT: Final = Projection("metadata.labels")
 def pod(_obj: JSONObject) -> Projection:
     """Return what is kept of a pod."""
     return POD
+
+
+def placed_pod(_obj: JSONObject) -> Projection:
+    """Return what is kept of any pod of the cluster."""
+    return PLACED_POD
+
+
+def node(_obj: JSONObject) -> Projection:
+    """Return what is kept of a node."""
+    return NODE
 
 
 def statefulset(obj: JSONObject) -> Projection:

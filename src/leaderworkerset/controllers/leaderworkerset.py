@@ -15,6 +15,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -24,6 +25,8 @@ from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, ga
 from leaderworkerset.controllers.groupfacts import GroupFacts
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.leaderworkerset import history
+from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.pod.reconcile import is_leader
@@ -33,9 +36,10 @@ NAME: Final = "leaderworkerset"
 
 
 class Driver:
-    """Observes LeaderWorkerSets in the caches."""
+    """Observes LeaderWorkerSets in the caches; their history, which one plan per rollout asks for, is read when needed."""
 
-    def __init__(self, caches: Caches, clock: Clock, gang: Gang) -> None:
+    def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
+        self._client = client
         self._informers = informers = selection.informers_of(caches)
         self._gang_objects = GangObjects(caches, gang)
         self._gang = gang
@@ -44,15 +48,25 @@ class Driver:
         self._turn = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide what to do about one LeaderWorkerSet: a large one in a thread, after the large ones before it."""
-        observed = self.observe(key)
+        """Decide what to do about one LeaderWorkerSet."""
+        plan = await self._decide(key)
+        if not history.is_growing(plan):
+            return plan
+        listing = await self._client.list(
+            CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=history.selector(key.name)
+        )
+        return await self._decide(key, listing.items)
+
+    async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Plan:
+        """Decide with this history: about a large LeaderWorkerSet in a thread, after the large ones before it."""
+        observed = self.observe(key, past)
         documents = (observed.leaderworkerset, observed.leader_statefulset, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return reconcile(observed, self._clock.now(), self._gang)
         async with self._turn:
-            return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now(), self._gang)
+            return await asyncio.to_thread(reconcile, self.observe(key, past), self._clock.now(), self._gang)
 
-    def observe(self, key: ObjectKey) -> Observed:
+    def observe(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Observed:
         """Collect what the caches know of one LeaderWorkerSet."""
         groups = self._groups.of(key)
         return Observed(
@@ -64,6 +78,8 @@ class Driver:
             folded=self._groups.folded(key),
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
+            history=past,
+            exhausted=self._informers.revisions.store.by_index(selection.EXHAUSTED, str(key)),
         )
 
     def watches(self) -> Sequence[Watch]:
@@ -103,7 +119,12 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map a revision that vanished to its LeaderWorkerSet; one that appears is this controller's own doing."""
+    """Map a revision that vanished to its LeaderWorkerSet; one that appears is this controller's own doing.
+
+    Records of recreations concern it where a group is given up, or is not any more.
+    """
+    if _is_exhausted(change.old) != _is_exhausted(change.new):
+        return keys_of_owned(change)
     is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
     return keys_of_owned(change) if change.new is None and is_revision else ()
 
@@ -113,6 +134,10 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     if not is_leader(change.object) or _facts(change.old) == _facts(change.new):
         return ()
     return (selection.lws_key(change.object),)
+
+
+def _is_exhausted(record: JSONObject | None) -> bool:
+    return record is not None and is_exhausted(record)
 
 
 def _workers(statefulset: JSONObject | None) -> Workers | None:
@@ -126,8 +151,8 @@ def _facts(leader: JSONObject | None) -> Group | None:
 def specify(gang: Gang = NO_GANG) -> ControllerSpec:
     """Return the controller, with the gang schedulers that may be used."""
 
-    def build(caches: Caches, _client: Client, clock: Clock) -> Driver:
-        return Driver(caches, clock, gang)
+    def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+        return Driver(caches, client, clock, gang)
 
     caches = (*selection.CACHES, *gang_caches(gang))
     return ControllerSpec(

@@ -6,6 +6,8 @@ Most are read from the cache when metrics are collected, so they cost nothing in
 lws_leaderworkersets{condition}                          how many have the condition
 lws_groups{namespace, leaderworkerset, state}            groups: desired, created, ready, updated
 lws_rollout_progress{namespace, leaderworkerset}         updated groups / desired groups, 0 to 1
+lws_groups_failing{namespace, leaderworkerset, state}    groups that failed: waiting for recreation, exhausted
+lws_group_recreations_in_a_row{namespace, leaderworkerset}  the most that one of its groups has
 ```
 
 The others are counted as it happens, at the edges of the controllers: from events, and from changes of the cache.
@@ -19,6 +21,7 @@ lws_time_to_ready_seconds                                from created (or last a
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -36,7 +39,9 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
 from leaderworkerset.core import events
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
+from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.failures import has_failed
+from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, Recreation, State
 
 CONDITIONS: Final = (AVAILABLE.type, PROGRESSING.type, UPDATE_IN_PROGRESS.type)
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
@@ -74,14 +79,16 @@ class LeaderWorkerSetMetrics:
     def following(self, caches: Caches) -> Iterator[None]:
         """Show what these caches hold, and count what changes in them."""
         informers = selection.informers_of(caches)
-        collector = StatusCollector(informers.leaderworkersets.store)
+        collectors = (StatusCollector(informers.leaderworkersets.store), RecreationCollector(informers))
         self._pods = informers.pods.store
         informers.leaderworkersets.subscribe(self._changed)
-        self._metrics.register(collector)
+        for collector in collectors:
+            self._metrics.register(collector)
         try:
             yield
         finally:
-            self._metrics.unregister(collector)
+            for collector in collectors:
+                self._metrics.unregister(collector)
             self._pods = None
 
     def _changed(self, change: Change) -> None:
@@ -113,6 +120,50 @@ class StatusCollector(Collector):
         for condition in CONDITIONS:
             totals.add_metric((condition,), tally[condition])
         return (totals, groups, progress)
+
+
+class RecreationCollector(Collector):
+    """Makes the metrics of groups that fail again and again, from their records, when asked.
+
+    A LeaderWorkerSet none of whose groups failed has none, and one that is gone has none any more.
+    """
+
+    def __init__(self, informers: selection.Informers) -> None:
+        self._leaderworkersets = informers.leaderworkersets.store
+        self._records = informers.revisions.store
+        self._pods = informers.pods.store
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them as they are now."""
+        place = ("namespace", "leaderworkerset")
+        failing = GaugeMetricFamily(
+            "lws_groups_failing", "Groups that failed and are not recreated now, by state.", labels=(*place, "state")
+        )
+        in_a_row = GaugeMetricFamily(
+            "lws_group_recreations_in_a_row",
+            "The most recreations in a row that a group of the current revision had last.",
+            labels=place,
+        )
+        for lws in self._leaderworkersets.list():
+            key = meta.key(lws)
+            records = self._records.by_index(selection.RECORDS, str(key))
+            current = [one for record in records if (one := self._current(record)) is not None]
+            if not current:
+                continue
+            for state in (State.WAITING, State.EXHAUSTED):
+                failing.add_metric((*key, state.value), sum(one.state is state for one in current))
+            in_a_row.add_metric(key, max(one.count for one in current))
+        return (failing, in_a_row)
+
+    def _current(self, record: JSONObject) -> Recreation | None:
+        """Read the record of a group that lives, of its revision; what waits, waits for that one leader."""
+        found = recreation.read(record)
+        leader = self._pods.get(ObjectKey(meta.namespace(record), meta.name(record).removesuffix(RECORD_SUFFIX)))
+        if found is None or leader is None:
+            return None
+        if meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") != found.revision:
+            return None
+        return found if meta.uid(leader) == found.leader else replace(found, state=State.RECREATED)
 
 
 def count_groups(lws: JSONObject) -> dict[str, int]:

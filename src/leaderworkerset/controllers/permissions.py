@@ -18,7 +18,7 @@ LEADERWORKERSET: Final = (
     Permission(PODS, ("delete",)),
     Permission(STATEFULSETS, ("create", "patch")),
     Permission(SERVICES, ("create",)),
-    Permission(CONTROLLER_REVISIONS, ("create", "delete")),
+    Permission(CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),
 )
 
 POD: Final = (
@@ -30,6 +30,8 @@ POD: Final = (
     Permission(CONTROLLER_REVISIONS, ("create", "patch")),
     Permission(NODES, ("get",)),
 )
+
+GANG_GATE: Final = (Permission(PODS, ("patch",)),)
 
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),

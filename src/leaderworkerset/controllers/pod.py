@@ -7,7 +7,7 @@ again (R-POD-11).
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kuberuntime.cache.informer import Change
@@ -25,20 +25,30 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_node
+from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, RestartSettings
 
 NAME: Final = "pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the configuration says of groups: the gang schedulers that may be used, and how groups are recreated."""
+
+    gang: Gang = NO_GANG
+    restarts: RestartSettings = DEFAULTS
 
 
 class Driver:
     """Observes groups in the caches; nodes, which few groups ask for, are read when needed."""
 
-    def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
+    def __init__(self, caches: Caches, client: Client, clock: Clock, options: "Options") -> None:
         self._informers = informers = selection.informers_of(caches)
-        self._gang_objects = GangObjects(caches, gang)
-        self._gang = gang
+        self._gang_objects = GangObjects(caches, options.gang)
+        self._gang = options.gang
+        self._restarts = options.restarts
         self._client = client
         self._clock = clock
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
@@ -69,8 +79,11 @@ class Driver:
         if leader is None:
             return Observed(leader=None)
         group = self._observe_cached(key, leader)
-        node = wants_node(group)
-        return replace(group, node=await self._get_node(node)) if node else group
+        if node := wants_node(group):
+            group = replace(group, node=await self._get_node(node))
+        if names := wants_lost_nodes(group, self._clock.now()):
+            group = replace(group, lost_nodes={name: await self._get_node(name) for name in names})
+        return group
 
     def watches(self) -> Sequence[Watch]:
         """Return what is watched, and which leader pod a change concerns."""
@@ -98,6 +111,7 @@ class Driver:
             has_service=informers.services.store.get(key) is not None,
             record=informers.revisions.store.get(ObjectKey(key.namespace, recreation.record_name(leader))),
             gang_objects=self._gang_objects.of_group(lws, group_index),
+            restarts=self._restarts,
         )
 
     async def _get_node(self, name: str) -> JSONObject | None:
@@ -126,11 +140,19 @@ class Driver:
             self._gone.pop(key, None)
 
     def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a LeaderWorkerSet to its leader pods when it appears: its pods may have been seen before it was."""
-        if change.old is not None or change.new is None:
+        """Map a LeaderWorkerSet to its leader pods when it appears: its pods may have been seen before it was.
+
+        What it says of restarts may let a group go that waits or was given up.
+        """
+        if change.new is None or (change.old is not None and _restarts(change.old) == _restarts(change.new)):
             return ()
         leaders = self._informers.pods.store.by_index(selection.LEADERS, str(meta.key(change.new)))
         return [meta.key(leader) for leader in leaders]
+
+
+def _restarts(lws: JSONObject) -> list[str | None]:
+    found = meta.annotations(lws)
+    return [found.get(name) for name in ANNOTATIONS]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
@@ -150,11 +172,11 @@ def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(change.object), owner["name"]),)
 
 
-def specify(gang: Gang = NO_GANG) -> ControllerSpec:
-    """Return the controller, with the gang schedulers that may be used."""
+def specify(gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS) -> ControllerSpec:
+    """Return the controller, with the gang schedulers that may be used, and how groups are recreated."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> Driver:
-        return Driver(caches, client, clock, gang)
+        return Driver(caches, client, clock, Options(gang, restarts))
 
     caches = (*selection.CACHES, *gang_caches(gang))
     return ControllerSpec(name=NAME, caches=caches, build=build, writes=(*permissions.POD, *gang_permissions(gang)))

@@ -14,6 +14,8 @@ GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
 RECREATE_GROUP: Final = "RecreateGroup"
 BACK_OFF: Final = "BackOff"
+RESTARTS_EXHAUSTED: Final = "MaxGroupRestartsExceeded"
+LOST_POD: Final = "LostPod"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
 
@@ -73,3 +75,18 @@ def recreating_group(obj: JSONObject, leader: JSONObject, note: str) -> Event:
 def backing_off(obj: JSONObject, leader: JSONObject, note: str) -> Event:
     """Tell that a group failed again and waits to be recreated."""
     return Event("Warning", BACK_OFF, "Delete", note, reference(obj), reference(leader))
+
+
+def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Tell that a group failed too often and is left as it is."""
+    return Event("Warning", RESTARTS_EXHAUSTED, "Hold", note, reference(obj), reference(leader))
+
+
+def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
+    """Tell that a pod on a lost node was deleted by force."""
+    return Event("Warning", LOST_POD, "Delete", note, reference(obj), reference(pod))
+
+
+def waiting_for_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
+    """Tell that a pod on a lost node holds up its group."""
+    return Event("Warning", LOST_POD, "Hold", note, reference(obj), reference(pod))

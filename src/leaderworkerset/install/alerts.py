@@ -12,6 +12,9 @@ RUNBOOKS: Final = "docs/how-to/alerts.md"
 JOB: Final = f'job="{METRICS_SERVICE}"'
 """What a ServiceMonitor calls the scraped service."""
 
+EXPIRING_DAYS: Final = 7
+"""Certificates are renewed months before, so that one this close to its end shows that renewal fails."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alert:
@@ -63,11 +66,25 @@ ALERTS: Final = (
         "A mounted certificate cannot be used; the one before it serves until it ends.",
     ),
     Alert(
+        "LWSCertificateExpiring",
+        f"min by (server) (lws_certificate_expiry_timestamp_seconds{{{JOB}}}) - time() < {EXPIRING_DAYS} * 86400",
+        60,
+        "warning",
+        "The certificate of {{ $labels.server }} ends within a week and was not renewed; then pods of groups are refused.",
+    ),
+    Alert(
         "LWSGroupRestartStorm",
         f"sum(increase(lws_group_recreations_total{{{JOB}}}[15m])) > 10",
         5,
         "warning",
         "More than ten groups were recreated within a quarter of an hour.",
+    ),
+    Alert(
+        "LWSGroupsGivenUp",
+        f'lws_groups_failing{{{JOB},state="exhausted"}} > 0',
+        0,
+        "warning",
+        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} failed more often than max-group-restarts allows.",
     ),
     Alert(
         "LWSGroupsNotReady",

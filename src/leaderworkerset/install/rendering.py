@@ -1,6 +1,6 @@
 """The text of manifests, as files in `deploy/` and `lws install -o yaml` have it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import yaml
 
@@ -23,8 +23,8 @@ class Dumper(yaml.CSafeDumper):
 Dumper.add_representer(str, Dumper.represent_text)
 
 
-def document(obj: JSONObject, *, sort_keys: bool = True) -> str:
-    """Return the YAML of one object."""
+def document(obj: JSONObject | Sequence[JSONObject], *, sort_keys: bool = True) -> str:
+    """Return the YAML of one object, or of a list."""
     return str(yaml.dump(obj, Dumper=Dumper, sort_keys=sort_keys, width=120, allow_unicode=True))
 
 

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import DISAGGREGATED_SET, ROLE_SCALER
 from leaderworkerset.kinds.leaderworkerset import leaderworkerset
 from leaderworkerset.kinds.pod import pod
@@ -20,16 +21,19 @@ def nothing() -> Collection[str]:
     return ()
 
 
-def managed(provider: str = "", served: Served = nothing) -> Registry:
-    """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `served` counts for `auto`."""
+def managed(provider: str = "", served: Served = nothing, restarts: RestartSettings = DEFAULTS) -> Registry:
+    """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `served` counts for `auto`.
+
+    `restarts` is how groups that fail are recreated.
+    """
     if not provider:
-        return _registry(NO_GANG, lambda: NO_GANG)
+        return _registry(NO_GANG, lambda: NO_GANG, restarts)
     gangs = Gangs(default=provider)
-    return _registry(gangs, lambda: replace(gangs, served=served()))
+    return _registry(gangs, lambda: replace(gangs, served=served()), restarts)
 
 
-def _registry(gang: Gang, ask: Callable[[], Gang]) -> Registry:
-    return Registry((leaderworkerset(gang, ask), pod(gang, ask), DISAGGREGATED_SET, ROLE_SCALER))
+def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings) -> Registry:
+    return Registry((leaderworkerset(gang, ask), pod(gang, ask, restarts), DISAGGREGATED_SET, ROLE_SCALER))
 
 
 MANAGED: Final = managed()

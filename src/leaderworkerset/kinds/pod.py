@@ -1,13 +1,20 @@
 """The kind Pod, as far as pods are members of groups."""
 
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.controllers import ganggate
 from leaderworkerset.controllers import pod as controller
 from leaderworkerset.core.policies.gang import Gang
+from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.webhooks import handlers
 from leaderworkerset.webhooks.handlers import Ask
 
 
-def pod(gang: Gang, ask: Ask) -> Kind:
-    """Return the kind, with the gang schedulers of the configuration, and those that admission may use now."""
-    return Kind(resource=PODS, controllers=(controller.specify(gang),), webhooks=handlers.pod_webhooks(ask))
+def pod(gang: Gang, ask: Ask, restarts: RestartSettings = DEFAULTS) -> Kind:
+    """Return the kind, with the gang schedulers of the configuration, and those that admission may use now.
+
+    `restarts` is what the configuration says of groups that fail.
+    """
+    gate = (ganggate.SPEC,) if gang.opens_gates else ()
+    controllers = (controller.specify(gang, restarts), *gate)
+    return Kind(resource=PODS, controllers=controllers, webhooks=handlers.pod_webhooks(ask))

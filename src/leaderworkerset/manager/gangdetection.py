@@ -17,7 +17,7 @@ from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.core.gang.gangs import PROVIDERS
+from leaderworkerset.core.gang.gangs import DETECTABLE
 from leaderworkerset.manager.parts import background
 
 PERIOD: Final = 30.0
@@ -71,7 +71,8 @@ class GangDetection:
 
     async def _detect(self) -> frozenset[str]:
         """Ask for the kinds of every provider."""
-        return frozenset([name for name, one in PROVIDERS.items() if await self._is_served(one.group_object)])
+        kinds = [(name, one.group_object) for name, one in DETECTABLE.items() if one.group_object is not None]
+        return frozenset([name for name, kind in kinds if await self._is_served(kind)])
 
     async def _is_served(self, resource: Resource) -> bool:
         try:

@@ -46,6 +46,7 @@ from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, parts
+from leaderworkerset.manager.certificateends import CertificateEnds
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
@@ -95,13 +96,16 @@ class ManagerProcess:
         self._configuration = settings.configuration
         self._clock = clock
         self._metrics = Metrics(api_requests=API_REQUESTS)
+        self._certificate_ends = CertificateEnds(self._metrics)
         self._tls = tls_settings(self._configuration.tls)
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews have connections of their own: they never wait behind the controllers.
         self._own = self._transport(access)
         self._client = Client(self._own)
         self._detection = GangDetection(self._client)
-        self._kinds = kinds or managed(self._configuration.gang_provider, self._detection.served)
+        self._kinds = kinds or managed(
+            self._configuration.gang_provider, self._detection.served, self._configuration.restarts
+        )
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)
@@ -147,13 +151,17 @@ class ManagerProcess:
         return Webhooks(address, build, self._find_certificates)
 
     async def _find_certificates(self, use: Use) -> None:
+        async def noted(chain: bytes) -> None:
+            self._certificate_ends.note("webhooks", chain)
+            await use(chain)
+
         internal = self._configuration.internal_cert_management
         if not internal.enable:
-            await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(use)
+            await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(noted)
             return
         service, secret = internal.webhook_service_name, internal.webhook_secret_name
         place = rotationloop.place(self._settings.namespace, service, secret)
-        await Rotation(self._client, place, self._clock, use).run()
+        await Rotation(self._client, place, self._clock, noted).run()
 
     def _elected(self) -> LeaderElection:
         return LeaderElection(

@@ -23,7 +23,7 @@ OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The wishes; `overrides` is whether unsupported ones are there, which are stored and ignored."""
+    """The wishes; `overrides` is a patch of the manager's configuration that nobody supports."""
 
     management_state: str = ""
     verbosity: int = 2
@@ -31,7 +31,7 @@ class Desired:
     certificates: Certificates = "cert-manager"
     deletes_definitions: bool = False
     removes_operand: bool = False
-    overrides: bool = False
+    overrides: JSONObject = field(default_factory=dict)
 
     @property
     def is_managed(self) -> bool:
@@ -54,7 +54,7 @@ def read(obj: JSONObject) -> Desired:
         certificates="internal" if annotations.get(CERTIFICATES) == "internal" else "cert-manager",
         deletes_definitions=annotations.get(DELETE_CRDS) == "true",
         removes_operand=annotations.get(REMOVE_OPERAND) == "true",
-        overrides=bool(spec.get("unsupportedConfigOverrides")),
+        overrides=_object(spec.get("unsupportedConfigOverrides")),
     )
 
 
@@ -66,6 +66,10 @@ def operator_verbosity(obj: Mapping[str, Any]) -> int:
     """
     level = str(meta.spec(obj).get("operatorLogLevel") or "")
     return OPERATOR_VERBOSITY.get(level, OPERATOR_VERBOSITY["Normal"])
+
+
+def _object(found: object) -> JSONObject:
+    return found if isinstance(found, dict) else {}
 
 
 def _placement(found: object) -> Placement:

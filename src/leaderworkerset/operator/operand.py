@@ -5,11 +5,11 @@ are watched and pruned, and the hashes that roll the Deployment when a certifica
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -32,8 +32,8 @@ from leaderworkerset.install import certmanager, metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES, Settings
-from leaderworkerset.operator import covering
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.operator import covering, operandconfig
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL
 
@@ -79,6 +79,19 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the cluster around the operand gives.
+
+    `hashes` are those of the issued certificates by the name of their secret, `tls` is the cluster's profile as a section
+    of the configuration, `is_single` whether the control plane is one node: there, one manager is as available as two.
+    """
+
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    tls: JSONObject = field(default_factory=dict)
+    is_single: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where the operator runs, which image its operand has, which version that is."""
 
@@ -87,26 +100,34 @@ class Place:
     version: str
 
 
-def build(
-    declared: Declared, place: Place, desired: Desired, cluster: JSONObject, hashes: Mapping[str, str]
-) -> Objects:
-    """Build every object of the operand; `hashes` are those of the issued certificates, by the name of their secret."""
+def build(declared: Declared, place: Place, desired: Desired, cluster: JSONObject, around: Surroundings) -> Objects:
+    """Build every object of the operand; raise `OverrideError` where its configuration would be refused."""
     settings = Settings(
         namespace=place.namespace,
         image=place.image,
-        configuration=CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES,
-        spread=True,
+        configuration=operandconfig.text(desired.certificates, around.tls, desired.overrides),
+        replicas=1 if around.is_single else 2,
+        spread=not around.is_single,
         certificates=desired.certificates,
         verbosity=desired.verbosity,
         placement=desired.placement,
         prometheus=PROMETHEUS,
     )
-    contents = {f"secrets/{name}": value for name, value in hashes.items()}
+    contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
     contents[f"configmaps/{metadata.CONFIGURATION}"] = covering.digest(settings.configuration)
     found = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != NAMESPACES]
     rolling = [(kind, _rolled_by(obj, contents) if kind == DEPLOYMENTS else obj) for kind, obj in found]
     owned = [(kind, _owned(kind, obj, cluster, desired)) for kind, obj in rolling]
     return sorted(owned, key=lambda one: ORDER[one[0]])
+
+
+def possible(declared: Declared, place: Place) -> frozenset[tuple[Resource, ObjectKey]]:
+    """Return what any installation in the operator's namespace may consist of, whoever issues its certificates."""
+    choices = (
+        Settings(namespace=place.namespace, spread=True),
+        Settings(namespace=place.namespace, certificates="cert-manager", prometheus=PROMETHEUS),
+    )
+    return frozenset((kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(declared, chosen))
 
 
 def certificate_hash(secret: JSONObject) -> str:

@@ -1,7 +1,7 @@
 """The two controllers of the operator: one keeps the operand, the other the verbosity of the operator's own logs.
 
-Everything that is read is watched, so drift is corrected within seconds: the object `cluster`, what carries the label of
-the operand, the secrets that cert-manager issues, and which kinds the definitions of this cluster establish (R-OP-13).
+Everything that is read is watched, so drift is corrected within seconds: the object `cluster`, what carries the labels of
+an installation, the secrets that cert-manager issues, and which kinds the definitions of this cluster establish (R-OP-13).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,16 +22,22 @@ from kuberuntime.permissions import Permission
 from kuberuntime.plan import Emit, Event, Plan
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.operand import Place
-from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL, SINGLETON
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.operator.sync import Observed
+from leaderworkerset.operator.tlsprofile import API_SERVERS, CLUSTER
+from leaderworkerset.operator.topology import INFRASTRUCTURES
 from leaderworkerset.operator.verbosity import Verbosity
 
 TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"
+
+INSTALLED: Final = ",".join(f"{name}={text}" for name, text in sorted(metadata.LABELS.items()))
+"""The selector of what any installation consists of: the operator takes over what another installer has left."""
 
 WITHOUT_DATA: Final = Projection("metadata.labels", "metadata.annotations")
 """Of secrets: what they hold is their writer's business, and no other process needs to keep it in memory."""
@@ -47,9 +53,18 @@ DEFINED: Final = Projection(
 )
 
 CLUSTERS: Final = Cache(Selection(OPERATORS))
+API_SERVER: Final = Cache(
+    only(API_SERVERS, CLUSTER), keep=lambda _obj: Projection("spec.tlsSecurityProfile"), optional=True
+)
+INFRASTRUCTURE: Final = Cache(
+    only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), optional=True
+)
+"""What OpenShift says of its cluster; elsewhere nobody serves it."""
+
 DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
 
 WRITES: Final = (
+    Permission(OPERATORS, ("patch",)),
     Permission(OPERATORS, ("patch", "update"), "status"),
     *(Permission(kind, ("create", "patch")) for kind in operand.ORDER),
     *(Permission(kind, ("delete",)) for kind in operand.ORDER if kind != CUSTOM_RESOURCE_DEFINITIONS),
@@ -59,8 +74,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def owned(kind: Resource, namespace: str) -> Cache:
-    """Return the cache of what the operand consists of, of one kind."""
-    selection = Selection(kind, namespace if kind.namespaced else "", f"{OWNED_LABEL}={OWNED_BY}")
+    """Return the cache of what the operand consists of, of one kind; also what was installed before the operator came."""
+    selection = Selection(kind, namespace if kind.namespaced else "", INSTALLED)
     keep = (lambda _obj: WITHOUT_DATA) if kind == SECRETS else None
     return Cache(selection, keep=keep, optional=kind in operand.OPTIONAL)
 
@@ -79,6 +94,8 @@ class Driver:
         self._clock = clock
         self._clusters = caches[CLUSTERS]
         self._definitions = caches[DEFINITIONS]
+        self._api_server = caches[API_SERVER]
+        self._infrastructure = caches[INFRASTRUCTURE]
         self._owned = {kind: caches[owned(kind, place.namespace)] for kind in operand.ORDER}
         self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
 
@@ -98,6 +115,8 @@ class Driver:
             live=live,
             secrets=secrets,
             served=frozenset(name for one in self._definitions.store.list() for name in establishes(one)),
+            api_server=self._api_server.store.get(CLUSTER),
+            infrastructure=self._infrastructure.store.get(CLUSTER),
         )
 
     def watches(self) -> Sequence[Watch]:
@@ -105,6 +124,7 @@ class Driver:
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
             Watch(self._definitions, keys_of_definition),
+            *(Watch(informer, lambda _change: (SINGLETON,)) for informer in (self._api_server, self._infrastructure)),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._owned.values()),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._issued.values()),
         )
@@ -168,6 +188,8 @@ def controllers(declared: Declared, place: Place, verbosity: Verbosity) -> tuple
     reads = (
         CLUSTERS,
         DEFINITIONS,
+        API_SERVER,
+        INFRASTRUCTURE,
         *(owned(kind, place.namespace) for kind in operand.ORDER),
         *(issued(name, place.namespace) for name in operand.ISSUED.values()),
     )

@@ -122,7 +122,7 @@ def _progressing(deployment: JSONObject | None, outcome: Outcome) -> JSONObject:
 
 def _upgradeable(desired: Desired) -> JSONObject:
     if desired.overrides:
-        text = "spec.unsupportedConfigOverrides is set: it has no effect; remove it"
+        text = "spec.unsupportedConfigOverrides changes the manager's configuration: remove it before an upgrade"
         return _condition(UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)
     return _condition(UPGRADEABLE, "True", AS_EXPECTED)
 

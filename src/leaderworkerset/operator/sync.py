@@ -4,6 +4,8 @@
 absent, being deleted           nothing: the garbage collector removes what it owns
 Unmanaged, Force, Removed       status only; Removed with its annotation removes the operand, but for the definitions
 cert-manager missing            status only: Degraded, MissingDependency
+overrides that are refused      status only: SyncError
+a TLS profile not noted yet     it is written into the spec; the rest follows
 else                            apply in order what is not as it should be, up to a certificate that is not issued yet;
                                 delete what is not wanted any more; status
 ```
@@ -29,10 +31,11 @@ from kuberuntime.plan import Action, Apply, Delete, Event, EventType, Finally, P
 from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.operator import covering, desired, operand, operatorstatus
+from leaderworkerset.operator import covering, desired, operand, operatorstatus, tlsprofile, topology
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operand import Objects, Place
-from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS
+from leaderworkerset.operator.operand import Objects, Place, Surroundings
+from leaderworkerset.operator.operandconfig import OverrideError
+from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator.operatorstatus import Outcome
 
 RESYNC: Final = 300.0
@@ -44,6 +47,8 @@ MISSING: Final = (
 )
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
+GONE: Final = {"minVersion": None, "cipherSuites": None}
+
 Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
@@ -54,14 +59,17 @@ FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONF
 class Observed:
     """What a reconciliation decides on.
 
-    `live` is what carries the label of the operand, `secrets` what was issued for it, `served` the kinds that
-    definitions of this cluster establish (`plural.group`).
+    `live` is what carries the labels of an installation, `secrets` what was issued for it, `served` the kinds that
+    definitions of this cluster establish (`plural.group`). `api_server` and `infrastructure` are what OpenShift says of
+    its cluster; elsewhere there is neither.
     """
 
     cluster: JSONObject | None
     live: Live
     secrets: Mapping[str, JSONObject]
     served: frozenset[str]
+    api_server: JSONObject | None = None
+    infrastructure: JSONObject | None = None
 
     @property
     def deployment(self) -> JSONObject | None:
@@ -86,13 +94,22 @@ def reconcile(observed: Observed, declared: Declared, place: Place, now: datetim
         return reporter.plan(removals, Outcome(complete=False))
     if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
         return reporter.plan((), Outcome(missing=MISSING, complete=False))
-    hashes = _hashes(observed, wanted)
-    objects = operand.build(declared, place, wanted, cluster, hashes)
+    around = Surroundings(
+        hashes=_hashes(observed, wanted),
+        tls=tlsprofile.section(observed.api_server),
+        is_single=topology.is_single(observed.infrastructure),
+    )
+    if around.tls and (meta.spec(cluster).get("observedConfig") or {}) != {"tls": around.tls}:
+        return _note_profile(cluster, around.tls)
+    try:
+        objects = operand.build(declared, place, wanted, cluster, around)
+    except OverrideError as error:
+        return reporter.plan((), Outcome(error=str(error), complete=False))
     monitored = observed.serves(SERVICE_MONITORS)
     wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
-    due, waiting = _until_issued(wished, hashes)
+    due, waiting = _until_issued(wished, around.hashes)
     applies = [_apply(kind, obj, place, exists=live is not None) for kind, obj, live in _differing(due, observed.live)]
-    pruned = () if waiting else _pruned(objects, observed, place)
+    pruned = () if waiting else _pruned(objects, observed, declared, place)
     outcome = Outcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting)
     return reporter.plan((*applies, *pruned), outcome)
 
@@ -132,6 +149,13 @@ class _Reporter:
         )
 
 
+def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
+    """Return the plan that writes what was observed of the cluster; the rest follows from the change."""
+    # A merge patch would keep the suites of the profile before.
+    patch = {"metadata": {"uid": meta.uid(cluster)}, "spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
+    return Plan((Patch(resource=OPERATORS, key=meta.key(cluster), patch=patch, if_present=True),), requeue_after=RESYNC)
+
+
 def _hashes(observed: Observed, wanted: Desired) -> Mapping[str, str]:
     """Return the hash of every certificate that is to be issued, by its secret; empty while it is not."""
     if wanted.certificates == "internal":
@@ -154,18 +178,34 @@ def _differing(objects: Objects, live: Live) -> list[tuple[Resource, JSONObject,
     return [(kind, obj, one) for kind, obj, one in found if one is None or not covering.covers(one, obj)]
 
 
-def _pruned(objects: Objects, observed: Observed, place: Place) -> list[Action]:
-    """Return the deletion of what an earlier version, or another choice of certificates, has left; never definitions."""
+def _pruned(objects: Objects, observed: Observed, declared: Declared, place: Place) -> list[Action]:
+    """Return the deletion of what is not wanted any more; never of definitions.
+
+    It was left by an earlier version, by another choice of certificates, or by who installed before the operator came.
+    """
     wished = {(kind, meta.key(obj)) for kind, obj in objects}
-    left = [(kind, obj) for (kind, key), obj in observed.live.items() if (kind, key) not in wished]
-    return [_delete(kind, obj, place) for kind, obj in left if kind != CUSTOM_RESOURCE_DEFINITIONS]
+    left = [
+        (kind, obj)
+        for (kind, key), obj in observed.live.items()
+        if (kind, key) not in wished and kind != CUSTOM_RESOURCE_DEFINITIONS
+    ]
+    if not left:
+        return []
+    installed = operand.possible(declared, place)
+    return [_delete(kind, obj, place) for kind, obj in left if is_owned(obj) or (kind, meta.key(obj)) in installed]
 
 
 def _removals(observed: Observed, place: Place) -> list[Action]:
     """Return the deletion of the whole operand but for the definitions; webhooks first."""
-    objects = [(kind, obj) for (kind, _), obj in observed.live.items() if kind != CUSTOM_RESOURCE_DEFINITIONS]
+    owned = [(kind, obj) for (kind, _), obj in observed.live.items() if is_owned(obj)]
+    objects = [(kind, obj) for kind, obj in owned if kind != CUSTOM_RESOURCE_DEFINITIONS]
     ordered = sorted(objects, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
     return [_delete(kind, obj, place) for kind, obj in ordered]
+
+
+def is_owned(obj: JSONObject) -> bool:
+    """Return whether the operator has applied an object."""
+    return meta.labels(obj).get(OWNED_LABEL) == OWNED_BY
 
 
 def _apply(kind: Resource, obj: JSONObject, place: Place, *, exists: bool) -> Action:

@@ -30,7 +30,7 @@ FEATURES: Final = {
     "disconnected": True,
     "fips-compliant": False,
     "proxy-aware": False,
-    "tls-profiles": False,
+    "tls-profiles": True,
     "token-auth-aws": False,
     "token-auth-azure": False,
     "token-auth-gcp": False,
@@ -166,8 +166,8 @@ def _owned() -> JSONObject:
         "logLevel": "How much the manager logs",
         "operatorLogLevel": "How much the operator logs",
         "nodePlacement": "On which nodes the manager runs",
-        "observedConfig": "Stored, not used",
-        "unsupportedConfigOverrides": "Stored, not used; blocks upgrades",
+        "observedConfig": "The TLS profile of the cluster, written by the operator",
+        "unsupportedConfigOverrides": "A merge patch of the manager's configuration; blocks upgrades",
     }
     status = {
         "conditions": "What holds now",

@@ -68,6 +68,7 @@ def values() -> tuple[Value, ...]:
         ),
         Value("gangSchedulingManagement", {}, MAP, "This block of the manager's configuration."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
+        Value("userRoles.enable", True, SWITCH, "Who may view or edit a namespace may do so with the kinds there."),
         Value("networkPolicy.enable", True, SWITCH, "Close all ports but those of webhooks and metrics."),
     )
 

@@ -7,6 +7,7 @@ refuses values that would have no effect.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import leaderworkerset
@@ -24,7 +25,8 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.install import metadata, rendering
+from leaderworkerset.core.gang import builtin
+from leaderworkerset.install import metadata, rendering, userroles
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
 from leaderworkerset.install.objects import build_all
@@ -46,7 +48,9 @@ WORDS: Final[Mapping[str, str]] = {
 }
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
+USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
+GATED: Final = f'eq (toString {SCHEDULER}) "{builtin.NAME}"'
 GANG: Final = "gangSchedulingManagement: __BLOCKED__\n"
 TOGGLES: Final[Mapping[Resource, str]] = {
     POD_DISRUPTION_BUDGETS: ".Values.podDisruptionBudget.enable",
@@ -56,11 +60,17 @@ FIXED: Final = (CUSTOM_RESOURCE_DEFINITIONS, SECRETS, ISSUERS, CERTIFICATES)
 """Kinds whose objects are found by name, besides the webhooks' service and configurations."""
 
 
-def files(declared: Declared, gang: Declared, definitions: Mapping[str, str]) -> dict[str, str]:
-    """Return every file of the chart with its text; `definitions` are the texts of `crds/` by file name.
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The kinds as managers serve them, which need different rights: without gang scheduling, with it, with our gate."""
 
-    `gang` are the kinds as a manager with gang scheduling serves them, which needs further rights.
-    """
+    plain: Declared
+    gang: Declared
+    gate: Declared
+
+
+def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
+    """Return every file of the chart with its text; `definitions` are the texts of `crds/` by file name."""
     chart = {
         "apiVersion": "v2",
         "name": "lws",
@@ -79,15 +89,34 @@ def files(declared: Declared, gang: Declared, definitions: Mapping[str, str]) ->
         "templates/_helpers.tpl": charttexts.HELPERS,
         "templates/NOTES.txt": charttexts.NOTES,
         "templates/tests/webhook.yaml": charttexts.TEST,
-        **{f"templates/{name}.yaml": text for name, text in templates(declared, gang).items()},
+        **{f"templates/{name}.yaml": text for name, text in templates(served).items()},
         **{f"crds/{name}": text for name, text in definitions.items()},
     }
 
 
-def templates(declared: Declared, gang: Declared) -> dict[str, str]:
+def templates(served: Served) -> dict[str, str]:
     """Return the templates by kind and name."""
-    plain, ganged = _conditional(declared), _conditional(gang)
-    return {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
+    plain, ganged, gated = (_conditional(one) for one in (served.plain, served.gang, served.gate))
+    named = {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
+    switched = {
+        name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()
+    }
+    return switched | _user_roles(served.plain)
+
+
+def _switched(gated: str, otherwise: str) -> str:
+    """Return the text for the built-in gate, or else another one, which has conditions of its own."""
+    return f"{{{{- if {GATED} }}}}\n{gated}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
+
+
+def _user_roles(declared: Declared) -> dict[str, str]:
+    objects = userroles.build(declared)
+    names = _released(objects)
+    return {_file(kind, meta.name(obj)): only_if(USER_ROLES, _text(kind, obj, names)) for kind, obj in objects}
+
+
+def _file(kind: Resource, name: str) -> str:
+    return f"{kind.kind.lower()}-{name.removeprefix(PREFIX)}"
 
 
 def _conditional(declared: Declared) -> dict[str, str]:
@@ -102,7 +131,7 @@ def _conditional(declared: Declared) -> dict[str, str]:
             text = only_if(PROMETHEUS, text)
         if kind in TOGGLES:
             text = only_if(TOGGLES[kind], text)
-        found[f"{kind.kind.lower()}-{name.removeprefix('lws-')}"] = text
+        found[_file(kind, name)] = text
     return found
 
 

@@ -68,6 +68,8 @@ def _recreations(told: Recreations) -> JSONObject:
         "failedPod": told.failed_pod,
         "due": told.due.isoformat(),
         "waiting": told.is_waiting,
+        "exhausted": told.is_exhausted,
+        "failure": told.failure,
     }
 
 

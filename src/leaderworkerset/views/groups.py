@@ -12,6 +12,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
+from leaderworkerset.views.admission import held_back
 
 MISSING: Final = "Missing"
 """The state of a place without a pod."""
@@ -48,18 +49,21 @@ class Rank:
 class Recreations:
     """The recreations of a group in a row: the number of the last one, and whose failure it is for.
 
-    While `is_waiting`, that last one is not done yet: it is due at `due`.
+    While `is_waiting`, that last one is not done yet: it is due at `due`; where `is_exhausted`, it is not done at all.
+    `failure` is what the pod showed.
     """
 
     count: int
     failed_pod: str
     due: datetime
     is_waiting: bool = False
+    is_exhausted: bool = False
+    failure: str = ""
 
     @property
     def done(self) -> int:
         """Return how many are done."""
-        return self.count - 1 if self.is_waiting else self.count
+        return self.count - 1 if self.is_waiting or self.is_exhausted else self.count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +177,7 @@ def rank_of(pod: JSONObject) -> Rank:
         index=place[1],
         pod=meta.name(pod),
         state=podstate.state(pod),
-        why=podstate.why(pod),
+        why=held_back(pod) or podstate.why(pod),
         is_ready=meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod),
         restarts=podstate.restarts(pod),
         node=meta.spec(pod).get("nodeName", ""),

@@ -1,9 +1,30 @@
 """What is still missing until a set is as it is wanted: a sentence, or None when nothing is. Pure."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from kuberuntime.objects import meta
 from leaderworkerset.views.disaggregation import SetView, Shown
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted
+
+Check: TypeAlias = Callable[[Shown | None], str | None]
+"""Returns what is still missing, in words; None when there is nothing left to wait for."""
+
+
+def parse(condition: str) -> Check:
+    """Read what to wait for; raise ValueError where that is not known."""
+    word, _, value = condition.partition("=")
+    if word == "ready" and not value:
+        return for_ready
+    if word == "delete" and not value:
+        return for_deletion
+    if word == "replicas" and value.isdecimal():
+        return lambda view: for_replicas(view, int(value))
+    if word == "condition" and value:
+        kind, _, status = value.partition("=")
+        return lambda view: for_condition(view, kind, status or "True")
+    raise ValueError(f"{condition}: use ready, delete, replicas=N, or condition=TYPE[=STATUS]")
 
 
 def for_ready(view: Shown | None) -> str | None:

@@ -79,16 +79,25 @@ class FailedContainer:
 
 def silent_failure(view: View) -> FailedContainer | None:
     """Return the first container that failed and left no message, so that only its log knows why."""
+    return next((failed for failed, end in _failures(view) if not podstate.last_lines(end)), None)
+
+
+def failures(view: View) -> list[FailedContainer]:
+    """Return the containers that failed, of all ranks that are not ready, by group and rank."""
+    found = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
+    return [*reversed(found.values())]  # of a container's two ends the newer one
+
+
+def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
     for rank in (rank for group in view.groups for rank in group.ranks):
         if rank.object is None or rank.is_ready or meta.is_deleting(rank.object):
             continue
         for status in meta.status(rank.object).get("containerStatuses") or []:
             for when in ("state", "lastState"):
                 end = (status.get(when) or {}).get("terminated") or {}
-                if end.get("exitCode") and not podstate.last_lines(end):
+                if end.get("exitCode"):
                     is_running = "running" in (status.get("state") or {})
-                    return FailedContainer(rank.object, status["name"], when == "lastState" and is_running)
-    return None
+                    yield FailedContainer(rank.object, status["name"], when == "lastState" and is_running), end
 
 
 def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:

@@ -15,6 +15,11 @@ UNREADY: Final = "containers with "
 """How the kubelet begins to say that containers are not ready (yet), which is no reason."""
 
 
+def is_fine(rank: Rank) -> bool:
+    """Return whether nothing is missing of a rank: it is ready, or has done its work."""
+    return rank.is_ready or rank.state == "Completed"
+
+
 def is_problem(rank: Rank) -> bool:
     """Return whether a rank has a reason that is not part of every start."""
     if rank.is_ready or not rank.why or rank.why == NOT_CREATED:

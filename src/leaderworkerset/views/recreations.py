@@ -24,8 +24,16 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     if due.tzinfo is None:
         return None
     condemned = leader is not None and meta.uid(leader) == found.get(labels.RECREATED_LEADER)
-    waits = condemned and leader is not None and not meta.is_deleting(leader)
-    return Recreations(count=count, failed_pod=found.get(labels.FAILED_POD, ""), due=due, is_waiting=waits)
+    stays = condemned and leader is not None and not meta.is_deleting(leader)
+    is_exhausted = found.get(labels.RECREATION_STATE) == labels.EXHAUSTED
+    return Recreations(
+        count=count,
+        failed_pod=found.get(labels.FAILED_POD, ""),
+        due=due,
+        is_waiting=stays and not is_exhausted,
+        is_exhausted=stays and is_exhausted,
+        failure=found.get(labels.FAILURE, ""),
+    )
 
 
 def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONObject]:
@@ -49,9 +57,15 @@ def sentence(told: Recreations, now: datetime) -> str:
     'recreated 1 time, last 3m ago because pod web-0-1 failed'
     >>> sentence(Recreations(count=3, failed_pod="web-0-1", due=now + timedelta(seconds=18), is_waiting=True), now)
     'recreated 2 times; pod web-0-1 failed again, next attempt in 18s'
+    >>> sentence(Recreations(count=3, failed_pod="web-0", due=now, is_exhausted=True, failure="app: exit code 1"), now)
+    'recreated 2 times; pod web-0 failed again (app: exit code 1), left as it is: no more than max-group-restarts'
     """
     done = f"recreated {counted(told.done, 'time')}"
+    failed = f"pod {told.failed_pod} failed"
+    shown = f" ({told.failure})" if told.failure else ""
+    if told.is_exhausted:
+        return f"{done}; {failed} again{shown}, left as it is: no more than max-group-restarts"
     if not told.is_waiting:
-        return f"{done}, last {duration(now - told.due)} ago because pod {told.failed_pod} failed"
+        return f"{done}, last {duration(now - told.due)} ago because {failed}{shown}"
     wait = f"in {duration(told.due - now)}" if told.due > now else "now"
-    return f"{done}; pod {told.failed_pod} failed again, next attempt {wait}"
+    return f"{done}; {failed} again{shown}, next attempt {wait}"

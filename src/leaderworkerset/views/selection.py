@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views.groups import View, place_of
+from leaderworkerset.views.reasons import is_fine
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,22 @@ class Selection:
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which pods of a LeaderWorkerSet are meant: what is selected, and of that these groups and ranks (none: all)."""
+
+    chosen: Selection
+    groups: frozenset[int] = frozenset()
+    ranks: frozenset[int] = frozenset()
+
+    def covers(self, pod: JSONObject) -> bool:
+        """Return whether a pod is meant."""
+        place = place_of(pod)
+        if place is None or not self.chosen.covers(pod):
+            return False
+        return (not self.groups or place[0] in self.groups) and (not self.ranks or place[1] in self.ranks)
+
+
 def narrow(view: View, chosen: Selection) -> View:
     """Cut a view to one group or rank."""
     if chosen.group is None:
@@ -41,3 +58,10 @@ def narrow(view: View, chosen: Selection) -> View:
         for group in groups
     )
     return replace(view, groups=kept)
+
+
+def not_ready(view: View) -> View | None:
+    """Cut a view to the ranks that are not ready; None where the LeaderWorkerSet is, and all its ranks are."""
+    cut = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
+    kept = tuple(group for group in cut if group.ranks)
+    return replace(view, groups=kept) if kept or not view.is_ready else None

@@ -118,8 +118,6 @@ def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[Warn
 
 def _read(event: JSONObject) -> WarningEvent:
     about = event.get("involvedObject") or {}
-    series = event.get("series") or {}
-    stamps = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     related = event.get("related") or {}
     return WarningEvent(
         kind=about.get("kind", ""),
@@ -127,9 +125,15 @@ def _read(event: JSONObject) -> WarningEvent:
         uid=about.get("uid", ""),
         reason=event.get("reason", ""),
         message=" ".join(str(event.get("message", "")).split()),
-        last=max(map(_moment, stamps)),
+        last=last_seen(event),
         related=related.get("name", "") if related.get("kind") == "Pod" else "",
     )
+
+
+def last_seen(event: JSONObject) -> datetime:
+    """Return when what an event (v1) reports happened last; the beginning of time where it does not say."""
+    series = event.get("series") or {}
+    return max(map(_moment, (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))))
 
 
 def _moment(stamp: str | None) -> datetime:

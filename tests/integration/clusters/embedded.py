@@ -68,8 +68,9 @@ class EmbeddedCluster:
 
 
 def program_of(spec: ContainerSpec) -> Program:
-    """Run for ever, once a slow image is there."""
-    return Program(start_delay=float(spec.env.get(START_DELAY, "0s").removesuffix("s")))
+    """Run for ever, once a slow image is there; `true`, as init containers run it, ends at once."""
+    exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
+    return Program(start_delay=float(spec.env.get(START_DELAY, "0s").removesuffix("s")), exits=exits)
 
 
 @asynccontextmanager

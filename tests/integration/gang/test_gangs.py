@@ -3,14 +3,16 @@
 from typing import Final
 
 import pytest
+from tests.gangdefinitions import kind_of
 from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is_bound
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, pod_names
 
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
@@ -18,7 +20,6 @@ from leaderworkerset.core.gang.native import WORKLOADS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 
 NATIVE: Final = PROVIDERS["native"]
-POOL: Final = "tests.example.com/pool"
 
 
 def link_of(pod: JSONObject) -> str:
@@ -35,7 +36,7 @@ def minimum_of(obj: JSONObject) -> int:
 
 async def objects(space: Space, provider: str) -> dict[str, JSONObject]:
     """Return the objects of groups by name."""
-    found = await space.client.list(PROVIDERS[provider].group_object, namespace=space.namespace)
+    found = await space.client.list(kind_of(PROVIDERS[provider]), namespace=space.namespace)
     return {meta.name(obj): obj for obj in found.items}
 
 
@@ -119,7 +120,7 @@ async def test_what_can_never_start_is_refused(space: Space) -> None:
 
 async def _skip_without_native(space: Space) -> None:
     try:
-        await space.client.list(NATIVE.group_object, namespace=space.namespace)
+        await space.client.list(kind_of(NATIVE), namespace=space.namespace)
     except NotFoundError:
         pytest.skip("the embedded cluster's scheduler knows no groups")
 
@@ -135,42 +136,25 @@ async def test_native_groups_keep_their_objects_through_everything(space: Space)
 async def test_native_groups_start_together_or_not_at_all(space: Space) -> None:
     """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts (R-KQ-145)."""
     await _skip_without_native(space)
-    pool = {POOL: space.namespace}
-    await _add_to_pool(space, range(4))
-    template = pod_template(nodeSelector=pool)
-    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "16"}}
-    await space.create(lws(replicas=3, size=4, template={"workerTemplate": template}))
+    await add_to_pool(space, range(4))
+    await space.create(lws(replicas=3, size=4, template={"workerTemplate": half_a_node(space)}))
 
     def two_run(state: State) -> None:
         assert state.of("web").keys() == pod_names("web", 3, 4)
-        assert sorted(_bound(state)) == [0, 4, 4]
+        assert sorted(bound(state, 3)) == [0, 4, 4]
 
     await space.until(two_run)
     state = space.state
-    (waiting,) = (index for index in range(3) if not any(map(_is_bound, state.group("web", index).values())))
+    (waiting,) = (index for index in range(3) if not any(map(is_bound, state.group("web", index).values())))
     name = link_of(state.pods[f"web-{waiting}"])
     tried = await space.eventually(
-        lambda: space.get(NATIVE.group_object, name),
+        lambda: space.get(kind_of(NATIVE), name),
         lambda group: meta.find_condition(group, "PodGroupScheduled") is not None,
     )
     assert not meta.is_condition_true(tried, "PodGroupScheduled")
     two_run(space.state)
 
-    await _add_to_pool(space, range(4, 6))
+    await add_to_pool(space, range(4, 6))
 
     await space.settled()
-    assert _bound(space.state) == [4, 4, 4]
-
-
-def _is_bound(pod: JSONObject) -> bool:
-    return bool(meta.spec(pod).get("nodeName"))
-
-
-def _bound(state: State) -> list[int]:
-    return [sum(map(_is_bound, state.group("web", index).values())) for index in range(3)]
-
-
-async def _add_to_pool(space: Space, numbers: range) -> None:
-    for number in numbers:
-        patch = {"metadata": {"labels": {POOL: space.namespace}}}
-        await space.client.patch(NODES, space.key(f"node-{number}")._replace(namespace=""), patch, kind="merge")
+    assert bound(space.state, 3) == [4, 4, 4]

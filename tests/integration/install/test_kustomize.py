@@ -9,10 +9,11 @@ import pytest
 import yaml
 from tests.integration.install.conftest import Administrator
 
-from leaderworkerset.install import settings
+from leaderworkerset.install import settings, userroles
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +68,34 @@ def test_an_overlay_chooses_namespace_image_and_replicas(administrator: Administ
 def test_the_component_spreads_the_managers(administrator: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, components=["components/spread"])
     assert rendered(administrator, folder) == built(Settings(spread=True))
+
+
+def test_the_component_lets_the_manager_write_gangs(administrator: Administrator, tmp_path: Path) -> None:
+    """The rights are those of `lws install` with gang scheduling; the configuration is the user's."""
+    folder = overlay(tmp_path, components=["components/gang"])
+    ganged = by_name(obj for _, obj in build_all(managed("auto"), Settings()))
+    role = ("ClusterRole", "lws-manager-role")
+    found = rendered(administrator, folder)
+    assert found == built(Settings()) | {role: ganged[role]}
+    assert found[role] != built(Settings())[role]
+
+
+def test_the_component_adds_the_roles_for_users(administrator: Administrator, tmp_path: Path) -> None:
+    folder = overlay(tmp_path, components=["components/user-roles"])
+    roles = by_name(obj for _, obj in userroles.build(MANAGED))
+    assert rendered(administrator, folder) == built(Settings()) | roles
+
+
+def test_the_operators_overlay_of_the_page_sets_both_images(administrator: Administrator, tmp_path: Path) -> None:
+    """R-OP-34: the image of the operand is an environment variable, which `images` alone does not reach."""
+    page = (ROOT / "docs/how-to/operator.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "kustomization.yaml").write_text(text)
+    (tmp_path / "leaderworkerset").symlink_to(ROOT)
+    (container,) = rendered(administrator, tmp_path)["Deployment", OPERATOR]["spec"]["template"]["spec"]["containers"]
+    variables = {one["name"]: one.get("value") for one in container["env"]}
+    assert container["image"].startswith("registry.example.com/")
+    assert variables[IMAGE_VARIABLE] == container["image"]
 
 
 def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:

@@ -1,24 +1,26 @@
 """The files of a release on a real control plane: `manifests.yaml` (AT-000-1), and whatever else an API server can check."""
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.integration.clusters import objects as sets
 from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 from tests.packages import build
 
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
+from leaderworkerset.operator.operatornames import OPERATORS
 
 pytestmark = pytest.mark.slow
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RELEASE = str(DEPLOY / "manifests.yaml")
 IN = ("-n", "lws-system")
-HELM = build.find()
+HELM = build.HELM.find()
 
 
 def check(administrator: Administrator, objects: Iterable[dict[str, Any]]) -> None:
@@ -56,24 +58,78 @@ def test_the_kind_is_found_and_explained(administrator: Administrator) -> None:
     assert "leaderTemplate" in administrator.kubectl("explain", "lws.spec.leaderWorkerTemplate")
 
 
-def test_every_render_passes_the_api_server(administrator: Administrator) -> None:
-    """R-OP-80: overlays, operator and chart, with the kinds of cert-manager and Prometheus."""
+FOREIGN = (ISSUERS, CERTIFICATES, SERVICE_MONITORS, PROMETHEUS_RULES)
+CHARTS = ("", "enableCertManager=true,enablePrometheus=true", "gangSchedulingManagement.schedulerProvider=volcano")
+
+
+@pytest.fixture
+def equipped(administrator: Administrator) -> Iterator[Administrator]:
+    """Return the administrator of a cluster with an installation, and the kinds of cert-manager and Prometheus."""
     administrator.lws("install")
-    foreign = [definition(kind) for kind in (ISSUERS, CERTIFICATES, SERVICE_MONITORS)]
-    administrator.kubectl("apply", "--server-side", "-f", "-", objects=foreign)
-    try:
-        for kind in (ISSUERS, CERTIFICATES, SERVICE_MONITORS):
-            administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}", "--timeout=30s")
-        for overlay in ("cert-manager", "prometheus"):
-            check(administrator, load(administrator.kubectl("kustomize", str(DEPLOY / "kustomize/overlays" / overlay))))
-        operator = load(administrator.kubectl("kustomize", str(DEPLOY / "operator")))
-        check(administrator, [obj | {"metadata": {**obj["metadata"], **_here(obj)}} for obj in operator])
-        if HELM is not None:
-            check(administrator, load(_chart("enableCertManager=true,enablePrometheus=true")))
-    finally:
-        administrator.kubectl(
-            "delete", "crd", *(kind.group_resource for kind in (ISSUERS, CERTIFICATES, SERVICE_MONITORS))
-        )
+    administrator.kubectl("apply", "--server-side", "-f", "-", objects=[definition(kind) for kind in FOREIGN])
+    for kind in FOREIGN:
+        administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}", "--timeout=30s")
+    yield administrator
+    administrator.kubectl("delete", "crd", *(kind.group_resource for kind in FOREIGN))
+
+
+def renders(administrator: Administrator) -> dict[str, list[dict[str, Any]]]:
+    """Return the objects of every package by its name."""
+    folders = ("kustomize", "kustomize/overlays/cert-manager", "kustomize/overlays/prometheus", "operator")
+    kustomized = {name: load(administrator.kubectl("kustomize", str(DEPLOY / name))) for name in folders}
+    files = ("manifests.yaml", "monitoring/prometheusrule.yaml", *OPERATED)
+    plain = {name: load((DEPLOY / name).read_text()) for name in files}
+    full = {f"crds/full of {path.stem}": load(path.read_text()) for path in (DEPLOY / "crds/full").glob("*s.yaml")}
+    charts = {f"chart with {values}": load(_chart(values)) for values in CHARTS} if HELM is not None else {}
+    return kustomized | plain | full | charts
+
+
+OPERATED = tuple(
+    f"olm/{package}/manifests/{OPERATORS.group_resource}.yaml" for package in ("leader-worker-set", "lws-operator")
+)
+
+
+def test_every_render_passes_the_api_server(equipped: Administrator) -> None:
+    """R-OP-80: each is applied with a dry run by the server, which knows every kind in it."""
+    for name, objects in renders(equipped).items():
+        assert objects, name
+        check(equipped, [obj | {"metadata": {**obj["metadata"], **_here(obj)}} for obj in objects])
+
+
+def test_every_pod_of_a_render_is_restricted(equipped: Administrator) -> None:
+    """R-OP-72: a namespace that enforces Pod Security `restricted` admits the pods of every package."""
+    namespace = equipped.there("namespace/lws-system")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    pods = [
+        pod_of(obj["spec"]["template"], f"{number}-{obj['metadata']['name']}")
+        for number, objects in enumerate(renders(equipped).values())
+        for obj in objects
+        if obj["kind"] == "Deployment"
+    ]
+    assert len(pods) >= 5
+    equipped.kubectl("create", *IN, "--dry-run=server", "-f", "-", objects=pods)
+    privileged = pod_of(pods[0], "privileged")
+    privileged["spec"] = {"containers": [{"name": "main", "image": "app:1"}]}
+    assert "PodSecurity" in equipped.kubectl("create", *IN, "--dry-run=server", "-f", "-", objects=[privileged], code=1)
+
+
+def pod_of(template: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a pod of a template, with an account that is there."""
+    spec = template["spec"] | {"serviceAccountName": "default"}
+    own = {"name": f"pod-{name}", "labels": template["metadata"].get("labels", {})}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
+
+
+def test_a_kind_that_comes_later_is_found(fresh: Administrator) -> None:
+    """AT-003-4: what creates LeaderWorkerSets, as KServe does, is told that there are none, and need not start again."""
+    manifest = [sets.lws("web", replicas=1)]
+    refused = fresh.kubectl("create", "-f", "-", objects=manifest, code=1)
+    # The second where kubectl remembers what an earlier test had installed.
+    assert "no matches for kind" in refused or "could not find the requested resource" in refused
+    fresh.lws("install")
+    fresh.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers
+    fresh.await_kind()
+    fresh.kubectl("create", "-f", "-", objects=manifest)
 
 
 def _here(obj: dict[str, Any]) -> dict[str, str]:
@@ -82,6 +138,6 @@ def _here(obj: dict[str, Any]) -> dict[str, str]:
 
 
 def _chart(values: str) -> str:
-    flags = ["-n", "lws-system", "--kube-version=1.36.0", "--skip-tests", "--set", values]
+    flags = ["-n", "lws-system", "--kube-version=1.36.0", "--skip-tests", *(["--set", values] if values else [])]
     words = [str(HELM), "template", "lws", str(DEPLOY / "helm/lws"), *flags]
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -20,6 +20,8 @@ from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 from tests.integration.clusters.space import Space, space_of
 
 from kuberuntime.client.client import Client
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 
 T = TypeVar("T")
 
@@ -44,14 +46,20 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
+@pytest.fixture(scope="package")
+def kinds() -> Registry:
+    """Return what the manager serves; a package with another manager has another fixture of this name."""
+    return MANAGED
+
+
 @pytest.fixture(scope="package", params=["embedded", "kubernetes"])
 def running(
-    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory, kinds: Registry
 ) -> Iterator[Running]:
     """Run one cluster after the other."""
     directory = tmp_path_factory.mktemp(request.param)
     start = _kubernetes if request.param == "kubernetes" else _embedded
-    with start(runner, directory, request.config) as cluster, _kept(runner, managed(cluster)) as manager:
+    with start(runner, directory, request.config) as cluster, _kept(runner, managed(cluster, kinds)) as manager:
         client = Client(transport(cluster, "tests"))
         yield Running(cluster, manager, client)
         runner.run(client.close())

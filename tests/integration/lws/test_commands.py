@@ -14,14 +14,17 @@ from kuberuntime.client.requests import Query
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.commands import get, wait
+from leaderworkerset.cli.commands import get, logs, wait
 from leaderworkerset.cli.commands.apply import Applier
-from leaderworkerset.cli.commands.scale import scale
+from leaderworkerset.cli.commands.scale import scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.following import DisaggregatedInformers, SetInformers, following
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.observation import explaining
+from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
+from leaderworkerset.observation.logs import Options
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
@@ -145,6 +148,35 @@ async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(spa
     assert await get.all_of(session, space.namespace, wanted) == found
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await get.chosen_of(session, [Selection("split", 0)])
+
+
+async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> None:
+    roles = [role("prefill", 1), role("decode", 1) | {"scaling": {"mode": "External"}}]
+    await apply(space, disaggregatedset_object(roles) | {"metadata": {"name": "split"}})
+    session = session_of(space)
+    await set_that_is(space, lambda shown: shown.is_ready)
+    with pytest.raises(UsageError, match=r"say which of its roles to scale, --role NAME \(prefill, decode\)"):
+        await scale(session, "split", 2)
+    with pytest.raises(UsageError, match=r"split has no role 'encode' \(there: prefill, decode\)"):
+        await scale_role(session, "split", "encode", 2)
+    with pytest.raises(CommandError, match="split prefill has 1 group, not 7"):
+        await scale_role(session, "split", "prefill", 2, 7)
+    assert await scale_role(session, "split", "prefill", 2) == 1
+    assert await scale_role(session, "split", "decode", 3) == 1
+    whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
+    with pytest.raises(CommandError, match="scale split --role decode"):
+        await scale(session, whole.parts[0].view.name, 1)
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+        await targets.pods_of(session, Selection("split", 0))
+    wanted = logs.Wanted(
+        chosen=(Selection("split"),),
+        groups=frozenset(),
+        ranks=frozenset({0}),
+        pattern=None,
+        most=9,
+        options=Options(),
+    )
+    assert len(await logs.pods_of(session, wanted)) == 5
 
 
 async def set_that_is(space: Space, wanted: Callable[[SetView], bool]) -> SetView:

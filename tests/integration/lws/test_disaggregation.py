@@ -1,7 +1,7 @@
 """DisaggregatedSets: roles that come, roll, scale and go together."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
@@ -115,29 +115,49 @@ def revision_of(state: State) -> str:
     return revision
 
 
+def rolling(prefill: int, decode: int, *budgets: Mapping[str, int]) -> list[JSONObject]:
+    """Return both roles, with the budgets of each."""
+    sizes = zip(ROLES, (prefill, decode), budgets or (None, None), strict=True)
+    return [role(name, size, rollout=budget) for name, size, budget in sizes]
+
+
+SURGE_TWO: Final = ({"maxSurge": 2, "maxUnavailable": 0},) * 2
+SURGE_TWO_LOSE_ONE: Final = ({"maxSurge": 2, "maxUnavailable": 1},) * 2
+NO_SURGE: Final = ({"maxSurge": 0, "maxUnavailable": 2},) * 2
+
+
 @pytest.mark.parametrize(
-    ("roles", "trace"),
+    ("before", "after", "trace"),
     [
+        (rolling(3, 3), rolling(3, 3), "3,3/0,0 3,3/1,1 2,2/1,1 2,2/2,2 1,1/2,2 1,1/3,3 0,0/3,3"),
         (
-            [role("prefill", 3), role("decode", 3)],
-            "3,3/0,0 3,3/1,1 2,2/1,1 2,2/2,2 1,1/2,2 1,1/3,3 0,0/3,3",
+            rolling(5, 3, *SURGE_TWO),
+            rolling(5, 3, *SURGE_TWO),
+            "5,3/0,0 5,3/2,1 4,2/2,1 3,2/2,1 3,2/4,2 2,1/4,2 2,1/5,3 0,0/5,3",
         ),
         (
-            [
-                role(name, size, rollout={"maxSurge": 2, "maxUnavailable": 1})
-                for name, size in zip(ROLES, (5, 2), strict=True)
-            ],
+            rolling(4, 4),
+            rolling(6, 6),
+            "4,4/0,0 4,4/1,1 4,4/2,2 4,4/3,3 3,3/4,4 2,2/5,5 1,1/6,6 0,0/6,6",
+        ),
+        (rolling(5, 5), rolling(2, 2), "5,5/0,0 4,4/0,0 3,3/0,0 2,2/0,0 2,2/1,1 1,1/1,1 1,1/2,2 0,0/2,2"),
+        (rolling(4, 4, *NO_SURGE), rolling(4, 4, *NO_SURGE), "4,4/0,0 2,2/0,0 2,2/2,2 0,0/2,2 0,0/4,4"),
+        (
+            rolling(5, 2, *SURGE_TWO_LOSE_ONE),
+            rolling(5, 2, *SURGE_TWO_LOSE_ONE),
             "5,2/0,0 5,2/2,1 4,2/2,1 3,2/4,2 2,1/4,2 2,1/5,2 0,0/5,2",
         ),
     ],
-    ids=["W1", "W9"],
+    ids=["W1", "W3", "W5", "W6", "W8", "W9"],
 )
-async def test_rollouts_are_those_of_the_contract(space: Space, roles: list[JSONObject], trace: str) -> None:
-    """R-DS-35 to R-DS-62, contract 10: step by step."""
-    obj = await create(space, roles)
+async def test_rollouts_are_those_of_the_contract(
+    space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
+) -> None:
+    """R-DS-35 to R-DS-62, contract 10: step by step, also where the roles grow, shrink or may not surge."""
+    await create(space, before)
     sizes = Sizes(revision_of(await available(space)))
     space.informers[LEADERWORKERSETS].subscribe(sizes.note)
-    await edit(space, with_image(obj, "app:2"))
+    await edit(space, with_image(disaggregatedset_object(after), "app:2"))
     await available(space)
     sizes.assert_went_through(trace)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from tests.controlplane import build
@@ -33,12 +33,38 @@ OBJECT = "leaderworkersetoperators/cluster"
 IMAGE = "example.com/lws:1"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Site:
-    """The administrator of a cluster with an operator."""
+    """The administrator of a cluster with an operator, whose process can be stopped and started again."""
 
     administrator: Administrator
-    log: Path
+    directory: Path
+    process: "OperatorRun | None" = None
+
+    @property
+    def log(self) -> Path:
+        """Return where the operator logs."""
+        return self.directory / "operator.log"
+
+    def start(self, image: str = IMAGE) -> None:
+        """Start the operator with the rights of its account, for an operand of this image."""
+        token = self.administrator.kubectl("create", "token", OPERATOR, *IN).strip()
+        config = json.loads(self.administrator.plane.kubeconfig.read_text())
+        config["users"] = [{"name": "admin", "user": {"token": token}}]
+        kubeconfig = self.directory / "operator.kubeconfig"
+        kubeconfig.write_text(json.dumps(config))
+        self.process = OperatorRun(kubeconfig, self.log, image)
+
+    def stop(self) -> None:
+        """Stop the operator in an orderly way."""
+        if self.process is not None:
+            self.process.stop()
+        self.process = None
+
+    def install(self) -> None:
+        """Install the operator: all but its process, and the object `cluster`."""
+        # One call for the definition and the namespace, which are there for all others then.
+        self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=objects())
 
     def cluster(self) -> dict[str, Any]:
         """Return the object `cluster`."""
@@ -105,37 +131,35 @@ def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sit
     home = tmp_path_factory.mktemp("home")
     administrator = Administrator(plane, home, Audit(plane.directory))
     administrator.kubectl("create", "-f", "-", objects=[build_node(index) for index in range(2)])
-    # One call for the namespace, which is there for all others then.
-    administrator.kubectl("apply", "--server-side", "-f", "-", objects=objects())
-    token = administrator.kubectl("create", "token", OPERATOR, *IN).strip()
-    config = json.loads(plane.kubeconfig.read_text())
-    config["users"] = [{"name": "admin", "user": {"token": token}}]
-    kubeconfig = home / "operator.kubeconfig"
-    kubeconfig.write_text(json.dumps(config))
-    log = home / "operator.log"
-    with running(kubeconfig, log):
-        yield Site(administrator, log)
+    found = Site(administrator, home)
+    found.install()
+    found.start()
+    try:
+        yield found
+    finally:
+        found.stop()
 
 
-class running:  # noqa: N801 - used as a context
+class OperatorRun:
     """The operator as a process."""
 
-    def __init__(self, kubeconfig: Path, log: Path) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, image: str, *, namespace: str = OPERATOR) -> None:
         self._log = log.open("ab")
+        begun = log.stat().st_size
         (port,) = free_ports(1)
-        words = [f"--kubeconfig={kubeconfig}", f"--namespace={OPERATOR}", f"--listen=127.0.0.1:{port}", "-v=4"]
+        words = [f"--kubeconfig={kubeconfig}", f"--namespace={namespace}", f"--listen=127.0.0.1:{port}", "-v=4"]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "leaderworkerset.cli", "operator", *words],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
-            env=os.environ | {IMAGE_VARIABLE: IMAGE},
+            env=os.environ | {IMAGE_VARIABLE: image},
         )
+        # Before that it takes no orders.
+        until(lambda: b"serving probes and metrics" in log.read_bytes()[begun:], "an operator that serves")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """Ask it to end; it ends well."""
         self._process.terminate()
         try:
             assert self._process.wait(timeout=30) == 0

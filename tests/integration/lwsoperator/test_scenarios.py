@@ -1,5 +1,7 @@
 """The operator on a real control plane: installed, kept, configured, left alone, removed (AT-001-1 to AT-001-5, AT-003-1)."""
 
+from pathlib import Path
+
 import pytest
 from tests.integration.lwsoperator import certmanager
 from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site
@@ -54,6 +56,18 @@ def test_a_second_object_is_refused(site: Site) -> None:
     """R-OP-2, AT-001-2."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
+
+
+def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
+    """R-OP-3: published samples carry one, though the kind has none."""
+    before = generation(available)
+    sample = cluster()
+    sample["metadata"]["namespace"] = OPERATOR
+    words = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    available.administrator.kubectl(*words, objects=[sample])
+    found = available.cluster()["metadata"]
+    assert "namespace" not in found
+    assert found["generation"] == before
 
 
 def test_at_rest_nothing_is_written(available: Site) -> None:
@@ -158,6 +172,28 @@ def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
     available.patch(managementState="Managed")
     until(lambda: available.administrator.get(*MANAGER) is not None, "the Deployment")
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
+
+
+def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_path: Path) -> None:
+    """R-OP-42."""
+    directory = tmp_path / "gathered"
+    printed = available.administrator.lws("must-gather", "--dest-dir", str(directory))
+    assert printed.startswith(f"{directory}: ")
+    namespace = directory / "namespaces" / OPERATOR
+    cluster_wide = directory / "cluster-scoped-resources"
+    for path in (
+        cluster_wide / "operator.openshift.io/leaderworkersetoperators/cluster.yaml",
+        cluster_wide / "rbac.authorization.k8s.io/clusterroles/lws-manager-role.yaml",
+        namespace / "apps/deployments/lws-controller-manager.yaml",
+        namespace / "cert-manager.io/certificates/lws-serving-cert.yaml",
+        namespace / "core/secrets/webhook-server-cert.yaml",
+    ):
+        assert path.exists(), path
+    key = available.administrator.there("secret/webhook-server-cert", *IN)["data"]["tls.key"]
+    assert "a certificate until" in (namespace / "core/secrets/webhook-server-cert.yaml").read_text()
+    assert not [path for path in directory.rglob("*") if path.is_file() and key in path.read_text()]
+    refused = available.administrator.lws("must-gather", "--dest-dir", str(directory), code=2)
+    assert "is not empty" in refused
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])

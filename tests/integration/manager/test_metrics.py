@@ -37,6 +37,7 @@ def test_metrics_are_for_those_who_may_read_them(worlds: Worlds) -> None:
                 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0',
                 "lws_group_recreations_total",
                 "lws_api_requests_total",
+                'lws_certificate_expiry_timestamp_seconds{server="webhooks"}',
             ):
                 assert name in text, name
             assert "controller-runtime.metrics\tServing metrics server" in replica.log.read_text()

@@ -14,9 +14,11 @@ from types import ModuleType
 from typing import Final, TypeAlias
 
 from tests import builders
+from tests.property.growth.restarts import GIVEN_UP, RESTARTS
 from tests.property.growth.shapes import World
 
 from kuberuntime.objects import meta
+from kuberuntime.plan import Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
 from leaderworkerset.core import events
@@ -24,12 +26,13 @@ from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
 from leaderworkerset.core.admission import queueing
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.core.gang import coscheduling, demand, native, provider, volcano
+from leaderworkerset.core.gang import builtin, coscheduling, demand, fit, gate, native, provider, volcano
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import (
     drift,
     fold,
     groups,
+    history,
     reconcile,
     replacement,
     revisions,
@@ -59,6 +62,8 @@ from leaderworkerset.core.policies import (
     subgroups,
 )
 from leaderworkerset.core.policies.accelerators import Slice
+from leaderworkerset.core.restarts import failure
+from leaderworkerset.core.restarts.settings import DEFAULTS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
@@ -130,7 +135,7 @@ def _built_template(world: World) -> object:
 
 
 def _recreation(world: World) -> recreation.Recreation:
-    return recreation.following(None, world.leader, world.worker, NOW)
+    return recreation.following(None, world.leader, failure.describe(world.worker), DEFAULTS, NOW)
 
 
 def _answer(path: str) -> Recipe:
@@ -176,14 +181,23 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "groups.describe_workers": lambda w: groups.describe_workers(w.statefulset),
     "groups.is_pod_ready": lambda w: groups.is_pod_ready(w.leader),
     "groups.is_statefulset_ready": lambda w: groups.is_statefulset_ready(w.statefulset),
+    "history.is_growing": lambda w: history.is_growing(Plan(tuple(history.settle(w.posted, w.key, w.revisions, ())))),
+    "history.key_of": lambda w: history.key_of(w.revision),
+    "history.limit": lambda w: history.limit(w.posted),
+    "history.newest": lambda w: history.newest(w.revisions, w.key, 10),
+    "history.selector": lambda _: history.selector("web"),
+    "history.settle": lambda w: history.settle(w.posted, w.key, w.revisions, w.revisions),
     "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
     "replacement.choose": lambda w: replacement.choose(
         _helpless(w.statefulset), w.folded, limits=w.limits, size=w.lws.size, key=w.key
     ),
     "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
+    "revisions.Resolution.found": lambda w: revisions.Resolution.found(w.revision, w.posted, 7),
     "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),
     "revisions.build_content": lambda w: revisions.build_content(w.posted),
     "revisions.build_data": lambda w: revisions.build_data(w.posted),
+    "revisions.change_cause": lambda w: revisions.change_cause(w.posted),
+    "revisions.correction": lambda w: revisions.correction(w.revision, w.posted, 7),
     "revisions.content_hash": lambda w: revisions.content_hash(w.data),
     "revisions.encode": lambda w: revisions.encode(w.revision),
     "revisions.find": lambda w: revisions.find(w.revisions, w.key),
@@ -240,6 +254,7 @@ PODS: Final[Mapping[str, Recipe]] = {
         pod_reconcile.reconcile(w.observed_new_group, NOW),
     ],
     "reconcile.require_labels": lambda w: pod_reconcile.require_labels(w.leader),
+    "reconcile.wants_lost_nodes": lambda w: pod_reconcile.wants_lost_nodes(w.observed_group, NOW),
     "reconcile.wants_node": lambda w: pod_reconcile.wants_node(w.observed_group),
     "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),
 }
@@ -292,7 +307,7 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "exclusive.node_name": lambda w: exclusive.node_name(w.leader),
     "exclusive.node_selector": lambda w: exclusive.node_selector(w.lws, w.leader, w.node),
     "recreation.build": lambda w: recreation.build(w.posted, w.leader, _recreation(w)),
-    "recreation.delay": lambda w: recreation.delay(w.n),
+    "recreation.Recreation.again": lambda w: _recreation(w).again(DEFAULTS, NOW),
     "recreation.following": _recreation,
     "recreation.read": lambda w: recreation.read(recreation.build(w.posted, w.leader, _recreation(w))),
     "recreation.record_name": lambda w: recreation.record_name(w.leader),
@@ -309,6 +324,7 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "gang.NoGang.decide": lambda w: gang.NO_GANG.decide(_gang_group(w)),
     "gang.NoGang.errors": lambda w: gang.NO_GANG.errors(w.lws, None),
     "gang.NoGang.mark": lambda w: gang.NO_GANG.mark(w.leader, "r"),
+    "gang.NoGang.opens_gates": lambda _: gang.NO_GANG.opens_gates,
     "gang.NoGang.outdated": lambda w: gang.NO_GANG.outdated((), ()),
     "gang.NoGang.resources": lambda _: gang.NO_GANG.resources,
     "gang.annotations": lambda w: gang.annotations(_made(w)),
@@ -336,9 +352,25 @@ def _gang_group(world: World) -> gang.GangGroup:
     return gang.GangGroup(_live(world), world.lws)
 
 
+def _rooms(world: World) -> fit.Rooms:
+    return fit.rooms(
+        [{"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(world.members.pods))}}}], {}
+    )
+
+
+def _gated(world: World) -> gate.Observed:
+    """Return every pod as one of a group that waits."""
+    pods = [builtin.link(edits.with_annotations(pod, {labels.GANG_GROUP: "g"}), "g") for pod in world.members.pods]
+    return gate.Observed(nodes=[], used={}, unbound=pods, members=pods)
+
+
 NATIVE, ALL = Gangs(default="native"), Gangs(default=AUTO, served=tuple(PROVIDERS))
 
 GANG: Final[Mapping[str, Recipe]] = {
+    "builtin.errors": lambda w: builtin.errors(w.lws),
+    "builtin.is_taken": lambda w: builtin.is_taken(w.leader),
+    "builtin.link": lambda w: builtin.link(w.leader, "g"),
+    "builtin.suits": lambda w: builtin.suits(w.leader),
     "coscheduling.alike": lambda w: coscheduling.alike(w.lws, coscheduling.ALIKE, "some"),
     "coscheduling.build": lambda w: coscheduling.build(_gang_group(w), "g"),
     "coscheduling.errors": lambda w: coscheduling.errors(w.lws),
@@ -350,12 +382,21 @@ GANG: Final[Mapping[str, Recipe]] = {
     "demand.largest": lambda w: demand.largest(demand.of_pod(w.leader["spec"]), {}),
     "demand.of_group": lambda w: demand.of_group(w.lws),
     "demand.of_pod": lambda w: demand.of_pod(w.leader["spec"]),
+    "fit.Rooms.place": lambda w: _rooms(w).place(fit.count_needs(w.members.pods)),
+    "fit.count_needs": lambda w: fit.count_needs(w.members.pods),
+    "fit.read_need": lambda w: fit.read_need(w.leader),
+    "fit.read_requests": lambda w: fit.read_requests(w.leader),
+    "fit.rooms": _rooms,
     "gangs.Gangs.decide": lambda w: NATIVE.decide(gang.GangGroup(replace(_live(w), leader=_marked(w)), w.lws)),
     "gangs.Gangs.errors": lambda w: ALL.errors(w.lws, None),
     "gangs.Gangs.mark": _marked,
+    "gangs.Gangs.opens_gates": lambda _: ALL.opens_gates,
     "gangs.Gangs.outdated": lambda w: NATIVE.outdated(native.build_shared(_gang_group(w)), ()),
     "gangs.Gangs.providers": lambda _: ALL.providers,
     "gangs.Gangs.resources": lambda _: ALL.resources,
+    "gate.group_name": lambda w: gate.group_name(w.leader),
+    "gate.is_gated": lambda w: gate.is_gated(w.leader),
+    "gate.reconcile": lambda w: gate.reconcile(_gated(w)),
     "native.build": lambda w: native.build(_gang_group(w), "g"),
     "native.build_shared": lambda w: native.build_shared(_gang_group(w)),
     "native.errors": lambda w: native.errors(w.lws),
@@ -365,7 +406,9 @@ GANG: Final[Mapping[str, Recipe]] = {
     "provider.Provider.resources": lambda _: PROVIDERS["native"].resources,
     "provider.accept": lambda w: provider.accept(w.lws),
     "provider.group_metadata": lambda w: provider.group_metadata(_gang_group(w), "g"),
+    "provider.no_object": lambda w: provider.no_object(_gang_group(w), "g"),
     "provider.no_objects": lambda w: provider.no_objects(_gang_group(w)),
+    "provider.refuse_awaiting": lambda w: provider.refuse_awaiting(w.lws, "some"),
     "provider.scheduler_name": lambda w: provider.scheduler_name(w.leader["spec"]),
     "provider.templates": lambda w: list(provider.templates(w.lws)),
     "volcano.build": lambda w: volcano.build(_gang_group(w), "g"),
@@ -384,6 +427,9 @@ EVENTS: Final[Mapping[str, Recipe]] = {
     "events.recreating_group": lambda w: events.recreating_group(w.posted, w.leader, w.text),
     "events.reference": lambda w: events.reference(w.posted),
     "events.replacing_group": lambda w: events.replacing_group(w.posted, w.text),
+    "events.releasing_lost_pod": lambda w: events.releasing_lost_pod(w.posted, w.leader, w.text),
+    "events.restarts_exhausted": lambda w: events.restarts_exhausted(w.posted, w.leader, w.text),
+    "events.waiting_for_lost_pod": lambda w: events.waiting_for_lost_pod(w.posted, w.leader, w.text),
     "events.updating": lambda w: events.updating(w.posted, w.text),
 }
 
@@ -406,8 +452,10 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         ("core.admission", ADMISSION),
         ("core.gang", GANG),
         ("core.leaderworkerset", DECISIONS),
+        ("core.leaderworkerset", GIVEN_UP),
         ("core.pod", PODS),
         ("core.policies", POLICIES),
+        ("core.restarts", RESTARTS),
         ("core", EVENTS),
         ("webhooks", WEBHOOK),
     )

@@ -44,6 +44,25 @@ def test_files_are_up_to_date() -> None:
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("suffix", "code"), [(f"@sha256:{'0a' * 32}", 0), (":1", 1)], ids=["digest", "tag"])
+def test_a_release_names_images_by_digest(tmp_path: Path, suffix: str, code: int) -> None:
+    """R-OP-70."""
+    images = [f"--{name}-image=registry.example.com/{name}{suffix}" for name in ("operator", "operand")]
+    words = [sys.executable, str(DEPLOY / "generate.py"), "--release", str(tmp_path), *images]
+    result = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert result.returncode == code, result.stderr
+    if code:
+        assert "not by digest" in result.stderr
+        assert not list(tmp_path.iterdir())
+    else:
+        (catalog,) = [load(path) for path in tmp_path.glob("olm/catalog/lws-operator/*.yaml")]
+        (bundle,) = [one for one in catalog if one["schema"] == "olm.bundle"]
+        assert {f"registry.example.com/{name}{suffix}" for name in ("operator", "operand")} <= {
+            one["image"] for one in bundle["relatedImages"]
+        }
+
+
 def test_the_base_has_what_lws_install_applies() -> None:
     installed = {identity(obj) for _, obj in build_all(MANAGED, Settings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import Place, Surroundings
 from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OWNED_LABEL, SPEC_HASH
 
@@ -46,7 +46,7 @@ def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
     found = cluster()
     found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
     place = Place(namespace=NAMESPACE, image="x", version="")
-    return by_name(obj for _, obj in operand.build(MANAGED, place, desired.read(found), found, {}))
+    return by_name(obj for _, obj in operand.build(MANAGED, place, desired.read(found), found, Surroundings()))
 
 
 RELEASE = load("manifests.yaml")

@@ -6,11 +6,13 @@ that has ended does not come back by itself, and the kernel knows for sure: the 
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kuberuntime.cache.informer import Change
 from leaderworkerset.cli.cluster.places import DEFAULT, Place
 from leaderworkerset.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from kuberuntime.cache.informer import Change  # it brings what commands that follow nothing do not need
 
 BETWEEN_CHECKS: Final = 0.25
 """Seconds between two looks whether the process of the cluster is still there."""
@@ -22,7 +24,12 @@ class Lifeline:
     def __init__(self, place: Place | None = None) -> None:
         self._place = place
 
-    def subscribe(self, callback: Callable[[Change], None]) -> None:
+    @property
+    def log_level(self) -> str:
+        """Return from which level on watches log: that they are interrupted at an end is reported here."""
+        return "error" if self._place else "warning"
+
+    def subscribe(self, callback: Callable[["Change"], None]) -> None:
         """Nothing changes but the end."""
 
     async def wait_synced(self) -> None:

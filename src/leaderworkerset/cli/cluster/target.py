@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import leaderworkerset
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
-from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster import lifeline, places
 from leaderworkerset.cli.cluster.lifeline import Lifeline
 from leaderworkerset.cli.cluster.places import Place
@@ -62,8 +61,6 @@ class Target:
 
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
-        if place:
-            logging.configure_default("error")  # that watches are interrupted at its end is the lifeline's to report
         access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
         transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")

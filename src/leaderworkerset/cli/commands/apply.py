@@ -10,7 +10,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import missingnamespaces, serverside, unknownfields
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
@@ -22,21 +23,36 @@ from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.core.admission import leaderworkerset as admission
 
 MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""
+
+DEFAULT_NAMESPACE = "default"
+"""Where objects without a namespace are taken to be while no kubeconfig is read."""
 
 
 @click.command("apply")
 @manifest_options
 @click.option("--create-namespace", is_flag=True, help="Make the namespaces that are missing.")
-@click.option("--dry-run", type=click.Choice(["server"]), help="Let the API server check, write nothing.")
+@click.option(
+    "--dry-run",
+    type=click.Choice(["server", "client"]),
+    is_flag=False,
+    flag_value="server",
+    help="Write nothing: let the API server check, or only read the manifests here.",
+)
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that another manager owns.")
 @click.pass_obj
 def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, **options: Any) -> None:
     """Apply manifests; nothing is written unless the API server accepts all of them."""
     create_namespace = bool(options.pop("create_namespace"))
     documents = ordered(manifestoptions.collect(options).load())
+    if dry_run == "client":
+        check_here(documents, target.namespace or DEFAULT_NAMESPACE)
+        for document in documents:
+            say(f"{document.title} accepted (dry run, without the API server)")
+        return
 
     async def act() -> None:
         async with target.session() as session:
@@ -53,6 +69,31 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, **
                 say(line)
 
     asyncio.run(act())
+
+
+def check_here(documents: Sequence[Document], namespace: str) -> None:
+    """Check what can be checked without an API server: LeaderWorkerSets, as the admission webhook does."""
+    failures = [
+        f"{document.place}: {document.title}: {error}"
+        for document in documents
+        if document.object["kind"] == LEADERWORKERSETS.kind
+        for error in _errors(place_in(document.object, namespace))
+    ]
+    if failures:
+        raise CommandError("\n".join(failures))
+
+
+def _errors(obj: JSONObject) -> Sequence[object]:
+    try:
+        return admission.validate_leaderworkerset(admission.default_leaderworkerset(obj))
+    except ValueError as error:
+        return [error]
+
+
+def place_in(obj: JSONObject, namespace: str) -> JSONObject:
+    """Put an object without a namespace into this one."""
+    own = obj["metadata"]
+    return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
 
 
 class Applier:
@@ -86,9 +127,24 @@ class Applier:
                 raise CommandError(f"{await self._described(document, error)}\n{done}") from error
         return lines
 
-    async def _apply(self, document: Document) -> str:
+    async def placed(self, document: Document) -> tuple[Resource, JSONObject]:
+        """Return what kind a document is of, and its object in the namespace that it goes to."""
         resource = await self._discovery.resource_of(document.object)
-        obj = self._placed(document.object, namespaced=resource.namespaced)
+        return resource, self._placed(document.object, namespaced=resource.namespaced)
+
+    async def tried(self, document: Document) -> JSONObject:
+        """Return the object that applying a document would make; nothing is written."""
+        try:
+            resource, obj = await self.placed(document)
+            applied = await serverside.apply(
+                self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True
+            )
+        except (APIError, UnknownKindError) as error:
+            raise CommandError(await self._described(document, error)) from error
+        return applied.object
+
+    async def _apply(self, document: Document) -> str:
+        resource, obj = await self.placed(document)
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
         if resource == CUSTOM_RESOURCE_DEFINITIONS:
             await until_established(self._client, meta.key(obj), kubectl=self._kubectl)
@@ -96,8 +152,7 @@ class Applier:
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:
-            resource = await self._discovery.resource_of(document.object)
-            obj = self._placed(document.object, namespaced=resource.namespaced)
+            resource, obj = await self.placed(document)
             await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True)
         except UnknownKindError as error:
             return None if brings_kind(documents, document) else describe(document, error, self._kubectl)
@@ -116,18 +171,15 @@ class Applier:
 
     def _placed(self, obj: JSONObject, *, namespaced: bool) -> JSONObject:
         """Put an object without a namespace into the session's."""
-        own = obj["metadata"]
-        if not namespaced or own.get("namespace"):
-            return obj
-        return {**obj, "metadata": {**own, "namespace": self._namespace}}
+        return place_in(obj, self._namespace) if namespaced else obj
 
 
 def _taken(applied: Applied) -> str:
-    """Return what was taken over from `lws scale`."""
+    """Return what was taken over from other commands of the same person."""
     if not applied.taken:
         return ""
-    fields = ", ".join(f"{path.removeprefix('.')} {change}" for path, change in applied.taken.items())
-    return f" (taken over from lws scale: {fields})"
+    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in applied.taken.items())
+    return f" (taken over from {' and '.join(applied.owners)}: {fields})"
 
 
 def describe(document: Document, error: Exception, kubectl: str) -> str:

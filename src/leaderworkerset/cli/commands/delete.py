@@ -14,7 +14,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -30,14 +29,14 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 
 
 @click.command("delete")
-@click.argument("names", nargs=-1, metavar="[LWS]...")
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...")
 @manifest_options
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are gone.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
-    """Delete LeaderWorkerSets or the objects of manifests."""
+    """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""
     given = manifestoptions.collect(options)
     if bool(names) == bool(given):
         raise UsageError("name LeaderWorkerSets or give manifests with -f, one of the two")
@@ -71,7 +70,8 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     chosen = targets.parse(name)
     if chosen.group is not None:
         raise UsageError(f"{name!r} names a group: to have it made anew, delete its leader pod")
-    return LEADERWORKERSETS, meta.key(await targets.find(session, chosen.name))
+    resource, found = await targets.find_either(session, chosen.name)
+    return resource, meta.key(found)
 
 
 async def _of_document(

@@ -15,19 +15,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import explaining, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.logs import silent_lines
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.following import AllSets, following
-from leaderworkerset.cli.views import colors, live, output, settables
+from leaderworkerset.cli.views import colors, live, output, settables, tables
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation import explaining
+from leaderworkerset.observation.logs import silent_lines
 from leaderworkerset.views import changes
 from leaderworkerset.views.changes import Subject
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.selection import Selection, narrow
+from leaderworkerset.views.selection import Selection, narrow, not_ready
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 TABLES = (None, "wide")
@@ -42,10 +42,13 @@ QUOTED = 3
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
 @click.option("--show-managed-fields", "managed_fields", is_flag=True, help="With -o json or yaml: managedFields too.")
+@click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
+@click.option("--ranks", "every_rank", is_flag=True, help="A row for each rank, also of more than ten groups.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
     """Show LeaderWorkerSets by group and rank, and DisaggregatedSets with the LeaderWorkerSets that they own.
 
+    Of more than ten groups, those that are alike share a row: what is not ready first, the healthy together.
     With --watch, a DisaggregatedSet stands for its LeaderWorkerSets.
     """
     wanted = Wanted(tuple(targets.parse(name) for name in names), **options)
@@ -67,22 +70,65 @@ class Wanted:
     everywhere: bool
     selector: str
     managed_fields: bool
+    not_ready: bool = False
+    every_rank: bool = False
+
+    @property
+    def shows_ranks(self) -> bool:
+        """Return whether every rank has a row, of however many groups."""
+        return self.every_rank or self.not_ready
 
 
 async def show(target: Target, wanted: Wanted) -> None:
     """Print what is there now."""
     async with target.session() as session:
-        namespace = "" if wanted.everywhere else session.namespace
-        found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
-        plain = [await targets.view_of(session, lws) for lws in found.leaderworkersets]
-        views = await explaining.explain(session.client, plain, namespace)
-        shown = cut(views, wanted.chosen)
-        quoted = await quotations(session.client, shown) if wanted.form in TABLES else []
+        seen = await observe(session, wanted)
+        quoted = await quotations(session.client, seen.shown) if wanted.form in TABLES else []
+        for line in (*render(seen.shown, wanted, seen.sets), *quoted):
+            say(line)
+        if wanted.form in TABLES:
+            await say_causes(session, seen.shown)
+    say_if_empty(seen, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is there, and the part of it that is to be shown."""
+
+    shown: Sequence[View]
+    sets: Sequence[SetView]
+    is_empty: bool
+
+
+async def observe(session: Session, wanted: Wanted) -> Seen:
+    """Read the objects, their pods, and what explains them."""
+    namespace = "" if wanted.everywhere else session.namespace
+    found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
+    plain = await targets.views_of(session, found.leaderworkersets)
+    views = await explaining.explain(session.client, plain, namespace)
     sets = [set_view(obj, views) for obj in found.sets]
-    for line in (*render(shown, wanted, sets), *quoted):
-        say(line)
-    if not views and not sets:
+    return Seen(cut(views, wanted), sets, is_empty=not views and not sets)
+
+
+async def say_causes(session: Session, views: Sequence[View]) -> None:
+    """Name on standard error the cause of the first sets that are stuck, as `lws explain` tells it."""
+    waiting = [view for view in views if not view.is_ready][:QUOTED]
+    if not waiting:
+        return
+    from leaderworkerset.cli.commands import explain
+
+    async with asyncio.TaskGroup() as tasks:
+        told = [tasks.create_task(explain.note(session, view.namespace, view.name)) for view in waiting]
+    for line in filter(None, (one.result() for one in told)):
+        say(line, err=True)
+
+
+def say_if_empty(seen: Seen, wanted: Wanted) -> None:
+    """Say why nothing is shown, on standard error."""
+    if seen.is_empty:
         click.echo("No LeaderWorkerSets found.", err=True)
+    elif wanted.not_ready and not seen.shown:
+        click.echo("Every rank is ready.", err=True)
 
 
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
@@ -128,6 +174,9 @@ async def all_of(session: Session, namespace: str, wanted: Wanted) -> Found:
 
 async def watch(target: Target, wanted: Wanted) -> None:
     """Print what is there, and then what changes."""
+    from leaderworkerset.cli.following import following
+    from leaderworkerset.observation.following import AllSets
+
     screen = watcher(wanted)
     async with target.session() as session:
         for one in wanted.chosen:
@@ -135,16 +184,16 @@ async def watch(target: Target, wanted: Wanted) -> None:
         everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
         try:
             async with following(*everything.all, session.lifeline) as objects:
-                await objects.until(lambda: screen.update(cut(everything.views(), wanted.chosen)), every=screen.refresh)
+                await objects.until(lambda: screen.update(cut(everything.views(), wanted)), every=screen.refresh)
         finally:
             screen.close()
 
 
-def cut(views: Sequence[View], chosen: Sequence[Selection]) -> list[View]:
+def cut(views: Sequence[View], wanted: Wanted) -> list[View]:
     """Keep what was asked for by its name or by that of a DisaggregatedSet; all where nothing was."""
-    if not chosen:
-        return list(views)
-    return [narrow(view, one) for one in chosen for view in _meant(views, one)]
+    chosen = wanted.chosen
+    named = [narrow(view, one) for one in chosen for view in _meant(views, one)] if chosen else list(views)
+    return list(filter(None, map(not_ready, named))) if wanted.not_ready else named
 
 
 def _meant(views: Sequence[View], one: Selection) -> list[View]:
@@ -246,20 +295,7 @@ def render(views: Sequence[View], wanted: Wanted, sets: Sequence[SetView] = ()) 
             *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
         ]
     now = SystemClock().now()
-    below = tables(views, now, wide=form == "wide", everywhere=wanted.everywhere)
+    shown_as = tables.Form(wide=form == "wide", everywhere=wanted.everywhere, every_rank=wanted.shows_ranks)
+    below = tables.tables(views, now, shown_as)
     above = settables.lines(sets, now, with_namespace=wanted.everywhere)
     return [*above, "", *below] if above and below else [*above, *below]
-
-
-def tables(views: Sequence[View], now: datetime, *, wide: bool, everywhere: bool) -> list[str]:
-    """Return the table of sets, and below it the ranks of each."""
-    if not views:
-        return []
-    lines = output.sets(views, now, with_namespace=everywhere)
-    for view in views:
-        if any(group.ranks for group in view.groups):
-            title = f"{view.namespace}/{view.name}:" if everywhere else f"{view.name}:"
-            lines += ["", title] if len(views) > 1 else [""]
-            lines += output.groups(view.groups, now, wide=wide)
-            lines += output.notes(view, now)
-    return lines

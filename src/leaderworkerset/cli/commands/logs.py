@@ -1,62 +1,84 @@
-"""`lws logs`: the logs of a LeaderWorkerSet, a group or one rank, each line with its `group/rank`."""
+"""`lws logs`: the logs of LeaderWorkerSets, groups or ranks, each line with its `group/rank`."""
 
 import asyncio
 import re
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import click
 
-from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Query
-from kuberuntime.errors import APIError, BadRequestError, ConnectionFailedError, KubeError, NotFoundError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.following import Following, OneSet, SetInformers, following
-from leaderworkerset.cli.views.loglines import Printer, Sink
-from leaderworkerset.views.groups import View
-from leaderworkerset.views.outcome import FailedContainer, silent_failure
-from leaderworkerset.views.selection import Selection
+from leaderworkerset.cli.views.loglines import Matching, Printer
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.logs import LogError, Options, Sink, read
+from leaderworkerset.views.groups import place_of
+from leaderworkerset.views.selection import Filter, Selection
+from leaderworkerset.views.wording import counted
 
-LAST_LINES: Final = 5
-"""So many lines of a failed container are quoted, as the kubelet quotes them in a termination message."""
+MOST_STREAMS: Final = 100
+"""Logs that are followed at once unless more are asked for: each holds a connection of the API server and a kubelet's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What `/log` is asked for."""
+class Wanted:
+    """Whose logs are printed, and which of their lines."""
 
-    follow: bool = False
-    previous: bool = False
-    timestamps: bool = False
-    container: str | None = None
-    tail: int | None = None
-    since: int | None = None
+    chosen: tuple[Selection, ...]
+    groups: frozenset[int]
+    ranks: frozenset[int]
+    pattern: re.Pattern[str] | None
+    most: int
+    options: Options
 
-    def query(self, container: str) -> Query:
-        """Build the query of one container's log."""
-        pairs = {
-            "container": container,
-            "follow": "true" if self.follow else "",
-            "previous": "true" if self.previous else "",
-            "timestamps": "true" if self.timestamps else "",
-            "tailLines": "" if self.tail is None else str(self.tail),
-            "sinceSeconds": "" if self.since is None else str(self.since),
-        }
-        return tuple((key, value) for key, value in pairs.items() if value)
+    @property
+    def is_one_rank(self) -> bool:
+        """Return whether one rank of one LeaderWorkerSet was named."""
+        return len(self.chosen) == 1 and self.chosen[0].rank is not None
+
+    def covering(self, one: Selection) -> Filter:
+        """Return which pods of one target are meant."""
+        return Filter(one, self.groups, self.ranks)
+
+    def sink(self) -> Sink:
+        """Return what takes the lines."""
+        printer = Printer(bare=self.is_one_rank, named=len({one.name for one in self.chosen}) > 1)
+        if self.pattern is None:
+            return printer
+        return Matching(printer, self.pattern, stamped=self.options.timestamps)
 
 
 @click.command("logs")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...")
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines, and with ranks that come.")
 @click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
+@click.option(
+    "--group",
+    "groups",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Only this group; may be repeated.",
+)
+@click.option(
+    "--rank",
+    "ranks",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Only this rank of each group; may be repeated.",
+)
+@click.option("--grep", metavar="REGEX", help="Only lines in which this pattern is found.")
 @click.option("--timestamps", is_flag=True, help="Put the time before each line.")
 @click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
@@ -66,172 +88,127 @@ class Options:
     callback=lambda _ctx, _option, value: value and seconds(value),
     help="Only what is newer: 30s, 5m, 2h.",
 )
+@click.option(
+    "--max-streams",
+    "most",
+    type=click.IntRange(min=1),
+    default=MOST_STREAMS,
+    show_default=True,
+    metavar="N",
+    help="Follow no more logs than this at once.",
+)
 @click.pass_obj
-def command(target: Target, /, name: str, **options: Any) -> None:
-    """Print the logs of ranks, each line after its group/rank; one rank alone is printed bare."""
-    chosen = targets.parse(name)
-    wanted = Options(**options)
+def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
+    """Print the logs of ranks, each line after its group/rank; one rank alone is printed bare.
 
-    async def act() -> None:
-        async with target.session() as session:
-            printer = Printer(bare=chosen.rank is not None)
-            if wanted.follow:
-                await targets.find(session, chosen.name)
-                informers = SetInformers(session.client, ObjectKey(session.namespace, chosen.name))
-                async with following(*informers.all, session.lifeline) as objects:
-                    await Follower(session.client, chosen, wanted, printer).run(objects, informers)
-                return
-            for pod in await targets.pods_of(session, chosen):
-                async for line in read(session.client, pod, wanted):
-                    printer.line(pod, line)
-
-    asyncio.run(act())
+    With several LeaderWorkerSets each line begins with the name of its own. A DisaggregatedSet stands for all of its roles.
+    """
+    wanted = Wanted(
+        chosen=tuple(dict.fromkeys(targets.parse(name) for name in names)),
+        groups=frozenset(given.pop("groups")),
+        ranks=frozenset(given.pop("ranks")),
+        pattern=compiled(given.pop("grep")),
+        most=given.pop("most"),
+        options=Options(**given),
+    )
+    if wanted.options.follow and wanted.options.previous:
+        raise UsageError("a run that has ended has no new lines: --previous does not go together with --follow")
+    asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
 
 
-class Follower:
-    """Follows the logs of the chosen ranks, over restarts of containers and with pods that come later."""
-
-    def __init__(self, client: Client, chosen: Selection, options: Options, sink: Sink) -> None:
-        self._client = client
-        self._chosen = chosen
-        self._options = options
-        self._sink = sink
-        self._seen: set[tuple[str, int]] = set()
-        self._newest: dict[str, bytes] = {}
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._readers: set[asyncio.Task[None]] = set()
-
-    async def run(self, objects: Following, informers: OneSet) -> None:
-        """Follow until the set is gone; of pods that are there already, from their current run on."""
-        for pod in informers.pods.store.list():
-            status = container_status(pod, self._options.container)
-            self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
-        async with asyncio.TaskGroup() as tasks:
-
-            def look() -> bool | None:
-                for pod in filter(self._chosen.covers, informers.pods.store.list()):
-                    self._begin(tasks, pod)
-                return True if informers.object is None else None
-
-            await objects.until(look)
-
-    async def drained(self, timeout: float) -> None:
-        """Wait until the logs that are being read have come to their end, at most `timeout` seconds."""
-        if self._readers:
-            await asyncio.wait(self._readers, timeout=timeout)
-
-    def _begin(self, tasks: asyncio.TaskGroup, pod: JSONObject) -> None:
-        status = container_status(pod, self._options.container)
-        uid, number = meta.uid(pod), status.get("restartCount", 0)
-        if (uid, number) in self._seen or not has_log(status):
-            return
-        # A run that began and ended between two states of the pod left its log as that of the previous run.
-        was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
-        self._seen |= {(uid, number), (uid, number - 1)}
-        task = tasks.create_task(self._copy(pod, after_previous=was_missed))
-        self._readers.add(task)
-        task.add_done_callback(self._readers.discard)
-
-    async def _copy(self, pod: JSONObject, *, after_previous: bool) -> None:
-        try:
-            async with self._turns[meta.uid(pod)]:
-                if after_previous:
-                    with suppress(CommandError):  # there is no such log any more
-                        await self._copy_run(pod, replace(self._options, follow=False, previous=True))
-                await self._copy_run(pod, self._options)
-        except (NotFoundError, ConnectionFailedError):
-            return  # the pod is gone, and its log with it
-
-    async def _copy_run(self, pod: JSONObject, options: Options) -> None:
-        """Pass on the lines of a run that are newer than those of earlier runs: which run is read can change meanwhile."""
-        uid = meta.uid(pod)
-        bound = self._newest.get(uid, b"")
-        async for line in read(self._client, pod, replace(options, timestamps=True)):
-            stamp, _, text = line.partition(b" ")
-            moment = comparable(stamp)
-            if moment > bound:
-                self._newest[uid] = max(moment, self._newest.get(uid, b""))
-                self._sink.line(pod, line if options.timestamps else text)
-
-
-async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:
-    """Yield the lines of one pod's log."""
-    container = options.container or meta.spec(pod)["containers"][0]["name"]
-    path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
-    rest = b""
+def compiled(pattern: str | None) -> re.Pattern[str] | None:
+    """Read the pattern of --grep."""
     try:
-        async with client.stream("GET", path, options.query(container)) as response:
-            async for chunk in response.chunks:
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield line
-    except BadRequestError as error:
-        raise CommandError(f"{meta.name(pod)} ({podstate.state(pod)}): {error}") from error
-    except APIError as error:
-        if isinstance(error, NotFoundError):
-            raise
-        raise CommandError(f"{meta.name(pod)}: {error}") from error
-    if rest:
-        yield rest
+        return None if pattern is None else re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--grep: Invalid value: {pattern!r}: {error}") from error
 
 
-async def silent_lines(client: Client, views: Iterable[View], most: int) -> list[str]:
-    """Return the last lines of a rank that failed without a message, of at most so many sets where one did."""
-    failures = [failed for view in views if (failed := silent_failure(view)) is not None]
-    return [text for failed in failures[:most] if (text := await last_lines(client, failed))]
+async def show(target: Target, wanted: Wanted) -> None:
+    """Print what was logged by now, rank by rank; a rank whose log cannot be read is reported, and the next one read."""
+    sink = wanted.sink()
+    failed = []
+    async with target.session() as session:
+        pods = await pods_of(session, wanted)
+        for pod in pods:
+            try:
+                async for line in read(session.client, pod, wanted.options):
+                    sink.line(pod, line)
+            except (LogError, NotFoundError) as error:
+                if len(pods) == 1:
+                    raise
+                failed.append(error)
+                say(f"error: {error}", err=True)
+    if failed:
+        raise CommandError(f"the logs of {len(failed)} of {counted(len(pods), 'rank')} could not be read")
 
 
-async def last_lines(client: Client, failed: FailedContainer) -> str:
-    """Return the last lines of a failed container, indented under its name; empty where they cannot be read."""
-    options = Options(container=failed.container, previous=failed.previous, tail=LAST_LINES)
-    try:
-        said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
-    except (CommandError, KubeError):
-        return ""
-    lines = [line.rstrip() for line in said if line.strip()]
-    title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
-    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
+async def pods_of(session: Session, wanted: Wanted) -> list[JSONObject]:
+    """Return the pods that are meant, each once; with --previous only those that were restarted."""
+    found: dict[str, JSONObject] = {}
+    for one in wanted.chosen:
+        resource, _ = await targets.find_either(session, one.name)
+        for pod in await members(session, resource, one):
+            if wanted.covering(one).covers(pod):
+                found.setdefault(meta.uid(pod), pod)
+    if not found:
+        names = ", ".join(map(str, wanted.chosen))
+        raise CommandError(
+            f"no pods of {names} match now: `{session.lws} get {wanted.chosen[0].name}` shows which there are"
+        )
+    if not wanted.options.previous or len(found) == 1:
+        return [*found.values()]
+    restarted = [pod for pod in found.values() if has_previous(pod, wanted.options.container)]
+    if not restarted:
+        raise CommandError(f"none of {counted(len(found), 'rank')} was restarted: there is no earlier log")
+    return restarted
 
 
-def container_status(pod: JSONObject, container: str | None) -> JSONObject:
-    """Return the status of a container (None: the first one), empty before there is one."""
+async def members(session: Session, resource: Resource, one: Selection) -> list[JSONObject]:
+    """Return the pods of a LeaderWorkerSet or of a DisaggregatedSet, by LeaderWorkerSet, group and rank."""
+    selector = one.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={one.name},{labels.NAME}"
+    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+    return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), place_of(pod) or (0, 0)))
+
+
+def has_previous(pod: JSONObject, container: str | None) -> bool:
+    """Return whether a container was started again."""
     name = container or meta.spec(pod)["containers"][0]["name"]
-    status = meta.status(pod)
-    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
-    return next((entry for entry in statuses if entry.get("name") == name), {})
+    statuses = meta.status(pod).get("containerStatuses") or []
+    return any(one.get("name") == name and one.get("restartCount", 0) for one in statuses)
 
 
-def comparable(stamp: bytes) -> bytes:
-    """Return a time stamp of the log in a form that compares as it was written: with all nine digits of the fraction.
+async def follow(target: Target, wanted: Wanted) -> None:
+    """Print what is logged until all that is followed is gone."""
+    from leaderworkerset.cli.following import following
+    from leaderworkerset.observation.following import informers_of
+    from leaderworkerset.observation.logfollowing import Follower, Streams
 
-    >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
-    True
-    """
-    whole, _, fraction = stamp.rstrip(b"Z").partition(b".")
-    return whole + b"." + fraction.ljust(9, b"0")
-
-
-def has_log(status: JSONObject) -> bool:
-    """Return whether the container has started: it runs, has ended, or waits after its end for the next start."""
-    return any("running" in state or "terminated" in state for state in (_state(status), status.get("lastState") or {}))
-
-
-def runs(status: JSONObject) -> bool:
-    """Return whether the container runs."""
-    return "running" in _state(status)
-
-
-def _state(status: JSONObject) -> JSONObject:
-    return status.get("state") or {}
+    streams = Streams(wanted.most, lambda: say(full(wanted.most), err=True))
+    sink = wanted.sink()
+    async with target.session() as session:
+        followed = []
+        for one in wanted.chosen:
+            resource, _ = await targets.find_either(session, one.name)
+            refuse_too_many(await members(session, resource, one), wanted, one)
+            followed.append((one, informers_of(session.client, resource, ObjectKey(session.namespace, one.name))))
+        everything = [part for _, informers in followed for part in informers.all]
+        async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
+            for one, informers in followed:
+                follower = Follower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
+                tasks.create_task(follower.run(objects, informers))
 
 
-def seconds(duration: str) -> int:
-    """Read 30s, 5m, 2h, or combinations of them.
+def refuse_too_many(pods: Sequence[JSONObject], wanted: Wanted, one: Selection) -> None:
+    """Refuse to follow more logs than there may be streams."""
+    count = sum(wanted.covering(one).covers(pod) for pod in pods)
+    if count > wanted.most:
+        raise UsageError(
+            f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "
+            f"--group or --rank (as in --rank 0, the leaders), or allow more with --max-streams {count}"
+        )
 
-    >>> seconds("1m30s"), seconds("2h")
-    (90, 7200)
-    """
-    parts = re.findall(r"(\d+)([smh])", duration)
-    if not parts or "".join(number + unit for number, unit in parts) != duration:
-        raise UsageError(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
-    return sum(int(number) * {"s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)
+
+def full(most: int) -> str:
+    """Say that ranks wait."""
+    return f"note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"

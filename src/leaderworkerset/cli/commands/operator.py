@@ -59,17 +59,19 @@ def command(ctx: click.Context, words: Sequence[str]) -> int:
     verbosity = Verbosity(given.get("v", 2))
     managerlog.configure(LogSettings(encoder="json", level="debug"))
     verbosity.install()
-    return run(given, (ctx.obj.kubeconfig if ctx.obj else None) or "", verbosity)
+    # `lws` takes these two from wherever they stand; `lws-operator operator` leaves them here.
+    above = {"kubeconfig": ctx.obj.kubeconfig, "namespace": ctx.obj.namespace} if ctx.obj else {}
+    return run({**{name: text for name, text in above.items() if text}, **given}, verbosity)
 
 
-def run(given: Mapping[str, Any], kubeconfig: str, verbosity: Verbosity) -> int:
+def run(given: Mapping[str, Any], verbosity: Verbosity) -> int:
     """Run the operator until it is asked to stop; return the exit code."""
     from leaderworkerset.operator import operatorprocess
 
     settings = operatorprocess.Settings(
         namespace=given.get("namespace") or gocommand.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
         image=os.environ.get(IMAGE_VARIABLE) or installed.IMAGE,
-        kubeconfig=given.get("kubeconfig") or kubeconfig,
+        kubeconfig=given.get("kubeconfig", ""),
         listen=given.get("listen", LISTEN),
         terminate_on=given.get("terminate-on-files", ()),
     )

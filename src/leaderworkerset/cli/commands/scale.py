@@ -1,54 +1,111 @@
-"""`lws scale`: change the number of groups through the scale subresource, as an autoscaler does."""
+"""`lws scale`: change the number of groups, of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
 
 import asyncio
 
 import click
 
-from kuberuntime.client import requests
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import serverside, targets
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.client import scaling
+from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.views.wording import counted
 
 
 @click.command("scale")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS|SET")
 @click.option("--replicas", type=click.IntRange(min=0), required=True, metavar="N", help="The number of groups.")
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
+@click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet: its groups in each slice.")
 @click.pass_obj
-def command(target: Target, name: str, replicas: int, current_replicas: int | None) -> None:
-    """Change the number of groups."""
+def command(target: Target, name: str, replicas: int, current_replicas: int | None, role: str | None) -> None:
+    """Change the number of groups of a LeaderWorkerSet, or of a role of a DisaggregatedSet."""
     chosen = targets.parse(name)
     if chosen.group is not None:
         raise UsageError(f"{name!r} names a group: groups do not scale by themselves, a LeaderWorkerSet does")
 
     async def act() -> int:
         async with target.session() as session:
+            if role is not None:
+                return await scale_role(session, chosen.name, role, replicas, current_replicas)
             return await scale(session, chosen.name, replicas, current_replicas)
 
     before = asyncio.run(act())
-    say(conclusion(chosen.name, before, replicas))
+    say(conclusion(f"{chosen.name} {role}" if role else chosen.name, before, replicas))
 
 
 async def scale(session: Session, name: str, replicas: int, current: int | None = None) -> int:
     """Set the number of groups, as a field manager that `lws apply` knows; return the number of before."""
-    now = meta.spec(await targets.find(session, name)).get("replicas", 1)
+    resource, found = await targets.find_either(session, name)
+    if resource == DISAGGREGATED_SETS:
+        names = ", ".join(str(one.get("name")) for one in meta.spec(found).get("roles") or [])
+        raise UsageError(f"{name} is a DisaggregatedSet: say which of its roles to scale, --role NAME ({names})")
+    refuse_part(session, found)
+    now = int(meta.spec(found).get("replicas", 1))
+    refuse_other(name, now, current)
+    await scaling.scale(session.client, ObjectKey(session.namespace, name), replicas)
+    return now
+
+
+def refuse_part(session: Session, lws: JSONObject) -> None:
+    """Refuse to scale what a DisaggregatedSet would put back."""
+    owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
+    if owner and role and meta.controller_of(lws):
+        raise CommandError(
+            f"{meta.name(lws)} is of DisaggregatedSet {owner}, which would put its groups back: "
+            f"`{session.lws} scale {owner} --role {role} --replicas N`"
+        )
+
+
+def refuse_other(name: str, now: int, current: int | None) -> None:
+    """Refuse where there are not as many groups as the user believes."""
     if current is not None and now != current:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
-    change = requests.patch(
-        LEADERWORKERSETS,
-        ObjectKey(session.namespace, name),
-        {"spec": {"replicas": replicas}},
-        kind="merge",
-        subresource="scale",
-        manager=serverside.SCALER,
-    )
-    await session.client.send(change)
-    return int(now)
+
+
+async def scale_role(session: Session, name: str, role: str, replicas: int, current: int | None = None) -> int:
+    """Set the number of groups of a role: in the set, or in its scaler where that decides; return that of before."""
+    resource, found = await targets.find_either(session, name)
+    if resource == LEADERWORKERSETS:
+        raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")
+    index, one = role_of(found, role)
+    if (one.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+        key = ObjectKey(session.namespace, scaler_name(name, role))
+        now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
+        refuse_other(f"{name} {role}", now, current)
+        await session.client.patch(
+            ROLE_SCALERS,
+            key,
+            {"spec": {"replicas": replicas}},
+            kind="merge",
+            subresource="scale",
+            manager=scaling.SCALER,
+        )
+        return now
+    now = int((one.get("spec") or {}).get("replicas", 1))
+    refuse_other(f"{name} {role}", now, current)
+    change = [
+        {"op": "test", "path": f"/spec/roles/{index}/name", "value": role},
+        {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": replicas},
+    ]
+    key = ObjectKey(session.namespace, name)
+    await session.client.patch(DISAGGREGATED_SETS, key, change, kind="json", manager=scaling.SCALER)
+    return now
+
+
+def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
+    """Return the place of a role in the spec, and the role; or say which there are."""
+    roles = meta.spec(obj).get("roles") or []
+    for index, one in enumerate(roles):
+        if one.get("name") == role:
+            return index, one
+    names = ", ".join(str(one.get("name")) for one in roles)
+    raise UsageError(f"{meta.name(obj)} has no role {role!r} (there: {names})")
 
 
 def conclusion(name: str, before: int, replicas: int) -> str:

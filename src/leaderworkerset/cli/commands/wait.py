@@ -1,28 +1,25 @@
 """`lws wait`: wait for a condition of a LeaderWorkerSet or a DisaggregatedSet, and say what is missing when it does not come."""
 
 import asyncio
-from collections.abc import Callable
 
 import click
 
-from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.logs import silent_lines
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import following, informers_of
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.following import informers_of
+from leaderworkerset.observation.logs import silent_lines
+from leaderworkerset.observation.waiting import WaitTimeoutError, wait_for
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
+from leaderworkerset.views.missing import Check
 from leaderworkerset.views.wording import counted
-
-Check = Callable[[Shown | None], str | None]
-"""Returns what is still missing, in words; None when there is nothing left to wait for."""
 
 
 @click.command("wait")
@@ -46,22 +43,15 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
         async with target.session() as session:
             resource = await resource_of(session, chosen.name, condition)
             informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, chosen.name))
-            lacking = "the first answer of the API server"
+            logging.configure_default(session.lifeline.log_level)
             progress = Progress()
-
-            def is_done() -> bool | None:
-                nonlocal lacking
-                lacking = check(informers.view()) or ""
-                if lacking:
-                    progress.show(f"{chosen.name}: {lacking}")
-                return True if not lacking else None
-
             try:
-                async with timeouts.within(timeout), following(*informers.all, session.lifeline) as objects:
-                    await objects.until(is_done)
-            except TimeoutError as error:
-                quoted = await quotation(session.client, informers.view())
-                raise TimedOutError(f"{chosen.name} after {timeout:g} s: {lacking}{quoted}") from error
+                await wait_for(informers, check, timeout, report=progress.show, beside=(session.lifeline,))
+            except WaitTimeoutError as error:
+                from leaderworkerset.cli.commands.explain import reason
+
+                quoted = await quotation(session.client, error.view)
+                raise TimedOutError(f"{error}{quoted}{await reason(session, chosen.name)}") from error
             finally:
                 progress.clear()
 
@@ -101,14 +91,7 @@ def reached(condition: str) -> str:
 
 def parse(condition: str) -> Check:
     """Read what to wait for."""
-    word, _, value = condition.partition("=")
-    if word == "ready" and not value:
-        return missing.for_ready
-    if word == "delete" and not value:
-        return missing.for_deletion
-    if word == "replicas" and value.isdecimal():
-        return lambda view: missing.for_replicas(view, int(value))
-    if word == "condition" and value:
-        kind, _, status = value.partition("=")
-        return lambda view: missing.for_condition(view, kind, status or "True")
-    raise UsageError(f"--for={condition}: use ready, delete, replicas=N, or condition=TYPE[=STATUS]")
+    try:
+        return missing.parse(condition)
+    except ValueError as error:
+        raise UsageError(f"--for={error}") from error

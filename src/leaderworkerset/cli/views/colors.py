@@ -3,8 +3,8 @@
 import os
 from typing import Final, TextIO
 
-GROUP_COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
-"""ANSI codes; groups take them in turn."""
+COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+"""ANSI codes; groups take them in turn, and within a group its ranks."""
 
 
 def wanted(stream: TextIO) -> bool:
@@ -18,8 +18,8 @@ class Painter:
     def __init__(self, stream: TextIO) -> None:
         self._wanted = wanted(stream)
 
-    def rank(self, text: str, group: int | str) -> str:
-        """Color the name of a rank by its group."""
-        if not self._wanted or not isinstance(group, int):
+    def rank(self, text: str, group: int | str, rank: int | str = 0) -> str:
+        """Color the name of a rank: another color than its neighbors in the group, and in the groups beside it."""
+        if not self._wanted or not isinstance(group, int) or not isinstance(rank, int):
             return text
-        return f"\x1b[{GROUP_COLORS[group % len(GROUP_COLORS)]}m{text}\x1b[0m"
+        return f"\x1b[{COLORS[(group + rank) % len(COLORS)]}m{text}\x1b[0m"

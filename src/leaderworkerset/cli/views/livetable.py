@@ -13,11 +13,9 @@ from typing import Final
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import escaped
 from leaderworkerset.views import recreations, wording
+from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import UNREADY, is_problem, others_than_ready
-
-FEW_GROUPS: Final = 10
-"""So many groups of a LeaderWorkerSet are shown by rank."""
+from leaderworkerset.views.reasons import UNREADY, is_fine, is_problem, others_than_ready
 
 FEW_REASONS: Final = 3
 """So many different reasons are shown below a table."""
@@ -79,7 +77,7 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
 
 
 def _is_fine(group: Group) -> bool:
-    return all(rank.is_ready or rank.state == "Completed" for rank in group.ranks)
+    return all(map(is_fine, group.ranks))
 
 
 def _of_rank(rank: Rank, now: datetime) -> _Row:

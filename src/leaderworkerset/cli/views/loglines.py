@@ -1,39 +1,53 @@
 """Log lines of ranks, each with its `group/rank` in the color of its group."""
 
+import re
 import sys
-from typing import Protocol
 
 import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE
 from leaderworkerset.cli.views.colors import Painter
+from leaderworkerset.observation.logs import Sink
 from leaderworkerset.views.groups import place_of
 
 
-class Sink(Protocol):
-    """Takes log lines."""
-
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        """Take one line of a pod."""
-        ...
-
-
 class Printer:
-    """Writes log lines to standard output, each after its `group/rank` unless `bare`."""
+    """Writes log lines to standard output, each after its `group/rank` unless `bare`, or `LWS/group/rank` if `named`."""
 
-    def __init__(self, *, bare: bool = False) -> None:
+    def __init__(self, *, bare: bool = False, named: bool = False) -> None:
         self._bare = bare
+        self._named = named
         self._painter = Painter(sys.stdout)
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Write one line of a pod."""
-        click.echo(line.decode(errors="replace") if self._bare else prefixed(self._painter, pod, line))
+        if self._bare:
+            click.echo(line.decode(errors="replace"))
+        else:
+            click.echo(prefixed(self._painter, pod, line, named=self._named))
 
 
-def prefixed(painter: Painter, pod: JSONObject, line: bytes) -> str:
-    """Put `group/rank` before a log line, and before that the role where the pod has one in a DisaggregatedSet."""
+class Matching:
+    """Passes on the lines that a pattern is found in; a time stamp before a line is not searched."""
+
+    def __init__(self, sink: Sink, pattern: re.Pattern[str], *, stamped: bool = False) -> None:
+        self._sink = sink
+        self._pattern = pattern
+        self._stamped = stamped
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Pass on one line, or drop it."""
+        text = line.partition(b" ")[2] if self._stamped else line
+        if self._pattern.search(text.decode(errors="replace")):
+            self._sink.line(pod, line)
+
+
+def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, named: bool = False) -> str:
+    """Put `group/rank` before a log line, and before that its LeaderWorkerSet, or its role in a DisaggregatedSet."""
     group, rank = place_of(pod) or ("?", "?")
-    place = "/".join(filter(None, [meta.labels(pod).get(ROLE), f"{group}/{rank}"]))
-    return f"{painter.rank(place, group)} {line.decode(errors='replace')}"
+    owner = meta.labels(pod).get(labels.NAME if named else ROLE)
+    place = "/".join(filter(None, [owner, f"{group}/{rank}"]))
+    return f"{painter.rank(place, group, rank)} {line.decode(errors='replace')}"

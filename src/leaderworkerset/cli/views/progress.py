@@ -13,7 +13,7 @@ class Progress:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._rewrites = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.rewrites = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._shown = ""
 
     def show(self, text: str) -> None:
@@ -22,7 +22,7 @@ class Progress:
         if text == self._shown or not text:
             return
         self._shown = text
-        if self._rewrites:
+        if self.rewrites:
             width = shutil.get_terminal_size().columns
             self._stream.write(f"\r\x1b[K{text[: width - 1]}")
         else:
@@ -31,7 +31,7 @@ class Progress:
 
     def clear(self) -> None:
         """Leave the line empty for what follows."""
-        if self._rewrites and self._shown:
+        if self.rewrites and self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
         self._shown = ""

@@ -25,6 +25,7 @@ from leaderworkerset.api.leaderworkerset import (
 )
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.restarts import settings
 
 MAX_PODS = 2**31 - 1
 
@@ -82,6 +83,7 @@ def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None, gan
         *_annotations(lws),
         *_templates(obj, old),
         *gang.errors(lws, stored),
+        *settings.errors(lws.annotations, {} if stored is None else stored.annotations),
     ]
     return errors if stored is None else [*errors, *_update(lws, stored), *_null_subdomain(obj)]
 

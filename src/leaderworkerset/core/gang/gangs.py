@@ -22,6 +22,7 @@ from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import events
+from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.native import NATIVE
 from leaderworkerset.core.gang.provider import Provider
@@ -33,9 +34,14 @@ from leaderworkerset.core.policies.policy import Decision
 AUTO: Final = "auto"
 
 PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
-    {provider.name: provider for provider in (VOLCANO, NATIVE, COSCHEDULING)}
+    {provider.name: provider for provider in (VOLCANO, NATIVE, COSCHEDULING, BUILT_IN)}
 )
 """All gang schedulers, in the order in which `auto` asks whether one suits."""
+
+DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
+    {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
+)
+"""Those that `auto` may find, by the kind that the API server serves; the built-in gate is chosen by its name alone."""
 
 LONGEST_NAME: Final = 63
 """Characters of a group's name: it is the value of a label."""
@@ -54,12 +60,17 @@ class Gangs:
     @property
     def providers(self) -> Mapping[str, Provider]:
         """Return the providers that may be chosen."""
-        return PROVIDERS if self.default == AUTO else {self.default: PROVIDERS[self.default]}
+        return DETECTABLE if self.default == AUTO else {self.default: PROVIDERS[self.default]}
 
     @property
     def resources(self) -> Sequence[Resource]:
         """Return the kinds that the providers read and write."""
         return [resource for provider in self.providers.values() for resource in provider.resources]
+
+    @property
+    def opens_gates(self) -> bool:
+        """Return whether the built-in gate may be chosen."""
+        return BUILT_IN.name in self.providers
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Refuse an unknown or changed choice, and what the chosen scheduler could never start; stored objects pass."""
@@ -91,15 +102,16 @@ class Gangs:
         leader = group.live.leader
         provider = self.providers.get(_choice(meta.annotations(leader)) or self.default)
         name = "" if provider is None else _recorded(leader, provider)
-        if provider is None or not name:
+        kind = None if provider is None else provider.group_object
+        if provider is None or kind is None or not name:
             return Decision()
-        known = _find(group.live.gang_objects, provider.group_object, name)
+        known = _find(group.live.gang_objects, kind, name)
         if known is None:
-            return Decision(actions=tuple(self._creations(group, provider, name)))
+            return Decision(actions=tuple(self._creations(group, provider, kind, name)))
         if (meta.controller_of(known) or {}).get("uid") == meta.uid(leader) and not meta.is_deleting(known):
             return Decision()
-        holds = f"waits for {provider.group_object.kind} {name} of an earlier leader to be deleted"
-        removal = Delete(resource=provider.group_object, key=meta.key(known), uid=meta.uid(known))
+        holds = f"waits for {kind.kind} {name} of an earlier leader to be deleted"
+        removal = Delete(resource=kind, key=meta.key(known), uid=meta.uid(known))
         return Decision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
@@ -117,7 +129,7 @@ class Gangs:
         """Return the provider for a leader pod of this choice."""
         if (choice or self.default) != AUTO:
             return self.providers.get(choice or self.default)
-        suiting = (one for one in PROVIDERS.values() if one.name in self.served and one.suits(pod))
+        suiting = (one for one in DETECTABLE.values() if one.name in self.served and one.suits(pod))
         return next(suiting, None)
 
     def _mark_leader(self, pod: JSONObject, provider: Provider, request: str) -> JSONObject:
@@ -136,16 +148,14 @@ class Gangs:
             own.get(label, "") for label in (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
         )
 
-    def _creations(self, group: GangGroup, provider: Provider, name: str) -> Iterator[Action]:
+    def _creations(self, group: GangGroup, provider: Provider, kind: Resource, name: str) -> Iterator[Action]:
         if (shared := provider.shared) is not None:
             for obj in provider.build_shared(group):
                 if _find(group.live.gang_objects, shared, meta.name(obj)) is None:
                     yield Create(resource=shared, object=obj, if_absent=True)
-        failed = (
-            f"Failed to create {provider.group_object.kind} for leader pod {meta.name(group.live.leader)}: {{error}}"
-        )
+        failed = f"Failed to create {kind.kind} for leader pod {meta.name(group.live.leader)}: {{error}}"
         yield Create(
-            resource=provider.group_object,
+            resource=kind,
             object=provider.build(group, name),
             on_failure=(events.failed_create(group.live.obj, failed, group.live.leader),),
         )

@@ -9,14 +9,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.field import FieldError, Kind, invalid
+from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang.coscheduling import alike
-from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, Provider, group_metadata, scheduler_name
-from leaderworkerset.core.policies import exclusive
+from leaderworkerset.core.gang.provider import (
+    DEFAULT_SCHEDULER,
+    Provider,
+    group_metadata,
+    refuse_awaiting,
+    scheduler_name,
+)
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.gang import GangGroup, members_to_start
 
@@ -28,22 +33,10 @@ WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
 TEMPLATE: Final = "group"
 FIELD: Final = "schedulingGroup"
 
-AWAITED: Final = f"workers wait for their leader, which {NAME} gang scheduling binds only together with them"
-ADVICE: Final = f"or set the annotation {labels.GANG_SCHEDULER}: none"
-
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     """Refuse groups whose pods are not all there before the first is bound, or have several schedulers (R-KQ-149)."""
-    found = list(alike(lws, ("schedulerName",), NAME))
-    if lws.size == 1:
-        return found
-    if lws.spec.startup_policy == StartupPolicy.LEADER_READY:
-        text = f"{AWAITED}: use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
-        found.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
-    if exclusive.is_exclusive(lws):
-        path = f"metadata.annotations[{labels.EXCLUSIVE_TOPOLOGY}]"
-        found.append(FieldError(Kind.FORBIDDEN, path, detail=f"{AWAITED}: remove it, {ADVICE}"))
-    return found
+    return [*alike(lws, ("schedulerName",), NAME), *refuse_awaiting(lws, NAME)]
 
 
 def suits(pod: JSONObject) -> bool:

@@ -8,21 +8,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.field import FieldError, Kind, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
+from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.gang import GangGroup
 
 TEMPLATE = "spec.leaderWorkerTemplate"
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
+ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
+
 
 def accept(_lws: LeaderWorkerSet) -> Sequence[FieldError]:
     """Return no errors: the default of a scheduler that takes every LeaderWorkerSet."""
     return ()
+
+
+def no_object(_group: GangGroup, _name: str) -> JSONObject:
+    """Return an empty object: the default of a scheduler that needs none for a group, and is never asked."""
+    return {}
 
 
 def no_objects(_group: GangGroup) -> Sequence[JSONObject]:
@@ -34,18 +42,18 @@ def no_objects(_group: GangGroup) -> Sequence[JSONObject]:
 class Provider:
     """One gang scheduler.
 
-    `group_object` is the kind that stands for a group, `shared` the kind of what groups of one revision share.
+    `group_object` is the kind that stands for a group, where one does; `shared` that of what groups of one revision share.
     `suits` says whether a pod that is scheduled by its `schedulerName` may be given to it without being asked.
     """
 
     name: str
-    group_object: Resource
+    group_object: Resource | None = None
     shared: Resource | None = None
     suits: Callable[[JSONObject], bool]
     is_taken: Callable[[JSONObject], bool]
     """Return whether the user linked the pod already."""
     link: Callable[[JSONObject, str], JSONObject]
-    build: Callable[[GangGroup, str], JSONObject]
+    build: Callable[[GangGroup, str], JSONObject] = no_object
     build_shared: Callable[[GangGroup], Sequence[JSONObject]] = no_objects
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = accept
     is_named_by_revision: bool = False
@@ -54,7 +62,7 @@ class Provider:
     @property
     def resources(self) -> tuple[Resource, ...]:
         """Return the kinds that are read and written."""
-        return (self.group_object,) if self.shared is None else (self.shared, self.group_object)
+        return tuple(kind for kind in (self.shared, self.group_object) if kind is not None)
 
 
 def scheduler_name(pod_spec: JSONObject) -> str:
@@ -68,6 +76,21 @@ def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
     if template.leader_template is not None:
         yield f"{TEMPLATE}.leaderTemplate.spec", meta.spec(template.leader_template)
     yield f"{TEMPLATE}.workerTemplate.spec", meta.spec(template.worker_template)
+
+
+def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
+    """Refuse groups whose workers are created only once their leader is ready or bound: it would wait for them."""
+    if lws.size == 1:
+        return ()
+    found = []
+    awaited = f"workers wait for their leader, which {scheduler} gang scheduling binds only together with them"
+    if lws.spec.startup_policy == StartupPolicy.LEADER_READY:
+        text = f"{awaited}: use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
+        found.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
+    if exclusive.is_exclusive(lws):
+        path = f"metadata.annotations[{labels.EXCLUSIVE_TOPOLOGY}]"
+        found.append(FieldError(Kind.FORBIDDEN, path, detail=f"{awaited}: remove it, {ADVICE}"))
+    return found
 
 
 def group_metadata(group: GangGroup, name: str, *, blocks: bool = True) -> JSONObject:

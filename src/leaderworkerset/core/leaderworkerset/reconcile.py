@@ -2,7 +2,7 @@
 
 In: `Observed`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the contract: record a
 revision, move the leader StatefulSet (or, where it stands, replace outdated leaders), make the shared service, write the
-status, delete revisions no group needs.
+status, retire revisions no group needs.
 
 Nothing here waits for the outcome of a write of the same plan: the status counts what was seen before it, and the next
 look, which sees the write, counts again. What would change nothing is not sent, so a plan that was performed and seen
@@ -17,12 +17,21 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import events
-from leaderworkerset.core.leaderworkerset import replacement, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset import (
+    exhausted,
+    history,
+    replacement,
+    revisions,
+    rollout,
+    services,
+    statefulsets,
+    status,
+)
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
@@ -30,7 +39,7 @@ from leaderworkerset.core.leaderworkerset.rollout import Current, Step
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
-"""Seconds until a leader StatefulSet that is being deleted is reconciled again (R-LSTS-6)."""
+"""Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +47,8 @@ class Observed:
     """What is known about a LeaderWorkerSet: itself, and the objects that carry its name.
 
     `folded` is the fold of `groups` where the caller keeps it up to date, `leaders` the groups by the names of their
-    leaders; without them both are made here.
+    leaders; without them both are made here. `history` is only of use where a plan adds to it (`history.is_growing`),
+    `exhausted` are records of groups that may have been given up.
     """
 
     leaderworkerset: JSONObject | None
@@ -49,6 +59,8 @@ class Observed:
     folded: Folded | None = None
     leaders: Mapping[str, Group] | None = None
     gang_objects: Sequence[JSONObject] = ()
+    history: Sequence[JSONObject] = ()
+    exhausted: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,7 @@ def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
     if obj is None or meta.is_deleting(obj):
         return Plan()
-    if statefulset is not None and meta.is_deleting(statefulset):
+    if statefulset is not None and (meta.is_deleting(statefulset) or _is_of_predecessor(statefulset, obj)):
         return Plan(requeue_after=RECHECK_DELETION)
     try:
         lws = leaderworkerset.decode(obj)
@@ -82,6 +94,18 @@ def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     return _report(facts, actions, now)
 
 
+def _is_of_predecessor(statefulset: JSONObject, obj: JSONObject) -> bool:
+    """Return whether it belongs to a LeaderWorkerSet of this name that was deleted before this one was created.
+
+    The garbage collector takes it soon. Until then it is as if it were being deleted: whoever goes on with it takes
+    over the revision of a spec that is gone, and moves pods that are about to go (unlike R-LSTS-4).
+    """
+    owner = meta.controller_of(statefulset)
+    if owner is None or owner["uid"] == meta.uid(obj):
+        return False
+    return (owner["kind"], owner["name"]) == (LEADERWORKERSETS.kind, meta.name(obj))
+
+
 def _fold(observed: Observed, name: str) -> Folded:
     return fold(observed.groups, name) if observed.folded is None else observed.folded
 
@@ -89,7 +113,7 @@ def _fold(observed: Observed, name: str) -> Folded:
 def _record_revision(facts: _Facts) -> list[Action]:
     revision = facts.revision.created
     if revision is None:
-        return []
+        return _correct_revision(facts.revision)
     note = _revision_note(facts.revision)
     return [
         Create(
@@ -99,6 +123,12 @@ def _record_revision(facts: _Facts) -> list[Action]:
             on_success=(events.creating_revision(facts.obj, revision, note),),
         )
     ]
+
+
+def _correct_revision(found: Resolution) -> list[Action]:
+    if found.corrected is None or found.correction is None:
+        return []
+    return [guarded_patch(CONTROLLER_REVISIONS, found.corrected, found.correction)]
 
 
 def _remove_gang(facts: _Facts) -> Sequence[Action]:
@@ -181,10 +211,13 @@ def _replace_leaders(facts: _Facts) -> list[Action]:
     )
     if not chosen:
         return []
-    leaders = facts.observed.leaders
-    if leaders is None:
-        leaders = {group.leader: group for group in facts.observed.groups}
+    leaders = _leaders(facts)
     return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in chosen]
+
+
+def _leaders(facts: _Facts) -> Mapping[str, Group]:
+    known = facts.observed.leaders
+    return {group.leader: group for group in facts.observed.groups} if known is None else known
 
 
 def _replace_leader(facts: _Facts, group: Group) -> Delete:
@@ -223,10 +256,18 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
         counts = status.count(facts.lws, facts.folded, facts.revision.key)
     except status.UnknownIndexError as error:
         return Plan(tuple(actions), error=str(error))
-    actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now), counts)
+    given_up = _given_up(facts) if facts.observed.exhausted else ()
+    actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now, given_up), counts)
     if status.is_update_done(facts.lws, counts):
-        actions += [*_delete_outdated_revisions(facts), *_remove_gang(facts)]
+        known = revisions.owned(facts.observed.revisions, facts.obj)
+        outdated = revisions.outdated(known, facts.revision.key)
+        retired = history.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
+        actions += [*retired, *_remove_gang(facts)]
     return Plan(tuple(actions))
+
+
+def _given_up(facts: _Facts) -> Sequence[int]:
+    return exhausted.groups(facts.observed.exhausted, _leaders(facts))
 
 
 def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:
@@ -243,17 +284,4 @@ def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, cou
             if_present=True,
             on_success=(events.condition_changed(facts.obj, outcome.reason, note),) if changed else (),
         )
-    ]
-
-
-def _delete_outdated_revisions(facts: _Facts) -> list[Action]:
-    known = revisions.owned(facts.observed.revisions, facts.obj)
-    return [
-        Delete(
-            resource=CONTROLLER_REVISIONS,
-            key=meta.key(revision),
-            propagation="Background",
-            uid=meta.uid(revision),
-        )
-        for revision in revisions.outdated(known, facts.revision.key)
     ]

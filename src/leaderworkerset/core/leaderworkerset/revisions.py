@@ -5,7 +5,8 @@ get, whether that is news, and the object to create where none with the same con
 Go controller (R-REV-6), so that either controller recognizes the revisions of the other.
 
 A revision is made once per content: a template that is edited back finds its old revision again, and so does a pass
-that failed after creating one. (The Go controller creates another each time: Q-5, Q-6, Q-32.)
+that failed after creating one. (The Go controller creates another each time: Q-5, Q-6, Q-32.) It gets the next number
+then, so that the current revision always has the highest, as it has with the Go controller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,18 +37,34 @@ REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
 
 
+LONGEST_CAUSE: Final = 1024
+"""How many characters of a change cause a revision records."""
+
+
 class UnreadableRevisionError(ValueError):
     """A ControllerRevision that holds no template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Which revision new groups get. `created` is to be written first; `inherited` tells that its key was given."""
+    """Which revision new groups get. `created` is to be written first; `inherited` tells that its key was given.
+
+    `correction` is the merge patch that the revision `corrected` needs: its number, or the cause of the change.
+    """
 
     key: str
     is_new: bool = False
     created: JSONObject | None = None
     inherited: bool = False
+    corrected: JSONObject | None = None
+    correction: JSONObject | None = None
+
+    @classmethod
+    def found(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
+        """Return the resolution to a revision that exists, and shall have this number."""
+        change = correction(revision, obj, number)
+        corrected = None if change is None else revision
+        return cls(key_of(revision), is_new, corrected=corrected, correction=change)
 
 
 def resolve(obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSONObject]) -> Resolution:
@@ -63,13 +80,8 @@ def resolve(obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSO
         data = canonical_json(content)
         return Resolution(key, created=build(obj, key=key, number=next_number(known), data=data), inherited=True)
     if current is not None and has_content(current, obj, content):
-        return Resolution(key)
-    is_new = current is not None
-    others = [revision for revision in known if revision is not current]
-    same = max((revision for revision in others if has_content(revision, obj, content)), key=number_of, default=None)
-    if same is not None:
-        return Resolution(key_of(same), is_new)
-    return _create(obj, canonical_json(content), next_number(known), is_new=is_new)
+        return Resolution.found(current, obj, number_of(current))
+    return _reuse_or_create(obj, known, content, current)
 
 
 def build_data(obj: JSONObject) -> bytes:
@@ -94,13 +106,14 @@ def content_hash(data: bytes) -> str:
 
 
 def build(obj: JSONObject, *, key: str, number: int, data: bytes) -> JSONObject:
-    """Build the ControllerRevision (R-REV-1, R-REV-2)."""
+    """Build the ControllerRevision (R-REV-1, R-REV-2); it records the cause of the change where one is given."""
     return _build(obj, key, number, data, digest=content_hash(data))
 
 
 def _build(obj: JSONObject, key: str, number: int, data: bytes, *, digest: str) -> JSONObject:
     name = meta.name(obj)
     prefix = name.encode()[:LONGEST_NAME].decode(errors="ignore")
+    cause = change_cause(obj)
     return {
         "apiVersion": CONTROLLER_REVISIONS.api_version,
         "kind": CONTROLLER_REVISIONS.kind,
@@ -109,10 +122,28 @@ def _build(obj: JSONObject, key: str, number: int, data: bytes, *, digest: str) 
             "namespace": meta.namespace(obj),
             "labels": {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: key},
             "ownerReferences": [meta.controller_reference(obj)],
-        },
+        }
+        | ({"annotations": {labels.CHANGE_CAUSE: cause}} if cause else {}),
         "data": msgspec.json.decode(data),
         "revision": number,
     }
+
+
+def change_cause(obj: JSONObject) -> str:
+    """Return why an object was changed, as its annotation says; of long texts the beginning."""
+    return meta.annotations(obj).get(labels.CHANGE_CAUSE, "")[:LONGEST_CAUSE]
+
+
+def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
+    """Return the merge patch that gives a revision this number, and the cause that the LeaderWorkerSet tells.
+
+    A cause that was removed stays with the revision. Return None where nothing is to be changed.
+    """
+    cause = change_cause(obj)
+    changes: JSONObject = {} if number_of(revision) == number else {"revision": number}
+    if cause and cause != change_cause(revision):
+        changes |= {"metadata": {"annotations": {labels.CHANGE_CAUSE: cause}}}
+    return changes or None
 
 
 def encode(revision: JSONObject) -> bytes:
@@ -185,9 +216,19 @@ def number_of(revision: JSONObject) -> int:
     return int(revision.get("revision") or 0)
 
 
-def _create(obj: JSONObject, data: bytes, number: int, *, is_new: bool) -> Resolution:
+def _reuse_or_create(
+    obj: JSONObject, known: Sequence[JSONObject], content: JSONObject, current: JSONObject | None
+) -> Resolution:
+    is_new = current is not None
+    others = [revision for revision in known if revision is not current]
+    same = max((revision for revision in others if has_content(revision, obj, content)), key=number_of, default=None)
+    if same is not None:
+        number = number_of(same) if same is max(known, key=number_of) else next_number(known)
+        return Resolution.found(same, obj, number, is_new=is_new)
+    data = canonical_json(content)
     key = content_hash(data)  # once: of the largest object it takes a tenth of a second
-    return Resolution(key, is_new, created=_build(obj, key, number, data, digest=key))
+    created = _build(obj, key, next_number(known), data, digest=key)
+    return Resolution(key, is_new, created=created)
 
 
 def _without_directive(value: JSONObject) -> JSONObject:

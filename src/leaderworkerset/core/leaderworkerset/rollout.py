@@ -10,7 +10,7 @@ P the user's partition; S replicas and p partition of the StatefulSet, u wanted 
 States are sets of indexes, a bit for each group that exists (`fold`). So a step visits no group by itself, costs at most
 what the highest existing index costs, and R and S may be as large as the API allows (2³¹ - 1).
 
-Three places differ on purpose:
+Four places differ on purpose:
 
 - Percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and no group could ever be
   replaced. Here U is then 1 (Q-28), which is what the StatefulSet gets as well (R-LSTS-2).
@@ -19,6 +19,8 @@ Three places differ on purpose:
   without quota while a StatefulSet rolls (R-KQ-61).
 - The Go controller counts surge groups by number. It gives back those that are ready while others, which it keeps, are
   not, and fewer than R - U groups stay available. Here a ready surge group stays while the bound needs it.
+- The Go controller takes a leader for ready that is being deleted and has not ended yet. Where an update is reverted or
+  replaced in that moment, it lets a second group go. Here such a group is unavailable, as it is for its users.
 """
 
 from bisect import bisect_left
@@ -211,6 +213,10 @@ def _down_to_outdated(ready_and_outdated: int, base: int, partition: int, total:
 
 
 def states(folded: Folded, *, size: int, revision: str) -> States:
-    """Return the states of the groups; one whose workers do not carry its index is missing (R-ROLL-8)."""
+    """Return the states of the groups; one whose workers do not carry its index is missing (R-ROLL-8).
+
+    Ready are those that stay so: a group whose leader is being deleted, or whose workers are those of the leader
+    before, is about to end, and no other may be taken down on its account.
+    """
     named = ALL if size == 1 else folded.workers_named
-    return States(folded.ready(size) & named, folded.updated(size, revision) & named, folded.gated)
+    return States(folded.available(size) & named, folded.updated(size, revision) & named, folded.gated)

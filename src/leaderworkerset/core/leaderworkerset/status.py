@@ -16,6 +16,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
+from leaderworkerset.core.leaderworkerset import exhausted
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
 from leaderworkerset.core.leaderworkerset.groups import Group
 
@@ -110,9 +111,11 @@ def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
     return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
 
 
-def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime) -> LeaderWorkerSetStatus:
-    """Build the status that follows from the counts (R-STAT-1, R-STAT-4, R-STAT-12)."""
-    conditions = lws.status.conditions
+def build(
+    lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime, given_up: Sequence[int] = ()
+) -> LeaderWorkerSetStatus:
+    """Build the status that follows from the counts and the groups that were given up (R-STAT-1, R-STAT-4, R-STAT-12)."""
+    conditions = exhausted.with_condition(lws.status.conditions, given_up, lws.generation, now)
     for outcome in choose(lws, counts):
         conditions = set_true(conditions, outcome, lws.generation, now)
     return LeaderWorkerSetStatus(

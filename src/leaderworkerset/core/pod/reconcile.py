@@ -7,8 +7,8 @@ that several failures of a group are one recreation.
 Only new groups are built: a worker StatefulSet that exists is never changed (R-ARC-3).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -24,6 +24,9 @@ from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, restart, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import Decision, LiveGroup
+from leaderworkerset.core.restarts import lost
+from leaderworkerset.core.restarts.lost import Release, Stuck
+from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 AWAIT_REVISION: Final = 1.0
 """Seconds until a group whose revision is missing is reconciled again (R-WSTS-1)."""
@@ -34,7 +37,8 @@ class Observed:
     """What is known about a group: the pod of its key, and the objects that carry its name and index.
 
     `gone` are pods deleted since the last reconcile, in their last state; `node` is the leader's, where placement needs
-    it (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler.
+    it (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler;
+    `lost_nodes` are those of pods that are stuck, by name (`wants_lost_nodes`). `restarts` are the manager's settings.
     """
 
     leader: JSONObject | None
@@ -47,6 +51,8 @@ class Observed:
     node: JSONObject | None = None
     record: JSONObject | None = None
     gang_objects: Sequence[JSONObject] = ()
+    lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
+    restarts: RestartSettings = DEFAULTS
 
 
 def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
@@ -83,6 +89,20 @@ def wants_node(observed: Observed) -> str:
     return "" if _has_workers(observed, leader) else exclusive.node_name(leader)
 
 
+def wants_lost_nodes(observed: Observed, now: datetime) -> set[str]:
+    """Return the names of the nodes of pods that are stuck there, where such pods are to be released."""
+    if observed.leaderworkerset is None:
+        return set()
+    stuck = _stuck(observed, observed.leaderworkerset, now)
+    return set() if stuck is None else lost.nodes_of(stuck)
+
+
+def _stuck(observed: Observed, obj: JSONObject, now: datetime) -> Stuck | None:
+    """Return what is known of stuck pods, None where they are waited for, as the Go controller does."""
+    grace = observed.restarts.of(meta.annotations(obj)).release_after
+    return None if grace is None else Stuck(lws=obj, pods=observed.pods, grace=grace, now=now)
+
+
 def _live_group(observed: Observed, obj: JSONObject, leader: JSONObject, now: datetime) -> LiveGroup:
     return LiveGroup(
         obj=obj,
@@ -95,18 +115,31 @@ def _live_group(observed: Observed, obj: JSONObject, leader: JSONObject, now: da
         gang_objects=observed.gang_objects,
         node=observed.node,
         record=observed.record,
+        restarts=observed.restarts.of(meta.annotations(obj)),
     )
 
 
 def _decide(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
     if not is_leader(group.leader):
         return _refuse_stray(group)
+    stuck = _stuck(observed, group.obj, group.now)
+    plan = _decide_leader(group, observed, gang)
+    return plan if stuck is None else _after(lost.release(stuck, observed.lost_nodes), plan)
+
+
+def _decide_leader(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
     if meta.is_deleting(group.leader):
         return Plan()
     recreated = restart.POLICY.decide(group)
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)
     return _build(group, observed, gang)
+
+
+def _after(release: Release, plan: Plan) -> Plan:
+    """Return the plan with what is released before it; it is made again when the first of both wants that."""
+    waits = [wait for wait in (release.requeue_after, plan.requeue_after) if wait is not None]
+    return replace(plan, actions=(*release.actions, *plan.actions), requeue_after=min(waits, default=None))
 
 
 def _refuse_stray(group: LiveGroup) -> Plan:

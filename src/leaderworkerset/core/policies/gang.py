@@ -50,6 +50,11 @@ class Gang(Protocol):
         """Return the kinds that they read and write."""
         ...
 
+    @property
+    def opens_gates(self) -> bool:
+        """Return whether pods may wait for the built-in gate, which somebody has to open then."""
+        ...
+
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return what of a new or changed LeaderWorkerSet cannot be scheduled in the chosen way."""
         ...
@@ -84,6 +89,11 @@ class NoGang:
     def resources(self) -> Sequence[Resource]:
         """Return no kinds."""
         return ()
+
+    @property
+    def opens_gates(self) -> bool:
+        """Return False: no pod is gated."""
+        return False
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Refuse a new choice of a scheduler: it would have no effect."""

@@ -17,6 +17,7 @@ from datetime import datetime
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
+from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class LiveGroup:
     """A live group whose LeaderWorkerSet has been read.
 
     `obj` is the LeaderWorkerSet as it came, `lws` the same, typed. `gone` are pods deleted since the last reconcile, in
-    their last state; `node` is the leader's, where exclusive placement needs it; `record` describes the last recreation.
+    their last state; `node` is the leader's, where exclusive placement needs it; `record` describes the last recreation,
+    `restarts` how the next ones are made.
     """
 
     obj: JSONObject
@@ -54,6 +56,7 @@ class LiveGroup:
     gang_objects: Sequence[JSONObject] = ()
     node: JSONObject | None = None
     record: JSONObject | None = None
+    restarts: RestartSettings = DEFAULTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

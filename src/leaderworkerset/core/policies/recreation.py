@@ -1,75 +1,97 @@
 """When a group that failed may be recreated: the first time at once, again and again ever later.
 
-The Go controller recreates a group on every failure, as fast as it fails. Here a group that fails again within
-`STABLE` of its last recreation waits, from 10 seconds doubling up to 5 minutes: the kubelet's own numbers for
-containers that crash. Why the record is an object of its own: docs/adr/0003-recreation-backoff.md.
+The Go controller recreates a group on every failure, as fast as it fails. Here a group that fails again soon after its
+last recreation waits, by default from 10 seconds doubling up to 5 minutes: the kubelet's own numbers for containers that
+crash. It may have a budget, too: what fails once more is left as it is. Why the record is an object of its own:
+docs/adr/0003-recreation-backoff.md.
 
 In: the record of the group's last recreation (a ControllerRevision without revision key, so that no one takes it for a
-revision), the leader pod, the time. Out: the next record. A record condemns one leader by UID: however often its pods
-fail, and whoever looks, this leader goes once, and its successor starts unmarked.
+revision), the leader pod, the failure, the settings, the time. Out: the next record. A record condemns one leader by
+UID: however often its pods fail, and whoever looks, this leader goes once, and its successor starts unmarked.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
+from leaderworkerset.core.restarts.failure import Failure
+from leaderworkerset.core.restarts.settings import RestartSettings
 
-STABLE: Final = timedelta(minutes=10)
-"""A group that did not fail for so long starts anew."""
+RECORD_SUFFIX: Final = "-recreations"
+"""What the name of a record has after that of the leader pod."""
 
-FIRST_DELAY: Final = timedelta(seconds=10)
-LONGEST_DELAY: Final = timedelta(minutes=5)
-DOUBLINGS: Final = 5
-"""How many reach the longest delay: 10 s times 2 to the 5th is more than 5 minutes."""
+
+class State(StrEnum):
+    """How far a recreation is; it becomes `RECREATED` before the leader is deleted, so that no deletion is forgotten."""
+
+    WAITING = labels.WAITING
+    RECREATED = labels.RECREATED
+    EXHAUSTED = labels.EXHAUSTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recreation:
-    """One recreation of a group: of which leader and revision, which one in a row, not before when, for which pod."""
+    """One recreation of a group: of which leader and revision, which one in a row, not before when, for which failure.
+
+    `resumed` is the text of the settings when it was decided.
+    """
 
     leader: UID
     revision: str
     count: int
     due: datetime
-    failed_pod: str
+    failure: Failure
+    state: State = State.RECREATED
+    resumed: str = ""
+
+    def again(self, settings: RestartSettings, now: datetime) -> "Recreation":
+        """Return the first recreation in a row of the same leader for the same failure, due at once."""
+        return replace(self, count=1, due=now, state=State.RECREATED, resumed=settings.resumed)
 
 
-def following(previous: Recreation | None, leader: JSONObject, failed: JSONObject, now: datetime) -> Recreation:
-    """Return the recreation of `leader` for the failure of the pod `failed`, after the previous one of the group.
+def following(
+    previous: Recreation | None, leader: JSONObject, failure: Failure, settings: RestartSettings, now: datetime
+) -> Recreation:
+    """Return the recreation of `leader` for a failure, after the previous one of the group.
 
-    A group of another revision is another program; it starts anew.
+    A recreation that never took place, because somebody else replaced the leader while the group waited, is not counted
+    twice: the next failure takes its number and its time. A group of another revision is another program; it starts
+    anew.
     """
-    revision = _revision(leader)
-    is_repeated = previous is not None and previous.revision == revision and now - previous.due < STABLE
-    count = previous.count + 1 if previous is not None and is_repeated else 1
+    count, due = 1, now
+    if previous is not None and _is_repeated(previous, leader, settings, now):
+        took_place = previous.state is State.RECREATED
+        count = previous.count + 1 if took_place else previous.count
+        due = now + settings.delay(count) if took_place else max(previous.due, now)
+    if settings.exceeds(count):
+        state, due = State.EXHAUSTED, now
+    else:
+        state = State.WAITING if due > now else State.RECREATED
     return Recreation(
         leader=meta.uid(leader),
-        revision=revision,
+        revision=_revision(leader),
         count=count,
-        due=now + delay(count),
-        failed_pod=meta.name(failed),
+        due=due,
+        failure=failure,
+        state=state,
+        resumed=settings.resumed,
     )
 
 
-def delay(count: int) -> timedelta:
-    """Return how long the recreation number `count` in a row waits.
-
-    >>> [int(delay(count).total_seconds()) for count in (1, 2, 3, 6, 7, 1000)]
-    [0, 10, 20, 160, 300, 300]
-    """
-    if count <= 1:
-        return timedelta()
-    doublings: int = 2 ** min(count - 2, DOUBLINGS)
-    return min(FIRST_DELAY * doublings, LONGEST_DELAY)
+def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
+    """Return whether the group fails in a row: the same program, soon, and nobody said that it starts anew."""
+    is_same = previous.revision == _revision(leader) and previous.resumed == settings.resumed
+    return is_same and now - previous.due < settings.reset_after
 
 
 def record_name(leader: JSONObject) -> str:
     """Return the name of the record of the group that this leader leads."""
-    return f"{meta.name(leader)}-recreations"
+    return f"{meta.name(leader)}{RECORD_SUFFIX}"
 
 
 def read(record: JSONObject | None) -> Recreation | None:
@@ -82,12 +104,20 @@ def read(record: JSONObject | None) -> Recreation | None:
         return None
     if due.tzinfo is None:
         return None
+    restarts = found.get(labels.FAILED_POD_RESTARTS, "")
     return Recreation(
         leader=UID(found.get(labels.RECREATED_LEADER, "")),
         revision=found.get(labels.TEMPLATE_REVISION_HASH, ""),
         count=count,
         due=due,
-        failed_pod=found.get(labels.FAILED_POD, ""),
+        failure=Failure(
+            pod=found.get(labels.FAILED_POD, ""),
+            uid=UID(found.get(labels.FAILED_POD_UID, "")),
+            restarts=int(restarts) if restarts.isascii() and restarts.isdecimal() else 0,
+            what=found.get(labels.FAILURE, ""),
+        ),
+        state=_state(found.get(labels.RECREATION_STATE, "")),
+        resumed=found.get(labels.RESUMED, ""),
     )
 
 
@@ -108,13 +138,23 @@ def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONOb
                 labels.RECREATED_LEADER: recreation.leader,
                 labels.TEMPLATE_REVISION_HASH: recreation.revision,
                 labels.RECREATE_AFTER: recreation.due.isoformat(),
-                labels.FAILED_POD: recreation.failed_pod,
+                labels.RECREATION_STATE: recreation.state.value,
+                labels.FAILED_POD: recreation.failure.pod,
+                labels.FAILED_POD_UID: recreation.failure.uid,
+                labels.FAILED_POD_RESTARTS: str(recreation.failure.restarts),
+                labels.FAILURE: recreation.failure.what,
+                labels.RESUMED: recreation.resumed,
             },
             "ownerReferences": [meta.controller_reference(obj)],
         },
         "data": {},
         "revision": 0,
     }
+
+
+def _state(text: str) -> State:
+    """Read a state; a record without one is of a version that knew no other."""
+    return State(text) if text in tuple(State) else State.RECREATED
 
 
 def _revision(leader: JSONObject) -> str:

@@ -1,20 +1,23 @@
 """Restart policy: a pod that fails ends its whole group, which is made anew (R-POD-3 to R-POD-5).
 
 Which failures count is in `failures.py`, when a group may be recreated in `recreation.py`. In: a live group. Out: the
-deletion of its leader and the record of the recreation, or how long to wait for it.
+deletion of its leader and the record of the recreation, or how long to wait for it, or that it is left as it is.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
-from kuberuntime.plan import Apply, Delete
+from kuberuntime.plan import Apply, Delete, Event
 from leaderworkerset.api import labels
 from leaderworkerset.core import events
 from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import Decision, LiveGroup, Policy
-from leaderworkerset.core.policies.recreation import Recreation
+from leaderworkerset.core.policies.recreation import Recreation, State
+from leaderworkerset.core.restarts import failure
+from leaderworkerset.core.restarts.failure import in_brackets
 
 
 def decide(group: LiveGroup) -> Decision:
@@ -23,46 +26,91 @@ def decide(group: LiveGroup) -> Decision:
         return Decision()
     previous = recreation.read(group.record)
     if previous is not None and previous.leader == meta.uid(group.leader):
-        return _carry_out(group, previous)
+        return _continue(group, previous)
     failed = failures.failed_pod(group.lws, Members(group.leader, group.pods, group.gone, group.statefulsets))
     if failed is None:
         return Decision()
-    new = recreation.following(previous, group.leader, failed, group.now)
-    carried = _carry_out(group, new)
-    return Decision(
-        holds=carried.holds,
-        actions=(*carried.actions, _record(group, new)),
-        requeue_after=carried.requeue_after,
-    )
+    new = recreation.following(previous, group.leader, failure.describe(failed), group.restarts, group.now)
+    if not group.restarts.remembers:
+        return Decision(holds=_holds(new), actions=(_delete(group, new),))
+    if new.state is State.RECREATED:  # first what is due: a record that cannot be written must not hold it up
+        return Decision(holds=_holds(new), actions=(_delete(group, new), _record(group, new)))
+    return Decision(holds=_holds(new), actions=(_record(group, new),), requeue_after=_wait(group, new))
 
 
-def _carry_out(group: LiveGroup, due: Recreation) -> Decision:
-    holds = f"group is recreated: pod {due.failed_pod} failed"
-    wait = (due.due - group.now).total_seconds()
-    if wait > 0:
-        return Decision(holds=holds, requeue_after=wait)
-    name, index = meta.name(group.leader), meta.labels(group.leader).get(labels.GROUP_INDEX, "")
-    note = f"Worker pod {due.failed_pod} failed, deleted leader pod {name} to recreate group {index}"
-    delete = Delete(
+def _continue(group: LiveGroup, known: Recreation) -> Decision:
+    """Carry out what is recorded for this leader, once its time has come."""
+    if known.resumed != group.restarts.resumed:
+        return _carry_out(group, known, known.again(group.restarts, group.now))
+    if known.state is State.EXHAUSTED:
+        if group.restarts.exceeds(known.count):
+            return Decision(holds=_holds(known))
+        return _carry_out(group, known, replace(known, state=State.RECREATED))
+    wait = _wait(group, known)
+    if wait is not None:
+        return Decision(holds=_holds(known), requeue_after=wait)
+    return _carry_out(group, known, replace(known, state=State.RECREATED))
+
+
+def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> Decision:
+    """Delete the leader; the record says so before, so that nobody takes it for the work of somebody else."""
+    delete = _delete(group, new)
+    return Decision(holds=_holds(new), actions=(delete,) if new == known else (_record(group, new), delete))
+
+
+def _wait(group: LiveGroup, due: Recreation) -> float | None:
+    """Return how many seconds the recreation is still waited for, None where it is not."""
+    if due.state is not State.WAITING or not group.restarts.backs_off:
+        return None
+    seconds = (due.due - group.now).total_seconds()
+    return seconds if seconds > 0 else None
+
+
+def _holds(due: Recreation) -> str:
+    return f"group is recreated: pod {due.failure.pod} failed"
+
+
+def _delete(group: LiveGroup, due: Recreation) -> Delete:
+    name, index = meta.name(group.leader), _index(group)
+    note = f"Worker pod {due.failure.pod} failed, deleted leader pod {name} to recreate group {index}"
+    return Delete(
         resource=PODS,
         key=meta.key(group.leader),
         propagation="Foreground",
         uid=meta.uid(group.leader),
         on_success=(events.recreating_group(group.obj, group.leader, note),),
     )
-    return Decision(holds=holds, actions=(delete,))
 
 
 def _record(group: LiveGroup, new: Recreation) -> Apply:
-    """Record the recreation: what is due now is done first, what is due later must not be forgotten."""
-    wait = int((new.due - group.now).total_seconds())
-    note = f"Pod {new.failed_pod} failed again, group is recreated in {wait} s (number {new.count} in a row)"
+    """Record the recreation: one record for each group, whoever wrote the last one."""
     return Apply(
         resource=CONTROLLER_REVISIONS,
         object=recreation.build(group.obj, group.leader, new),
         manager=labels.FIELD_MANAGER,
-        on_success=(events.backing_off(group.obj, group.leader, note),) if wait else (),
+        on_success=_news(group, new),
     )
+
+
+def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
+    """Return what is told of a recreation that does not happen now: of others the deletion tells."""
+    failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
+    if new.state is State.WAITING:
+        wait = int((new.due - group.now).total_seconds())
+        note = f"{failed}, group {_index(group)} is recreated in {wait} s (number {new.count} in a row)"
+        return (events.backing_off(group.obj, group.leader, note),)
+    if new.state is State.EXHAUSTED:
+        note = (
+            f"{failed}, group {_index(group)} is left as it is after recreation number {new.count - 1} in a row:"
+            f" raise or remove annotation {labels.MAX_GROUP_RESTARTS},"
+            f" or change annotation {labels.RESUME_GROUP_RESTARTS}"
+        )
+        return (events.restarts_exhausted(group.obj, group.leader, note),)
+    return ()
+
+
+def _index(group: LiveGroup) -> str:
+    return meta.labels(group.leader).get(labels.GROUP_INDEX, "")
 
 
 POLICY: Final = Policy(name="restart", decide=decide)

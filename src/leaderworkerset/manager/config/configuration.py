@@ -5,6 +5,7 @@ A document (what a YAML reader returned) comes in, a `Configuration` with all de
 an error. As in Go, null and the empty value mean the default.
 """
 
+from datetime import timedelta
 from types import UnionType
 from typing import Any, Final, TypeAlias, get_args
 
@@ -15,6 +16,8 @@ from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
+from leaderworkerset.core.restarts import settings
+from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import ciphersuites
 
 API_VERSION: Final = "config.lws.x-k8s.io/v1alpha1"
@@ -92,6 +95,20 @@ class ClientConnection(_Section, frozen=True, kw_only=True):
     burst: int = 500
 
 
+class GroupRestarts(_Section, frozen=True, kw_only=True):
+    """How groups that fail are recreated; a section that the Go manager does not know, and refuses.
+
+    `max_group_restarts` 0 is without limit, `release_lost_pods_after` 0 waits for lost pods.
+    """
+
+    backoff: bool = True
+    first_delay: Duration = Duration(10)
+    longest_delay: Duration = Duration(300)
+    reset_after: Duration = Duration(600)
+    max_group_restarts: int = 0
+    release_lost_pods_after: Duration = Duration(0)
+
+
 class TLS(_Section, frozen=True, kw_only=True):
     """Which TLS the metrics and webhook servers speak."""
 
@@ -112,6 +129,20 @@ class Configuration(_Section, frozen=True, kw_only=True):
     gang_scheduling_management: GangSchedulingManagement | None = None
     client_connection: ClientConnection = ClientConnection()
     tls: TLS = TLS()
+    group_restarts: GroupRestarts | None = None
+
+    @property
+    def restarts(self) -> RestartSettings:
+        """Return how groups that fail are recreated."""
+        section = self.group_restarts or GroupRestarts()
+        return RestartSettings(
+            backs_off=section.backoff,
+            first_delay=timedelta(seconds=section.first_delay),
+            longest_delay=timedelta(seconds=section.longest_delay),
+            reset_after=timedelta(seconds=section.reset_after),
+            max_restarts=section.max_group_restarts or None,
+            release_after=timedelta(seconds=section.release_lost_pods_after) or None,
+        )
 
     @property
     def gang_provider(self) -> str:
@@ -147,6 +178,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_certificate_errors(configuration.internal_cert_management),
         *_gang_errors(configuration.gang_scheduling_management),
         *_election_errors(configuration.leader_election),
+        *_restart_errors(configuration.group_restarts),
     ]
 
 
@@ -178,6 +210,29 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
     if not provider:
         return [required(path, "must be set when gang scheduling is enabled")]
     return [] if provider in GANG_PROVIDERS else [not_supported(path, provider, GANG_PROVIDERS)]
+
+
+def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
+    if restarts is None:
+        return []
+    path, first, longest = "groupRestarts", restarts.first_delay, restarts.longest_delay
+    most, release = restarts.max_group_restarts, restarts.release_lost_pods_after
+    failures = [
+        (not settings.FIRST_DELAYS.holds(first), "firstDelay", f"{first:g}s", settings.FIRST_DELAYS),
+        (not settings.LONGEST_DELAYS.holds(longest), "longestDelay", f"{longest:g}s", settings.LONGEST_DELAYS),
+        (longest < first, "longestDelay", f"{longest:g}s", "not less than firstDelay"),
+        (not settings.RESETS.holds(restarts.reset_after), "resetAfter", f"{restarts.reset_after:g}s", settings.RESETS),
+        (not 0 <= most <= settings.MOST_RESTARTS, "maxGroupRestarts", most, f"at most {settings.MOST_RESTARTS}"),
+        (
+            bool(release) and not settings.RELEASES.holds(release),
+            "releaseLostPodsAfter",
+            f"{release:g}s",
+            settings.RELEASES,
+        ),
+    ]
+    return [
+        invalid(f"{path}.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong
+    ]
 
 
 def _election_errors(election: LeaderElection) -> list[FieldError]:

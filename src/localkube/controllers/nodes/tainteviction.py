@@ -14,11 +14,11 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.placement import read_tolerations
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Delete, Event, Plan
 from localkube.controllers import eventobjects
 from localkube.controllers.nodes.podgc import BY_NODE
-from localkube.controllers.nodes.tolerations import read_tolerations
 
 AT_ONCE: Final = timedelta()
 
@@ -76,7 +76,7 @@ class TaintEviction:
 
 def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
     """Return how long the pod may stay on a node with these taints NoExecute; None: without limit."""
-    tolerations = read_tolerations(pod)
+    tolerations = read_tolerations(meta.spec(pod))
     limits: list[float] = []
     for taint in taints:
         matching = [one for one in tolerations if one.tolerates(taint)]

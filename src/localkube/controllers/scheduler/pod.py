@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import meta, selectors
+from kuberuntime.objects import meta, placement, selectors
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.placement import NodeTerm, Toleration
 from kuberuntime.objects.selectors import LabelSelector, Operator, Requirement
-from localkube.controllers.nodes.tolerations import Toleration, read_tolerations
 from localkube.controllers.scheduler import amounts
 from localkube.controllers.scheduler.amounts import Amounts
 from localkube.controllers.scheduler.terms import Scope, Term, read_preferred_terms, read_terms, with_own_labels
@@ -19,21 +19,6 @@ ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - compared with; nothing is bound t
 
 SCORED_DEFAULTS: Final[Amounts] = {amounts.CPU: 100, amounts.MEMORY: 200 * 1024 * 1024}
 """What a pod without requests counts as when nodes are compared, so that such pods spread too."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
-    """One node selector term: requirements on labels and on the node's name; a term without any matches nothing."""
-
-    labels: tuple[Requirement, ...]
-    fields: tuple[Requirement, ...]
-
-    def matches(self, name: str, labels: dict[str, str]) -> bool:
-        """Return whether a node fulfils the term."""
-        if not self.labels and not self.fields:
-            return False
-        named = {"metadata.name": name}
-        return all(one.matches(labels) for one in self.labels) and all(one.matches(named) for one in self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +61,6 @@ def read_pod(pod: JSONObject) -> PodInfo:
     """Read a pod."""
     spec = meta.spec(pod)
     nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution")
     requests = amounts.pod_requests(pod)
     against = tuple(replace(term, weight=-term.weight) for term in read_preferred_terms(pod, "podAntiAffinity"))
     return PodInfo(
@@ -87,15 +71,13 @@ def read_pod(pod: JSONObject) -> PodInfo:
         requests=requests,
         scored={name: requests.get(name) or default for name, default in SCORED_DEFAULTS.items()},
         ports=frozenset(_host_ports(spec)),
-        node_selector=tuple(
-            Requirement(key, Operator.IN, (value,)) for key, value in (spec.get("nodeSelector") or {}).items()
-        ),
-        node_terms=None if required is None else tuple(map(_node_term, required.get("nodeSelectorTerms") or [])),
+        node_selector=placement.read_node_selector(spec),
+        node_terms=placement.read_node_terms(spec),
         preferred_nodes=tuple(
-            (int(entry["weight"]), _node_term(entry["preference"]))
+            (int(entry["weight"]), placement.read_node_term(entry["preference"]))
             for entry in nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or []
         ),
-        tolerations=read_tolerations(pod),
+        tolerations=placement.read_tolerations(spec),
         affinity=read_terms(pod, "podAffinity"),
         anti_affinity=read_terms(pod, "podAntiAffinity"),
         preferred=read_preferred_terms(pod, "podAffinity") + against,
@@ -112,17 +94,6 @@ def _host_ports(spec: JSONObject) -> Iterator[Port]:
             number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else 0)
             if number:
                 yield port.get("hostIP") or ANY_ADDRESS, port.get("protocol") or "TCP", int(number)
-
-
-def _node_term(term: JSONObject) -> NodeTerm:
-    return NodeTerm(
-        tuple(map(selectors.parse_expression, term.get("matchExpressions") or [])),
-        tuple(map(_field_requirement, term.get("matchFields") or [])),
-    )
-
-
-def _field_requirement(entry: JSONObject) -> Requirement:
-    return Requirement(entry["key"], Operator(entry["operator"]), tuple(entry.get("values") or ()))
 
 
 def _constraint(pod: JSONObject, entry: JSONObject) -> Constraint:

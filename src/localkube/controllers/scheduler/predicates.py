@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects import placement
 from localkube.controllers.scheduler.capacity import NodeState
 from localkube.controllers.scheduler.pod import ANY_ADDRESS, PodInfo, Port
-
-REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
 class Cause(StrEnum):
@@ -30,8 +28,7 @@ Check: TypeAlias = Callable[[PodInfo, NodeState], list[str]]
 
 def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
     """NodeUnschedulable: cordoned, and the pod does not tolerate that."""
-    taint: JSONObject = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-    if not node.unschedulable or any(one.tolerates(taint) for one in pod.tolerations):
+    if not node.unschedulable or any(one.tolerates(placement.CORDONED) for one in pod.tolerations):
         return []
     return ["node(s) were unschedulable"]
 
@@ -39,7 +36,7 @@ def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
 def untolerated_taint(pod: PodInfo, node: NodeState) -> list[str]:
     """TaintToleration: a taint keeps the pod away."""
     for taint in node.taints:
-        if taint.get("effect") in REPELLING and not any(one.tolerates(taint) for one in pod.tolerations):
+        if taint.get("effect") in placement.REPELLING and not any(one.tolerates(taint) for one in pod.tolerations):
             return [f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value') or ''}}}"]
     return []
 

@@ -103,8 +103,14 @@ def test_printer_columns() -> None:
     ],
 )
 def test_the_own_fields(path: str, rules: dict[str, Any]) -> None:
-    """Contract 1.2: types, defaults, enums, bounds."""
+    """Contract 1.2, R-KQ-2: types, defaults, enums, bounds."""
     assert at(f"spec.{path}") == rules
+
+
+def test_a_strategy_is_there_before_admission() -> None:
+    """R-KQ-2, R-KQ-10: webhooks that decode and encode the object would write one without a type."""
+    assert at("spec.rolloutStrategy")["default"] == {"type": "RollingUpdate"}
+    assert "default" not in schema_of("LeaderWorkerSetSpec")["properties"]["rolloutStrategy"]
 
 
 @pytest.mark.parametrize(("field", "default"), [("maxUnavailable", 1), ("maxSurge", 0)])

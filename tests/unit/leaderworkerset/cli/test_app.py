@@ -117,14 +117,11 @@ def test_help_imports_no_command() -> None:
     assert not {"aiohttp", "cryptography", "rich", "yaml", "msgspec"} & set(modules.split())
 
 
-def test_commands_start_without_rich_and_can_show_with_it_later() -> None:
-    script = (
-        "import sys; from leaderworkerset.cli.app import run; run(['get', '--help'])\n"
-        "print(*sys.modules); from rich.console import Console"
-    )
-    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert "structlog" in modules
-    assert not [name for name in modules if name.split(".")[0] == "rich"]
+def test_a_table_imports_nothing_that_only_watches_need() -> None:
+    parts = "commands.get, leaderworkerset.cli.commands.inspect.tree, leaderworkerset.cli.cluster.target"
+    script = f"import sys, leaderworkerset.cli.{parts}, kuberuntime.client.http; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert not {"structlog", "rich", "cryptography", "kuberuntime.cache.informer"} & set(modules.split())
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[4]
 
 
-def test_the_reference_of_the_commands_is_up_to_date() -> None:
-    words = [sys.executable, "docs/generate_cli.py", "--check"]
+@pytest.mark.parametrize("script", ["generate_cli.py", "generate_causes.py"])
+def test_the_reference_of_the_commands_is_up_to_date(script: str) -> None:
+    words = [sys.executable, f"docs/{script}", "--check"]
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr

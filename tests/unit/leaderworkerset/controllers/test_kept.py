@@ -12,6 +12,7 @@ from kuberuntime.cache.projection import Path, Projection, parse
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Apply, Delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept as declared
@@ -75,10 +76,40 @@ def decide_the_rest() -> None:
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
     checked(of_pod.reconcile)(of_pod.Observed(leader=confused, leaderworkerset=lws), builders.NOW)
+    for status in ENDS:
+        decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(of_pod.reconcile)(
         of_pod.Observed(leader=linked, leaderworkerset=lws), builders.NOW, Gangs(default="volcano")
     )
+
+
+END = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no memory"}}
+ENDS: tuple[JSONObject, ...] = (
+    *(
+        {containers: [{"name": "main", "restartCount": 1, state: END}]}
+        for containers in ("initContainerStatuses", "containerStatuses")
+        for state in ("state", "lastState")
+    ),
+    {"reason": "NodeLost"},
+    {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
+)
+"""How pods end, in all the ways that a failure is told of."""
+
+
+def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> None:
+    """Decide about a group one of whose workers failed, and hangs on a node that is gone."""
+    release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
+    leader = builders.leader_pod(lws)
+    observed = of_pod.Observed(
+        leader=leader,
+        leaderworkerset=lws | {"metadata": lws["metadata"] | release},
+        pods=(leader, worker | {"status": worker["status"] | {"containerStatuses": []} | status}),
+        statefulsets=(builders.worker_statefulset(leader),),
+        lost_nodes={"n1": None},
+    )
+    plan = checked(of_pod.reconcile)(observed, builders.NOW)
+    assert [type(action) for action in plan.actions] == [Delete, Delete, Apply]
 
 
 def run_all() -> None:

@@ -198,7 +198,8 @@ async def test_a_group_that_fails_again_waits_also_for_the_next_manager(cluster:
         third = await cluster.uids()
         assert third.keys() == second.keys()
         assert third["web-0"] != second["web-0"]
-        assert "Pod web-0-1 failed again, group is recreated in 10 s (number 2 in a row)" in await cluster.notes()
+        note = "Pod web-0-1 failed again (deleted), group 0 is recreated in 10 s (number 2 in a row)"
+        assert note in await cluster.notes()
 
 
 @scenario

@@ -10,6 +10,7 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 from kuberuntime.cache.informer import Change, Store
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.kinds.managed import MANAGED
@@ -86,6 +87,42 @@ def test_what_happens_in_a_cluster_is_shown() -> None:
             await cluster.settle()
             assert f'lws_groups{{{place},state="ready"}}' not in samples(metrics)
         assert "lws_groups" not in metrics.render().decode()
+
+    run(scenario())
+
+
+def test_groups_that_fail_again_and_again_are_shown_while_there_are_some() -> None:
+    """One LeaderWorkerSet, one line; none for those whose groups never failed."""
+
+    async def scenario() -> None:
+        cluster, metrics = Cluster(), Metrics()
+        cluster.instruments = MANAGED.instruments(metrics)
+        place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
+
+        def failing() -> dict[str, float]:
+            names = {state: f'lws_groups_failing{{{place},state="{state}"}}' for state in ("waiting", "exhausted")}
+            found = samples(metrics)
+            return {state: found[name] for state, name in names.items() if name in found}
+
+        async with cluster.running(), cluster.managed():
+            budget = {"annotations": {labels.MAX_GROUP_RESTARTS: "2"}}
+            await cluster.create(leaderworkerset_object(replicas=2, size=2, metadata=budget))
+            await cluster.settle()
+            assert failing() == {}
+            await cluster.restart_container("web-0-1")
+            await cluster.settle()
+            assert failing() == {"waiting": 0, "exhausted": 0}
+            await cluster.restart_container("web-0-1")
+            await cluster.settle(2)
+            assert failing() == {"waiting": 1, "exhausted": 0}
+            await cluster.settle(30)
+            await cluster.restart_container("web-0-1")
+            await cluster.settle()
+            assert failing() == {"waiting": 0, "exhausted": 1}
+            assert samples(metrics)[f"lws_group_recreations_in_a_row{{{place}}}"] == 3
+            await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+            await cluster.settle()
+            assert failing() == {}
 
     run(scenario())
 

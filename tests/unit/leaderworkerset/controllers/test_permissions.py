@@ -24,13 +24,17 @@ Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
 
 
 async def live_through_everything(cluster: Cluster) -> None:
-    """Let all happen that controllers write for: groups, failures, rollouts, own services, exclusive placement."""
+    """Let all happen that controllers write for: groups, failures, rollouts with and without history, own services, exclusive placement."""
     await cluster.create(builders.leaderworkerset_object(replicas=2, size=2))
     await cluster.settle()
     for _ in range(2):  # the second recreation is recorded and waits
         await cluster.restart_container("web-0-1")
         await cluster.settle(60)
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+    await cluster.settle(120)
+    no_history = {"metadata": {"annotations": {labels.REVISION_HISTORY_LIMIT: "0"}}}
+    await cluster.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), no_history, kind="merge")
+    await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:3")})
     await cluster.settle(120)
     for mistake in ("a", "b"):  # the same complaint twice
         patch = {"metadata": {"annotations": {labels.LEADER_NAME: mistake}}}

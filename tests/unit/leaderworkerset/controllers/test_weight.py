@@ -91,10 +91,12 @@ async def drivers_of(variables: int) -> tuple[int, int]:
         running = [group.create_task(informer.run()) for informer in caches.all()]
         for informer in caches.all():
             await informer.wait_synced()
-        whole, plan = await turns_during(leaderworkerset.Driver(caches, SystemClock(), NO_GANG).plan, KEY)
+        whole, plan = await turns_during(
+            leaderworkerset.Driver(caches, cluster.client, SystemClock(), NO_GANG).plan, KEY
+        )
         assert plan.actions
         one, plan = await turns_during(
-            pod.Driver(caches, cluster.client, SystemClock(), NO_GANG).plan, ObjectKey(NAMESPACE, "web-0")
+            pod.Driver(caches, cluster.client, SystemClock(), pod.Options()).plan, ObjectKey(NAMESPACE, "web-0")
         )
         assert plan.requeue_after == 1.0
         for task in running:

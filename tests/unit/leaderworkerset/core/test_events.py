@@ -44,6 +44,13 @@ def test_a_reference_names_its_object() -> None:
         (events.condition_changed(LWS, "AllGroupsReady", "n"), ("Normal", "AllGroupsReady", "Update"), None),
         (events.recreating_group(LWS, LEADER, "n"), ("Normal", "RecreateGroup", "Delete"), LEADER),
         (events.backing_off(LWS, LEADER, "n"), ("Warning", "BackOff", "Delete"), LEADER),
+        (
+            events.restarts_exhausted(LWS, LEADER, "n"),
+            ("Warning", "MaxGroupRestartsExceeded", "Hold"),
+            LEADER,
+        ),
+        (events.releasing_lost_pod(LWS, LEADER, "n"), ("Warning", "LostPod", "Delete"), LEADER),
+        (events.waiting_for_lost_pod(LWS, LEADER, "n"), ("Warning", "LostPod", "Hold"), LEADER),
     ],
 )
 def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any, Any, Any], related: Any) -> None:

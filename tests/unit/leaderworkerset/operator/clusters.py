@@ -12,7 +12,7 @@ from leaderworkerset.install import certmanager
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand, sync
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import Place, Surroundings
 from leaderworkerset.operator.operatornames import OPERATORS
 from leaderworkerset.operator.sync import Live, Observed
 
@@ -62,7 +62,7 @@ def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> 
     hashes = {name: operand.certificate_hash(secret) for name, secret in secrets.items()}
     if wanted.certificates == "internal":
         hashes = {}
-    objects = operand.build(MANAGED, PLACE, wanted, found, hashes)
+    objects = operand.build(MANAGED, PLACE, wanted, found, Surroundings(hashes=hashes))
     return {(kind, meta.key(obj)): running(obj) if kind == DEPLOYMENTS else _stored(obj) for kind, obj in objects}
 
 

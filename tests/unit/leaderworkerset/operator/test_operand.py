@@ -9,13 +9,15 @@ from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DE
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
+from leaderworkerset.operator.operand import Surroundings
 from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL, SPEC_HASH
 
 HASHES = {name: operand.certificate_hash(secret) for name, secret in ISSUED.items()}
 
 
 def build(found: JSONObject, hashes: dict[str, str] | None = None) -> operand.Objects:
-    return operand.build(MANAGED, PLACE, desired.read(found), found, HASHES if hashes is None else hashes)
+    around = Surroundings(hashes=HASHES if hashes is None else hashes)
+    return operand.build(MANAGED, PLACE, desired.read(found), found, around)
 
 
 def deployment(found: JSONObject, hashes: dict[str, str] | None = None) -> JSONObject:

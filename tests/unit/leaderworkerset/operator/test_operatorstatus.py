@@ -64,7 +64,7 @@ def test_a_rollout_is_progress() -> None:
 
 def test_unsupported_overrides_block_upgrades() -> None:
     """R-OP-41."""
-    found = refresh(cluster(), None, wanted=Desired(overrides=True))
+    found = refresh(cluster(), None, wanted=Desired(overrides={"x": 1}))
     assert conditions(found)["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 

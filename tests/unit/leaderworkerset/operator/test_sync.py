@@ -1,11 +1,13 @@
 """The reconciliation of the object `cluster`: which plan follows from what is there."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.unit.leaderworkerset.operator.clusters import (
     ALL,
     ISSUED,
+    PLACE,
     actions,
     applied,
     cluster,
@@ -22,14 +24,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import (
     CLUSTER_ROLES,
+    CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     SERVICES,
     Resource,
 )
-from kuberuntime.plan import Apply, Plan
-from leaderworkerset.install import certmanager
+from kuberuntime.plan import Apply, Patch, Plan
+from leaderworkerset.install import certmanager, metadata
 from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.settings import Settings
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator import operand
 from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, REMOVE_OPERAND
 
 ORDER = [
@@ -238,6 +245,38 @@ def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
     ]
 
 
+def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
+    """Return what `lws install` has put into the operator's namespace, as an API server would have it."""
+    objects = build_all(MANAGED, Settings(namespace=PLACE.namespace))
+    return {
+        (kind, meta.key(obj)): obj | {"metadata": obj["metadata"] | {"uid": f"u-{meta.name(obj)}"}}
+        for kind, obj in objects
+        if kind in operand.ORDER
+    }
+
+
+def test_what_an_installer_left_is_taken_over_and_its_rest_removed() -> None:
+    """R-OP-75: cert-manager issues from now on, so role and secret of the manager's own certificates go."""
+    again = plan(observed(cluster(), left_by_an_installer()))
+    assert sorted(deleted(again)) == [
+        "Role/lws-certificates-role",
+        "RoleBinding/lws-certificates-rolebinding",
+        "Secret/lws-webhook-server-cert",
+    ]
+    assert without_definitions(applied(again)) == ORDER
+    internal = cluster({CERTIFICATES: "internal"})
+    assert deleted(plan(observed(internal, left_by_an_installer(), secrets={}))) == []
+
+
+@pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
+def test_what_others_label_like_an_installation_stays(found: dict[str, Any]) -> None:
+    """Only what an installation consists of, or the operator has applied, is its to delete."""
+    name = ObjectKey(PLACE.namespace, "theirs")
+    theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": dict(metadata.LABELS), "uid": "u"}}
+    again = plan(observed(found, {**installed(cluster()), (CONFIG_MAPS, name): theirs}))
+    assert "ConfigMap/theirs" not in deleted(again)
+
+
 def test_definitions_of_an_older_version_are_never_deleted() -> None:
     """D1: every object of the kind would go with it."""
     found = cluster()
@@ -282,3 +321,50 @@ def test_a_definition_of_others_without_conversion_is_taken_over() -> None:
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
             assert "conversion" not in one.object["spec"]
+
+
+MODERN = {"metadata": {"name": "cluster"}, "spec": {"tlsSecurityProfile": {"type": "Modern"}}}
+SINGLE = {"metadata": {"name": "cluster"}, "status": {"controlPlaneTopology": "SingleReplica"}}
+
+
+def text_of(found: Plan) -> str:
+    (config,) = [one for one in actions(found) if isinstance(one, Apply) and one.resource == CONFIG_MAPS]
+    (text,) = config.object["data"].values()
+    return str(text)
+
+
+def test_the_tls_profile_is_noted_first_and_then_followed() -> None:
+    """R-OP-28: one write each, and none where it is noted."""
+    state = replace(observed(cluster()), api_server=MODERN)
+    (noted,) = actions(plan(state))
+    assert isinstance(noted, Patch)
+    assert noted.patch["spec"]["observedConfig"]["tls"] == {"minVersion": "VersionTLS13", "cipherSuites": None}
+    known = cluster(observedConfig={"tls": {"minVersion": "VersionTLS13"}})
+    assert "minVersion: VersionTLS13" in text_of(plan(replace(observed(known), api_server=MODERN)))
+    assert "tls" not in text_of(plan(observed(cluster())))
+
+
+def test_overrides_reach_the_configuration_and_block_upgrades() -> None:
+    """R-OP-41."""
+    again = plan(observed(cluster(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})))
+    assert "qps: 20" in text_of(again)
+    assert conditions(status_of(again))["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
+
+
+def test_overrides_that_the_manager_would_refuse_change_nothing() -> None:
+    """R-OP-41, R-OP-6: the status has the manager's words; what runs goes on."""
+    found = cluster(unsupportedConfigOverrides={"replicas": 3})
+    again = plan(observed(found, installed(cluster())))
+    assert (applied(again), deleted(again)) == ([], [])
+    (condition,) = [one for one in status_of(again)["conditions"] if one["type"] == "TargetConfigControllerDegraded"]
+    assert (condition["status"], condition["reason"]) == ("True", "SyncError")
+    assert 'unknown field "replicas"' in condition["message"]
+
+
+def test_a_single_node_has_one_manager_and_no_budget() -> None:
+    """R-OP-73: a budget of one would keep the node from being drained."""
+    again = plan(replace(observed(cluster(), installed(cluster())), infrastructure=SINGLE))
+    assert "PodDisruptionBudget/lws-controller-manager" in deleted(again)
+    (deployment,) = [one.object for one in actions(again) if isinstance(one, Apply) and one.resource == DEPLOYMENTS]
+    assert deployment["spec"]["replicas"] == 1
+    assert "topologySpreadConstraints" not in deployment["spec"]["template"]["spec"]

@@ -6,7 +6,9 @@ import re
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.packaging import chartvalues, helmchart
 
-FILES = helmchart.files(MANAGED, managed("auto"), {"leaderworkersets.yaml": "definition"})
+FILES = helmchart.files(
+    helmchart.Served(MANAGED, managed("auto"), managed("built-in")), {"leaderworkersets.yaml": "definition"}
+)
 
 
 def test_no_mark_is_left() -> None:

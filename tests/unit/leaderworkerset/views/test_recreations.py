@@ -88,4 +88,21 @@ def test_summaries_and_documents_have_it() -> None:
     assert first["recreations"] is None
     assert second["recreations"] == {
         "count": 3, "failedPod": "web-1-1", "due": "2026-01-01T12:00:18+00:00", "waiting": True,
+        "exhausted": False, "failure": "",
     }  # fmt: skip
+
+
+def test_a_group_that_was_given_up_says_why() -> None:
+    found = record(NOW)
+    found["metadata"]["annotations"] |= {
+        labels.RECREATION_STATE: "exhausted",
+        labels.FAILURE: "main: exit code 1, Error",
+    }
+    (view,) = explained([groups.view(LWS, [leader("old")])], Evidence(records=[found]), NOW)
+    assert summary(view, view.groups[1], NOW) == (
+        "web group 1: 0 of 1 rank ready (1 Running); recreated 2 times; pod web-1-1 failed again"
+        " (main: exit code 1, Error), left as it is: no more than max-group-restarts"
+    )
+    told = shown(leader("another"), found)[1]
+    assert told is not None
+    assert not told.is_exhausted

@@ -17,13 +17,11 @@ from leaderworkerset.cli import missingnamespaces
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands import logs
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
-from leaderworkerset.cli.commands.logs import Follower
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import Following, OneSet, following, informers_of
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
@@ -31,6 +29,9 @@ from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.following import Following, OneSet, informers_of
+from leaderworkerset.observation.logfollowing import Follower
+from leaderworkerset.observation.logs import Options
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
@@ -166,7 +167,18 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     if isinstance(end, str):
         raise CommandError(end)
     missing = "; ".join(f"{view.name}: {ready_groups(view)}" for view in views_of(sets))
-    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}")
+    why = await causes(session, views_of(sets))
+    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}{why}")
+
+
+async def causes(session: Session, views: Sequence[Shown]) -> str:
+    """Return why the first set that is not ready is not, in lines of its own; empty where nothing is known."""
+    from leaderworkerset.cli.commands.explain import reason
+
+    for view in views:
+        if not view.is_ready:
+            return await reason(replace(session, namespace=view.namespace), view.name)
+    return ""
 
 
 class Ending(Enum):
@@ -188,9 +200,7 @@ class Parts:
 
 async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
     """Follow groups and logs until the wanted end, a failure (returned in words), a request to stop, or the time-out."""
-    followers = [
-        Follower(parts.client, Selection(one.key.name), logs.Options(follow=True), parts.screen) for one in parts.sets
-    ]
+    followers = [Follower(parts.client, Selection(one.key.name).covers, Options(), parts.screen) for one in parts.sets]
     tasks = [
         asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
     ]

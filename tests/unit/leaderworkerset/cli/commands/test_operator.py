@@ -5,6 +5,8 @@ import pytest
 from leaderworkerset.cli import app
 from leaderworkerset.cli.commands.operator import flags
 from leaderworkerset.manager import goflags
+from leaderworkerset.operator import operatorprocess
+from leaderworkerset.operator.verbosity import Verbosity
 
 
 def test_files_that_end_it_may_be_given_several_times() -> None:
@@ -33,3 +35,22 @@ def test_wrong_flags_are_refused(words: list[str], text: str, capsys: pytest.Cap
 def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["operator", "--help"]) == 0
     assert "--terminate-on-files" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["operator", "--namespace=elsewhere", "--kubeconfig=/k"],
+        ["--namespace", "elsewhere", "--kubeconfig", "/k", "operator"],
+    ],
+)
+def test_its_namespace_is_the_one_that_is_given(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """R-OP-10: wherever the flag stands; `lws` moves it before its command."""
+    started: list[operatorprocess.Settings] = []
+
+    async def run(settings: operatorprocess.Settings, _verbosity: Verbosity) -> None:
+        started.append(settings)
+
+    monkeypatch.setattr(operatorprocess, "run_until_stopped", run)
+    assert app.run(words) == 0
+    assert [(one.namespace, one.kubeconfig) for one in started] == [("elsewhere", "/k")]

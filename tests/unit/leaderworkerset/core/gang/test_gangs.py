@@ -5,17 +5,18 @@ from dataclasses import replace
 
 import pytest
 from tests import builders
+from tests.gangdefinitions import kind_of
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.plan import Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
-from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
+from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, PROVIDERS, Gangs
 from leaderworkerset.core.gang.native import WORKLOADS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.pod import reconcile as of_group
-from leaderworkerset.core.policies.gang import GangGroup
+from leaderworkerset.core.policies.gang import CHOICE, NO_GANG, GangGroup
 from leaderworkerset.core.policies.policy import Decision, LiveGroup
 
 LWS = builders.leaderworkerset_object()
@@ -201,7 +202,7 @@ def created_by(decision: Decision) -> list[JSONObject]:
     return [one.object for one in decision.actions if isinstance(one, Create)]
 
 
-@pytest.mark.parametrize("provider", list(PROVIDERS))
+@pytest.mark.parametrize("provider", list(DETECTABLE))
 def test_what_a_group_needs_is_created_once(provider: str) -> None:
     """R-GANG-3."""
     gang = Gangs(default=provider)
@@ -226,7 +227,7 @@ def test_the_object_of_an_earlier_leader_ends_before_the_new_one_is_made() -> No
     decision = decide(gang, leader, older)
 
     assert decision.actions == (
-        Delete(resource=PROVIDERS["volcano"].group_object, key=meta.key(older), uid=UID("of-older")),
+        Delete(resource=kind_of(PROVIDERS["volcano"]), key=meta.key(older), uid=UID("of-older")),
     )
     assert decision.holds
     ending = decide(gang, leader, as_seen(older, deletionTimestamp="2026-01-01T00:00:00Z"))
@@ -261,6 +262,39 @@ def test_what_groups_of_older_revisions_shared_is_deleted() -> None:
 
 def test_a_choice_reads_and_writes_the_kinds_of_its_provider_and_auto_those_of_all() -> None:
     assert Gangs(default="native").resources == list(PROVIDERS["native"].resources)
-    assert Gangs(default="volcano").resources == [PROVIDERS["volcano"].group_object]
-    assert Gangs(default=AUTO).resources == [kind for one in PROVIDERS.values() for kind in one.resources]
+    assert Gangs(default="volcano").resources == [kind_of(PROVIDERS["volcano"])]
+    assert Gangs(default=AUTO).resources == [kind for one in DETECTABLE.values() for kind in one.resources]
     assert WORKLOADS in Gangs(default=AUTO).resources
+    assert Gangs(default="built-in").resources == []
+
+
+def test_the_built_in_gate_is_chosen_by_its_name_alone() -> None:
+    """Whoever opens it follows all pods of the cluster: `auto` does not."""
+    auto, built_in = Gangs(default=AUTO, served=list(PROVIDERS)), Gangs(default="built-in")
+    chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "built-in"}})
+
+    assert (auto.opens_gates, built_in.opens_gates, NO_GANG.opens_gates) == (False, True, False)
+    assert [error.path for error in auto.errors(leaderworkerset.decode(chosen), None)] == [CHOICE]
+    assert built_in.errors(leaderworkerset.decode(chosen), None) == []
+
+
+def test_leaders_and_workers_are_gated_and_need_no_object() -> None:
+    gang = Gangs(default="built-in")
+
+    leader = admit_pod(created(schedulingGates=[{"name": "users"}]), gang, "r1")
+    worker = worker_of(leader, gang)
+
+    assert leader["spec"]["schedulingGates"] == [{"name": "users"}, {"name": labels.GANG_GATE}]
+    assert worker["spec"]["schedulingGates"] == [{"name": labels.GANG_GATE}]
+    assert meta.annotations(leader)[labels.GANG_GROUP] == meta.annotations(worker)[labels.GANG_GROUP]
+    assert decide(gang, leader) == Decision()
+
+
+def test_the_gate_is_put_on_once_and_never_on_a_pod_that_is_alone() -> None:
+    gang = Gangs(default="built-in")
+    gate = [{"name": labels.GANG_GATE}]
+    alone = created()
+    alone["metadata"]["annotations"][labels.SIZE] = "1"
+
+    assert admit_pod(created(schedulingGates=gate), gang, "r1")["spec"]["schedulingGates"] == gate
+    assert "schedulingGates" not in admit_pod(alone, gang, "r1")["spec"]

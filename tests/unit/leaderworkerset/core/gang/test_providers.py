@@ -9,6 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.native import NATIVE
 from leaderworkerset.core.gang.provider import Provider
@@ -173,6 +174,7 @@ def test_a_link_that_the_user_made_is_left_alone() -> None:
     assert not NATIVE.is_taken({})
 
 
+@pytest.mark.parametrize("provider", [NATIVE, BUILT_IN], ids=lambda one: one.name)
 @pytest.mark.parametrize(
     ("startup", "annotations", "size", "fields"),
     [
@@ -188,11 +190,11 @@ def test_a_link_that_the_user_made_is_left_alone() -> None:
     ],
     ids=["all at once", "the leader first", "nobody waits", "where the leader is"],
 )
-def test_native_groups_whose_workers_await_their_leader_are_refused(
-    startup: str, annotations: dict[str, str], size: int, fields: list[str]
+def test_groups_whose_workers_await_their_leader_are_refused_where_all_start_together(
+    startup: str, annotations: dict[str, str], size: int, fields: list[str], provider: Provider
 ) -> None:
     """R-KQ-149."""
-    errors = NATIVE.errors(leaderworkerset.decode(lws_of(size, startup, annotations)))
+    errors = provider.errors(leaderworkerset.decode(lws_of(size, startup, annotations)))
 
     assert [error.path for error in errors] == fields
     assert all("gang-scheduler: none" in str(error) for error in errors)
@@ -223,3 +225,10 @@ def test_a_leader_that_is_scheduled_otherwise_than_its_workers_is_refused(
 def test_volcano_takes_every_leaderworkerset_and_shares_nothing() -> None:
     assert VOLCANO.errors(leaderworkerset.decode(lws_of())) == ()
     assert VOLCANO.build_shared(group_of(lws_of())) == ()
+
+
+def test_the_built_in_gate_builds_nothing_and_suits_all() -> None:
+    assert BUILT_IN.build(group_of(lws_of()), "g") == {}
+    assert BUILT_IN.resources == ()
+    assert BUILT_IN.suits({})
+    assert not BUILT_IN.is_taken({})

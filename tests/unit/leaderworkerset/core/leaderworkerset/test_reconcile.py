@@ -8,10 +8,10 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Patch, Plan, PutStatus, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import groups, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset import groups, history, revisions, rollout, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
@@ -150,6 +150,25 @@ def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     assert plan == Plan(requeue_after=5.0)
 
 
+def test_differs_from_upstream_the_statefulset_of_a_deleted_predecessor_is_waited_for() -> None:
+    """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
+    old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
+
+    plan = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
+
+    assert plan == Plan(requeue_after=5.0)
+
+
+def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
+    """R-REV-10."""
+    orphan = live(LWS)
+    orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
+
+    actions = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=orphan), builders.NOW).actions
+
+    assert any(isinstance(action, Apply) for action in actions)
+
+
 def test_an_edited_template_is_recorded_and_held_back_first() -> None:
     """R-REV-11, R-ROLL-10, R-STAT-8: no group goes in the pass that detects the edit."""
     edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
@@ -286,22 +305,45 @@ def test_numbers_alone_are_no_event() -> None:
     assert put.on_success == ()
 
 
-def test_outdated_revisions_go_when_all_groups_are_updated() -> None:
+def test_outdated_revisions_are_retired_when_all_groups_are_updated() -> None:
     """R-REV-14, R-STAT-9."""
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
 
-    assert reconcile(observed, builders.NOW) == Plan(
-        (
-            Delete(
-                resource=CONTROLLER_REVISIONS,
-                key=meta.key(old),
-                propagation="Background",
-                uid=meta.uid(old),
-            ),
-        )
-    )
+    assert reconcile(observed, builders.NOW) == Plan(tuple(history.settle(LWS, KEY, [old], ())))
+
+
+def test_a_revision_that_becomes_current_again_gets_the_next_number() -> None:
+    edited = builders.leaderworkerset_object(image="app:2")
+    old, new = builders.revision(LWS, number=1), builders.revision(edited, number=2)
+    observed = replace(at_rest(), leader_statefulset=live(edited), revisions=[old, new])
+
+    first = reconcile(observed, builders.NOW).actions[0]
+
+    assert first == Patch(resource=CONTROLLER_REVISIONS, key=meta.key(old), patch=guarded(old, {"revision": 3}))
+
+
+def test_the_cause_of_a_change_is_recorded_with_the_revision() -> None:
+    obj = builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: "new weights"}})
+    created = reconcile(Observed(leaderworkerset=obj), builders.NOW).actions[0]
+    assert isinstance(created, Create)
+    assert meta.annotations(created.object) == {labels.CHANGE_CAUSE: "new weights"}
+
+
+def test_a_cause_that_is_told_later_is_added_once() -> None:
+    obj = builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: "new weights"}})
+    plain = builders.revision(LWS)
+    before = replace(at_rest(obj), revisions=[plain])
+
+    patch = {"metadata": {"annotations": {labels.CHANGE_CAUSE: "new weights"}}}
+    expected = Patch(resource=CONTROLLER_REVISIONS, key=meta.key(plain), patch=guarded(plain, patch))
+    assert reconcile(before, builders.NOW) == Plan((expected,))
+    assert reconcile(at_rest(obj), builders.NOW) == Plan()
+
+
+def guarded(seen: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    return guarded_patch(CONTROLLER_REVISIONS, seen, change).patch
 
 
 def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
@@ -311,7 +353,7 @@ def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
     observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=1))
     observed = replace(observed, revisions=[old, builders.revision(obj, number=8)])
 
-    assert Delete not in kinds(reconcile(observed, builders.NOW))
+    assert not {Delete, Patch} & set(kinds(reconcile(observed, builders.NOW)))
 
 
 @pytest.mark.parametrize(

@@ -184,10 +184,30 @@ def test_data_that_cannot_be_read_is_different(data: object) -> None:
 
 
 def test_differs_from_upstream_a_template_edited_back_finds_its_old_revision() -> None:
-    """Q-5: no second revision with the same key."""
+    """Q-5: no second revision with the same key; it gets the next number, once."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
+    numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
 
-    assert revisions.resolve(LWS, leader_statefulset(EDITED_KEY), known) == Resolution(KEY, is_new=True)
+    assert revisions.resolve(LWS, leader_statefulset(EDITED_KEY), known) == numbered
+    again = [known[0] | {"revision": 3}, known[1]]
+    assert revisions.resolve(LWS, leader_statefulset(EDITED_KEY), again) == Resolution(KEY, is_new=True)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "told", "change"),
+    [
+        ("", "", None),
+        ("old", "", None),
+        ("new", "new", None),
+        ("", "new", {"metadata": {"annotations": {labels.CHANGE_CAUSE: "new"}}}),
+        ("old", "new" * 1000, {"metadata": {"annotations": {labels.CHANGE_CAUSE: ("new" * 1000)[:1024]}}}),
+    ],
+)
+def test_the_cause_of_a_change_is_recorded_where_one_is_told(recorded: str, told: str, change: object) -> None:
+    def with_cause(cause: str) -> dict[str, Any]:
+        return builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: cause}} if cause else {})
+
+    assert revisions.correction(builders.revision(with_cause(recorded)), with_cause(told), 1) == change
 
 
 def test_differs_from_upstream_a_pass_that_failed_left_its_revision_for_the_next() -> None:

@@ -13,9 +13,11 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core import events
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.pod.reconcile import Observed, reconcile, wants_node
+from leaderworkerset.core.pod.reconcile import Observed, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.policies.recreation import Recreation
+from leaderworkerset.core.policies.recreation import Recreation, State
+from leaderworkerset.core.restarts.failure import describe
+from leaderworkerset.core.restarts.settings import RestartSettings
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)
@@ -228,22 +230,35 @@ def delete_leader(failed: str) -> Delete:
     )
 
 
-def record(count: int, wait: float, *, leader: dict[str, Any] = LEADER, failed: str = "web-0-1") -> dict[str, Any]:
+FAILED = builders.worker_pod(LEADER, restarts=1)
+
+
+def record(
+    count: int,
+    wait: float,
+    state: State = State.RECREATED,
+    *,
+    leader: dict[str, Any] = LEADER,
+    failed: dict[str, Any] = FAILED,
+) -> dict[str, Any]:
     due = builders.NOW + timedelta(seconds=wait)
     revision = meta.labels(leader)[labels.TEMPLATE_REVISION_HASH]
-    made = Recreation(leader=meta.uid(leader), revision=revision, count=count, due=due, failed_pod=failed)
+    made = Recreation(
+        leader=meta.uid(leader), revision=revision, count=count, due=due, failure=describe(failed), state=state
+    )
     return recreation.build(LWS, leader, made)
 
 
-FAILED = builders.worker_pod(LEADER, restarts=1)
+def apply(obj: dict[str, Any], *on_success: Event) -> Apply:
+    return Apply(resource=CONTROLLER_REVISIONS, object=obj, manager="lws", on_success=on_success)
+
+
 EARLIER = builders.leader_pod(LWS, uid="earlier")
 
 
 def test_a_failed_worker_costs_its_leader_and_is_recorded_after() -> None:
     """R-POD-5: at once, by UID, in the foreground."""
-    assert reconcile(group(FAILED), builders.NOW) == Plan(
-        (delete_leader("web-0-1"), Apply(resource=CONTROLLER_REVISIONS, object=record(1, 0), manager="lws"))
-    )
+    assert reconcile(group(FAILED), builders.NOW) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
 def test_several_failures_of_a_group_are_one_recreation() -> None:
@@ -258,29 +273,121 @@ def test_a_group_that_fails_again_waits() -> None:
     """The record is written first, so that nothing is forgotten."""
     again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)), builders.NOW)
 
-    note = "Pod web-0-1 failed again, group is recreated in 10 s (number 2 in a row)"
-    assert again == Plan(
-        (
-            Apply(
-                resource=CONTROLLER_REVISIONS,
-                object=record(2, 10),
-                manager="lws",
-                on_success=(
-                    Event("Warning", "BackOff", "Delete", note, events.reference(LWS), events.reference(LEADER)),
-                ),
-            ),
-        ),
-        requeue_after=10.0,
-    )
+    note = "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)"
+    told = Event("Warning", "BackOff", "Delete", note, events.reference(LWS), events.reference(LEADER))
+    assert again == Plan((apply(record(2, 10, State.WAITING), told),), requeue_after=10.0)
 
 
 def test_a_condemned_group_goes_when_its_time_has_come() -> None:
     """Also when the pod that failed is gone and replaced, and when another manager looks."""
     whole = builders.worker_pod(LEADER)
 
-    assert reconcile(group(whole, record=record(2, 10)), builders.NOW) == Plan(requeue_after=10.0)
-    assert reconcile(group(whole, sets=(), record=record(2, 10)), builders.NOW) == Plan(requeue_after=10.0)
-    assert reconcile(group(whole, record=record(2, 0)), builders.NOW) == Plan((delete_leader("web-0-1"),))
+    waiting = record(2, 10, State.WAITING)
+    assert reconcile(group(whole, record=waiting), builders.NOW) == Plan(requeue_after=10.0)
+    assert reconcile(group(whole, sets=(), record=waiting), builders.NOW) == Plan(requeue_after=10.0)
+    assert reconcile(group(whole, record=record(2, 0, State.WAITING)), builders.NOW) == Plan(
+        (apply(record(2, 0)), delete_leader("web-0-1"))
+    )
+
+
+def test_a_recreation_that_was_recorded_and_not_done_is_done() -> None:
+    """The record comes before the deletion: a manager that died between both is made good for, with one write."""
+    assert reconcile(group(record=record(2, -5)), builders.NOW) == Plan((delete_leader("web-0-1"),))
+
+
+def annotated(**found: str) -> dict[str, Any]:
+    names = {labels.PREFIX + name.replace("_", "-"): text for name, text in found.items()}
+    return builders.leaderworkerset_object(metadata={"annotations": names})
+
+
+def test_without_backoff_every_failure_recreates_at_once_and_nothing_is_recorded() -> None:
+    """As the Go controller does: R-POD-5."""
+    off = annotated(restart_backoff="off")
+    earlier = record(7, -1, leader=EARLIER)
+
+    assert reconcile(group(FAILED, lws=off, record=earlier), builders.NOW) == Plan((delete_leader("web-0-1"),))
+    assert reconcile(group(FAILED, restarts=RestartSettings(backs_off=False)), builders.NOW) == Plan(
+        (delete_leader("web-0-1"),)
+    )
+
+
+def test_turning_the_backoff_off_lets_a_group_go_that_waits() -> None:
+    plan = reconcile(group(lws=annotated(restart_backoff="off"), record=record(2, 10, State.WAITING)), builders.NOW)
+
+    assert plan == Plan((apply(record(2, 10)), delete_leader("web-0-1")))
+
+
+def test_a_group_that_failed_too_often_is_left_as_it_is() -> None:
+    """It is told once, and nothing is written after it."""
+    earlier = record(3, -60, leader=EARLIER)
+    plan = reconcile(group(FAILED, lws=annotated(max_group_restarts="3"), record=earlier), builders.NOW)
+
+    note = (
+        "Pod web-0-1 failed again, group 0 is left as it is after recreation number 3 in a row:"
+        " raise or remove annotation leaderworkerset.sigs.k8s.io/max-group-restarts,"
+        " or change annotation leaderworkerset.sigs.k8s.io/resume-group-restarts"
+    )
+    references = events.reference(LWS), events.reference(LEADER)
+    told = Event("Warning", "MaxGroupRestartsExceeded", "Hold", note, *references)
+    assert plan == Plan((apply(record(4, 0, State.EXHAUSTED), told),))
+    left = group(FAILED, lws=annotated(max_group_restarts="3"), record=record(4, -9999, State.EXHAUSTED))
+    assert reconcile(left, builders.NOW) == Plan()
+
+
+@pytest.mark.parametrize("annotations", [{}, {"max_group_restarts": "4"}, {"max_group_restarts": "unlimited"}])
+def test_a_larger_budget_resumes(annotations: dict[str, str]) -> None:
+    left = group(FAILED, lws=annotated(**annotations), record=record(4, -60, State.EXHAUSTED))
+
+    assert reconcile(left, builders.NOW) == Plan((apply(record(4, -60)), delete_leader("web-0-1")))
+
+
+@pytest.mark.parametrize("state", [State.EXHAUSTED, State.WAITING])
+def test_a_new_text_starts_anew(state: State) -> None:
+    """Also a group that waits goes at once."""
+    resumed = annotated(max_group_restarts="3", resume_group_restarts="again")
+    plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, state)), builders.NOW)
+
+    anew = record(1, 0)
+    anew["metadata"]["annotations"][labels.RESUMED] = "again"
+    assert plan == Plan((apply(anew), delete_leader("web-0-1")))
+    done = group(FAILED, lws=resumed, record=anew)
+    assert reconcile(done, builders.NOW) == Plan((delete_leader("web-0-1"),))
+
+
+def stuck_worker() -> dict[str, Any]:
+    return builders.worker_pod(LEADER, deleting=True, node="n1")
+
+
+def test_a_lost_worker_is_released_while_its_leader_waits_for_it() -> None:
+    """The group is recreated as one: the leader is on its way already."""
+    lws = annotated(release_lost_pods_after="1s")
+    leader = builders.leader_pod(lws, deleting=True)
+    observed = group(stuck_worker(), lws=lws, leader=leader, lost_nodes={"n1": None})
+
+    assert wants_lost_nodes(observed, builders.NOW) == {"n1"}
+    plan = reconcile(observed, builders.NOW)
+
+    assert [(type(action), action.grace_period) for action in plan.actions if isinstance(action, Delete)] == [
+        (Delete, 0)
+    ]
+    assert plan.requeue_after == 30.0
+
+
+def test_a_release_and_a_recreation_are_one_plan() -> None:
+    lws = annotated(release_lost_pods_after="10s")
+    plan = reconcile(group(stuck_worker(), lws=lws), builders.NOW)
+
+    assert plan.actions[0] == delete_leader("web-0-1")
+    assert plan.requeue_after == 9.0
+
+
+def test_lost_pods_are_waited_for_by_default() -> None:
+    """As the Go controller does."""
+    observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
+
+    assert wants_lost_nodes(observed, builders.NOW) == set()
+    assert wants_lost_nodes(Observed(leader=LEADER), builders.NOW) == set()
+    assert reconcile(observed, builders.NOW) == Plan()
 
 
 def test_the_successor_of_a_condemned_leader_starts_unmarked() -> None:

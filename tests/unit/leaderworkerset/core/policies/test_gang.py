@@ -36,6 +36,10 @@ class EveryPod:
     holds: str = ""
     resources: Sequence[Resource] = (GROUP_KIND,)
 
+    @property
+    def opens_gates(self) -> bool:
+        return False
+
     def errors(self, _lws: LeaderWorkerSet, _old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         return self.refused
 

@@ -10,24 +10,28 @@ from hypothesis import strategies as st
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID
+from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.policies.recreation import Recreation
+from leaderworkerset.core.policies.recreation import Recreation, State
+from leaderworkerset.core.restarts.failure import Failure
+from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS, key="k")
-WORKER = builders.worker_pod(LEADER)
-FIRST = Recreation(leader=UID("earlier"), revision="k", count=1, due=builders.NOW, failed_pod="web-0-1")
+FAILURE = Failure(pod="web-0-1", uid=UID("uid-of-web-0-1"), restarts=2, what="main: exit code 1")
+FIRST = Recreation(leader=UID("earlier"), revision="k", count=1, due=builders.NOW, failure=FAILURE)
 
 
-def following(previous: Recreation | None, seconds: float) -> Recreation:
-    return recreation.following(previous, LEADER, WORKER, builders.NOW + timedelta(seconds=seconds))
+def following(
+    previous: Recreation | None, seconds: float, settings: RestartSettings = DEFAULTS, leader: JSONObject = LEADER
+) -> Recreation:
+    return recreation.following(previous, leader, FAILURE, settings, builders.NOW + timedelta(seconds=seconds))
 
 
 def test_the_first_recreation_is_due_at_once() -> None:
     assert following(None, 0) == Recreation(
-        leader=meta.uid(LEADER), revision="k", count=1, due=builders.NOW, failed_pod="web-0-1"
+        leader=meta.uid(LEADER), revision="k", count=1, due=builders.NOW, failure=FAILURE
     )
 
 
@@ -35,6 +39,36 @@ def test_the_second_within_the_window_waits() -> None:
     second = following(FIRST, 60)
 
     assert (second.count, second.due) == (2, builders.NOW + timedelta(seconds=70))
+    assert second.state is State.WAITING
+
+
+def test_a_recreation_that_somebody_else_forestalled_is_not_counted() -> None:
+    """However often a leader is replaced while its group waits: number and time stay, as nothing was recreated here."""
+    waiting = following(FIRST, 1)
+    for number in range(22):
+        leader = builders.leader_pod(LWS, key="k", uid=f"replaced-{number}")
+        waiting = following(waiting, 2 + number / 3, leader=leader)
+        assert (waiting.count, waiting.due) == (2, builders.NOW + timedelta(seconds=11))
+        assert waiting.state is State.WAITING
+    last = following(waiting, 50)
+    assert (last.count, last.due, last.state) == (2, builders.NOW + timedelta(seconds=50), State.RECREATED)
+
+
+def test_a_group_with_a_budget_is_given_up_after_it() -> None:
+    settings = RestartSettings(max_restarts=2)
+    third = following(replace(FIRST, count=2), 30, settings)
+
+    assert (third.count, third.state) == (3, State.EXHAUSTED)
+    assert following(third, 60, settings).state is State.EXHAUSTED
+    assert following(third, 60, settings).count == 3
+    assert following(third, 700, settings).state is State.RECREATED
+
+
+def test_a_new_text_of_the_settings_starts_anew() -> None:
+    again = following(replace(FIRST, count=5), 30, RestartSettings(resumed="a"))
+
+    assert (again.count, again.resumed, again.state) == (1, "a", State.RECREATED)
+    assert following(again, 31, RestartSettings(resumed="a")).count == 2
 
 
 def test_after_ten_minutes_the_count_starts_anew() -> None:
@@ -52,9 +86,9 @@ def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) ->
     previous, waits = FIRST, []
     for gap in gaps:
         now = previous.due + timedelta(seconds=gap)
-        current = recreation.following(previous, LEADER, WORKER, now)
+        current = recreation.following(previous, LEADER, FAILURE, DEFAULTS, now)
         waits.append((current.due - now).total_seconds())
-        previous = current
+        previous = replace(current, state=State.RECREATED)
     assert waits == [min(10 * 2**n, 300) for n in range(len(waits))]
 
 
@@ -76,7 +110,12 @@ def test_a_record_is_read_as_it_was_built() -> None:
                 labels.RECREATED_LEADER: meta.uid(LEADER),
                 labels.TEMPLATE_REVISION_HASH: "k",
                 labels.RECREATE_AFTER: "2026-03-01T12:01:10.500000+00:00",
+                labels.RECREATION_STATE: "waiting",
                 labels.FAILED_POD: "web-0-1",
+                labels.FAILED_POD_UID: "uid-of-web-0-1",
+                labels.FAILED_POD_RESTARTS: "2",
+                labels.FAILURE: "main: exit code 1",
+                labels.RESUMED: "",
             },
             "ownerReferences": [meta.controller_reference(LWS)],
         },
@@ -105,3 +144,13 @@ def with_annotations(**changes: Any) -> dict[str, Any]:
 )
 def test_a_record_that_cannot_be_read_is_as_good_as_none(record: dict[str, Any] | None) -> None:
     assert recreation.read(record) is None
+
+
+def test_a_record_of_an_earlier_version_is_one_that_was_carried_out() -> None:
+    """It has no state, and says nothing of the failure but the pod's name."""
+    names = (labels.RECREATION_STATE, labels.FAILED_POD_UID, labels.FAILED_POD_RESTARTS, labels.FAILURE, labels.RESUMED)
+    annotations = {key: text for key, text in meta.annotations(RECORD).items() if key not in names}
+    record = RECORD | {"metadata": RECORD["metadata"] | {"annotations": annotations}}
+
+    assert recreation.read(record) == replace(FIRST, failure=Failure(pod="web-0-1"))
+    assert recreation.read(with_annotations(**{"recreation-state": "elsewhere"})) == FIRST

@@ -1,9 +1,11 @@
 """The configuration file: strict decoding, defaults, validation (contract 12.2)."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configuration import TLS, Configuration, ConfigurationError
 
@@ -94,7 +96,7 @@ def test_gang_scheduling_needs_a_provider_that_exists() -> None:
         "schedulerProvider: Required value: must be set when gang scheduling is enabled"
     ]
     assert errors(gangSchedulingManagement={"schedulerProvider": "kai"}) == [
-        'schedulerProvider: Unsupported value: "kai": supported values: "volcano", "native", "coscheduling", "auto"'
+        'schedulerProvider: Unsupported value: "kai": supported values: "volcano", "native", "coscheduling", "built-in", "auto"'
     ]
     assert errors(gangSchedulingManagement={"schedulerProvider": "volcano"}) == []
 
@@ -147,3 +149,42 @@ def test_tls_that_can_be_served_passes() -> None:
     configuration.check_tls(TLS())
     configuration.check_tls(TLS(min_version="VersionTLS13"))
     configuration.check_tls(TLS(min_version="VersionTLS12", cipher_suites=("TLS_AES_128_GCM_SHA256",)))
+
+
+def test_how_groups_are_recreated() -> None:
+    """Without the section, and with an empty one, the defaults of the product hold."""
+    assert decode().restarts == decode(groupRestarts={}).restarts == RestartSettings()
+    section = {
+        "backoff": False,
+        "firstDelay": "5s",
+        "longestDelay": "1m",
+        "resetAfter": "1h",
+        "maxGroupRestarts": 3,
+        "releaseLostPodsAfter": "2m",
+    }
+    assert errors(groupRestarts=section) == []
+    assert decode(groupRestarts=section).restarts == RestartSettings(
+        backs_off=False,
+        first_delay=timedelta(seconds=5),
+        longest_delay=timedelta(minutes=1),
+        reset_after=timedelta(hours=1),
+        max_restarts=3,
+        release_after=timedelta(minutes=2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "field"),
+    [
+        ({"firstDelay": "100ms"}, "firstDelay"),
+        ({"longestDelay": "25h"}, "longestDelay"),
+        ({"firstDelay": "10m"}, "longestDelay"),
+        ({"resetAfter": "-1s"}, "resetAfter"),
+        ({"maxGroupRestarts": -1}, "maxGroupRestarts"),
+        ({"maxGroupRestarts": 1001}, "maxGroupRestarts"),
+        ({"releaseLostPodsAfter": "-1s"}, "releaseLostPodsAfter"),
+    ],
+)
+def test_nonsense_about_recreations_is_refused(section: dict[str, Any], field: str) -> None:
+    (error,) = errors(groupRestarts=section)
+    assert error.startswith(f"groupRestarts.{field}: Invalid value")

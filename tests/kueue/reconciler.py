@@ -1,116 +1,59 @@
-"""A stand-in of Kueue for simulated clusters: what its webhooks and its reconciler do around a LeaderWorkerSet.
+"""A stand-in of Kueue for both clusters and for simulated ones: what its reconciler does around a LeaderWorkerSet.
 
 Written from observation of the real one (its rules are R-KQ-1 to R-KQ-71), reduced to a quota of groups: an admission
-is the removal of the gates of a group's pods. It starts pods of an older revision without quota while a StatefulSet
-rolls, as the real one does, and notes it in `unpaid`.
+is the removal of the gates of a group's pods. Where templates ask for a topology, a group gets one domain, and its pods
+hosts of it by their ranks. Pods of an older revision are started without quota while a StatefulSet rolls, as the real
+one does, and noted in `unpaid`. `webhooks.py` is its admission.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.simulation.cluster import NAMESPACE, World
-from tests.simulation.product import WEBHOOK_HOST
+from tests.kueue.webhooks import GATES, PREFIX, QUEUE, TOPOLOGY
 
+from kuberuntime.client.client import Client
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, PODS, STATEFULSETS
+from kuberuntime.objects.resources import PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.webhooks import configurations, review
-from leaderworkerset.webhooks.review import Review
-from leaderworkerset.webhooks.spec import WebhookSpec
 
-PREFIX: Final = "kueue.x-k8s.io/"
-QUEUE: Final = PREFIX + "queue-name"
-PARENT: Final = PREFIX + "pod-suspending-parent"
 MANAGED: Final = PREFIX + "managed"
 TOTAL: Final = PREFIX + "pod-group-total-count"
 ROLE: Final = PREFIX + "role-hash"
-GATES: Final = (PREFIX + "admission", PREFIX + "topology")
-FRAMEWORK: Final = "leaderworkerset.x-k8s.io/leaderworkerset"
-CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
+HOSTNAME: Final = "kubernetes.io/hostname"
 BATCH: Final = 1.0
 """Seconds by which changes of pods and StatefulSets are noticed late (R-KQ-3)."""
 
+TERMINATED: Final[JSONObject] = {
+    "type": "TerminationTarget",
+    "status": "True",
+    "reason": "WorkloadEvictedDueToPreempted",
+}
+"""What Kueue writes into the status of a pod before it deletes it."""
 
-def stamp_leaderworkerset(review: Review) -> JSONObject:
-    """Stamp the templates, and leave an empty `type` where there was no strategy (R-KQ-10 to R-KQ-13)."""
-    obj = review.object
-    queue = meta.labels(obj).get(QUEUE)
-    if not queue:
-        return obj
-    spec = meta.spec(obj)
-    template = spec["leaderWorkerTemplate"]
-    stamped = {
-        name: _stamped(template[name], queue) for name in ("leaderTemplate", "workerTemplate") if template.get(name)
-    }
-    strategy = spec.get("rolloutStrategy") or {"type": ""}
-    return obj | {"spec": spec | {"leaderWorkerTemplate": template | stamped, "rolloutStrategy": strategy}}
-
-
-def _stamped(template: JSONObject, queue: str) -> JSONObject:
-    own = {
-        "labels": meta.labels(template) | {QUEUE: queue},
-        "annotations": meta.annotations(template) | {PARENT: FRAMEWORK, PREFIX + "pod-group-serving": "true"},
-    }
-    return template | {"metadata": meta.metadata(template) | own}
-
-
-def gate_pod(review: Review) -> JSONObject:
-    """Gate a pod of a stamped template (R-KQ-30)."""
-    pod = review.object
-    if PARENT not in meta.annotations(pod):
-        return pod
-    gates = [*(meta.spec(pod).get("schedulingGates") or []), *({"name": gate} for gate in GATES)]
-    return pod | {"spec": meta.spec(pod) | {"schedulingGates": gates}}
-
-
-WEBHOOKS: Final = (
-    WebhookSpec(
-        name="mleaderworkerset.kueue.x-k8s.io",
-        path="/kueue/leaderworkerset",
-        decide=stamp_leaderworkerset,
-        resource=LEADERWORKERSETS,
-        operations=("CREATE", "UPDATE"),
-        mutates=True,
-    ),
-    WebhookSpec(
-        name="mpod.kueue.x-k8s.io",
-        path="/kueue/pod",
-        decide=gate_pod,
-        resource=PODS,
-        operations=("CREATE",),
-        mutates=True,
-    ),
-)
+ON_A_HOST: Final = 2
+"""Pods for which a host of a domain has room."""
 
 
 @dataclass
 class Kueue:
-    """Admits groups up to a quota, the lowest index first; `evicted` groups are stopped and kept out."""
+    """Admits groups of one namespace up to a quota, the lowest index first; `evicted` groups are stopped and kept out.
 
-    world: World
+    `domains` are the hosts of each domain of the topology; a group that asks for one gets that of its place in line.
+    """
+
+    client: Client
+    namespace: str
     quota: int
+    domains: Sequence[Sequence[str]] = ()
     evicted: set[int] = field(default_factory=set)
     admitted: set[int] = field(default_factory=set)
     unpaid: list[str] = field(default_factory=list)
     overfull: list[str] = field(default_factory=list)
-
-    async def install(self) -> None:
-        """Name the webhooks to the API server, in a configuration that is asked before that of the product."""
-        decisions = {spec.path: spec.decide for spec in WEBHOOKS}
-        self.world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
-        at = configurations.at_url(f"https://{WEBHOOK_HOST}", b"")
-        configuration = {
-            "apiVersion": MUTATING_WEBHOOK_CONFIGURATIONS.api_version,
-            "kind": MUTATING_WEBHOOK_CONFIGURATIONS.kind,
-            "metadata": {"name": CONFIGURATION},
-            "webhooks": [spec.build(at) for spec in WEBHOOKS],
-        }
-        await self.world.client.apply(MUTATING_WEBHOOK_CONFIGURATIONS, configuration, manager="kueue")
 
     async def run(self) -> None:
         """Reconcile again and again."""
@@ -122,7 +65,7 @@ class Kueue:
                 continue
 
     async def _reconcile(self) -> None:
-        found = {meta.name(one): one for one in await self.world.objects(LEADERWORKERSETS)}
+        found = {meta.name(one): one for one in await self._list(LEADERWORKERSETS)}
         for name, lws in found.items():
             if meta.labels(lws).get(QUEUE):
                 self._admit(_groups(lws))
@@ -136,8 +79,8 @@ class Kueue:
                 self.admitted.add(index)
 
     async def _follow(self, name: str, lws: JSONObject) -> None:
-        sets = {meta.name(one): one for one in await self.world.objects(STATEFULSETS)}
-        pods = [pod for pod in await self.world.objects(PODS) if meta.labels(pod).get(labels.NAME) == name]
+        sets = {meta.name(one): one for one in await self._list(STATEFULSETS)}
+        pods = [pod for pod in await self._list(PODS) if meta.labels(pod).get(labels.NAME) == name]
         self._count(pods, int(meta.spec(lws)["leaderWorkerTemplate"]["size"]))
         for pod in pods:
             if meta.labels(pod).get(labels.GROUP_INDEX) is None or meta.is_deleting(pod):
@@ -145,7 +88,7 @@ class Kueue:
             await self._tag(pod, lws)
             index = int(meta.labels(pod)[labels.GROUP_INDEX])
             if index in self.evicted and not _is_gated(pod):
-                await self.world.delete(PODS, meta.name(pod))
+                await self._evict(pod)
             elif _is_gated(pod) and index in self.admitted:
                 await self._start(pod)
             elif _is_gated(pod) and self._is_of_older_revision(pod, sets):
@@ -183,12 +126,30 @@ class Kueue:
     async def _start(self, pod: JSONObject) -> None:
         """Remove the gates of this integration, and no others (R-KQ-32)."""
         left = [gate for gate in meta.spec(pod)["schedulingGates"] if gate["name"] not in GATES]
-        await self._patch(pod, {"spec": {"schedulingGates": left or None}})
+        await self._patch(pod, {"spec": {"schedulingGates": left or None} | self._place(pod)})
+
+    async def _evict(self, pod: JSONObject) -> None:
+        """Say in the status of the pod that it ends, then delete it (R-KQ-49, R-KQ-63)."""
+        known = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != TERMINATED["type"]]
+        patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"conditions": [*known, TERMINATED]}}
+        await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
+        await self.client.delete(PODS, meta.key(pod), uid=meta.uid(pod))
+
+    def _place(self, pod: JSONObject) -> JSONObject:
+        """Choose the host by the rank in the group, where the pod asks for a topology (R-KQ-51, R-KQ-53, R-KQ-56)."""
+        if TOPOLOGY not in meta.annotations(pod):
+            return {}
+        place = sorted(self.admitted).index(int(meta.labels(pod)[labels.GROUP_INDEX]))
+        host = self.domains[place][int(meta.labels(pod)[labels.WORKER_INDEX]) // ON_A_HOST]
+        return {"nodeSelector": {HOSTNAME: host}}
+
+    async def _list(self, resource: Resource) -> list[JSONObject]:
+        return (await self.client.list(resource, namespace=self.namespace)).items
 
     async def _patch(self, pod: JSONObject, patch: dict[str, Any]) -> None:
-        key = ObjectKey(NAMESPACE, meta.name(pod))
+        key = ObjectKey(self.namespace, meta.name(pod))
         own = patch.get("metadata") or {}
-        await self.world.client.patch(PODS, key, patch | {"metadata": own | {"uid": meta.uid(pod)}}, kind="merge")
+        await self.client.patch(PODS, key, patch | {"metadata": own | {"uid": meta.uid(pod)}}, kind="merge")
 
 
 def _groups(lws: JSONObject) -> int:

@@ -1,0 +1,79 @@
+"""Time `lws get` of 200 groups of eight stub pods to its first byte, and `lws --help`; wall clock and processor.
+
+python -m bench.get [--runs N] [--groups N] [--size N]
+
+The least of the runs is what the program itself needs; what else the machine does is in the others.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from bench.groups import LWS, MANIFEST
+from bench.record import report
+
+PATIENCE = 1800
+
+
+def first_byte(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Return the seconds to the first byte of a command, and its processor time to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1), words
+        elapsed = time.perf_counter() - start
+        process.stdout.read()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(runs: int, groups: int, size: int, directory: str) -> None:
+    """Start a cluster with the groups, and time the commands against it."""
+    environment = os.environ | {"LWS_STATE_HOME": directory}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    manifest = Path(directory) / "lws.yaml"
+    manifest.write_text(MANIFEST.format(groups=groups).replace("size: 4", f"size: {size}"))
+
+    def lws(*words: str) -> None:
+        subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True)
+
+    lws("up", "bench", "--detach", "--stub", "--network=shared", "--max-pods=5000")
+    try:
+        lws("apply", "--local=bench", "-f", str(manifest))
+        lws("wait", "--local=bench", "many", "--timeout", str(PATIENCE))
+        for run in range(runs):
+            get, get_cpu = first_byte([*LWS, "get", "--local=bench"], environment)
+            ranks, ranks_cpu = first_byte([*LWS, "get", "--local=bench", "--ranks"], environment)
+            shown, shown_cpu = first_byte([*LWS, "--help"], environment)
+            report(
+                f"lws get, {groups} groups of {size}",
+                run=run,
+                get_first_byte_seconds=round(get, 3),
+                get_cpu_seconds=round(get_cpu, 3),
+                get_ranks_first_byte_seconds=round(ranks, 3),
+                get_ranks_cpu_seconds=round(ranks_cpu, 3),
+                help_seconds=round(shown, 3),
+                help_cpu_seconds=round(shown_cpu, 3),
+            )
+    finally:
+        lws("down", "bench", "--delete")
+
+
+def main() -> None:
+    """Run; print raw numbers."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--groups", type=int, default=200)
+    parser.add_argument("--size", type=int, default=8)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        measure(options.runs, options.groups, options.size, directory)
+
+
+if __name__ == "__main__":
+    main()

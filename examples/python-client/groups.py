@@ -1,0 +1,30 @@
+"""Two groups of three ranks, from Python: apply, wait, read logs, scale, delete; and what a failure looks like."""
+
+from leaderworkerset.client import Client, Container, LogOptions, Manifest, WaitTimeoutError
+
+SAYS = "echo rank $LWS_WORKER_INDEX of $LWS_GROUP_SIZE; exec sleep 600"
+
+
+def main() -> None:
+    worker = Container(image="busybox", command=["sh", "-c", SAYS])
+    with Client() as cluster:
+        cluster.apply(Manifest(name="hello", worker=worker, groups=2, size=3))
+        view = cluster.wait("hello", timeout=60)
+        print("ready groups:", view.ready if view else 0)
+        for line in cluster.logs("hello", LogOptions(group=0)):
+            print(f"{line.pod}: {line.text}")
+        cluster.scale("hello", 1)
+        cluster.wait("hello", "replicas=1", timeout=60)
+
+        cluster.apply(Manifest(name="broken", worker=Container(image="busybox", command=["no-such-program"])))
+        try:
+            cluster.wait("broken", timeout=3)
+        except WaitTimeoutError as error:
+            print("broken is not ready:", error.missing)
+        for name in ("hello", "broken"):
+            cluster.delete(name)
+        print("left:", cluster.names())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Which nodes a pod may run on, as far as its spec and one node decide: node selector, required affinity, tolerations.
+
+In: the spec of a pod. Out: values that compare and hash by content, so that equal pods are asked for once.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.selectors import Operator, Requirement
+
+REPELLING: Final = ("NoSchedule", "NoExecute")
+"""The effects of taints that keep pods away; the third is a wish."""
+
+CORDONED: Final[JSONObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+"""The taint that stands for `spec.unschedulable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """One toleration; empty parts match anything. `seconds` is how long NoExecute is tolerated; None: for ever."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+    seconds: float | None = None
+
+    def tolerates(self, taint: JSONObject) -> bool:
+        """Return whether the taint does not keep the pod away."""
+        if self.effect and self.effect != taint.get("effect"):
+            return False
+        if self.key and self.key != taint.get("key"):
+            return False
+        return self.operator == "Exists" or (bool(self.key) and self.value == (taint.get("value") or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """One node selector term: requirements on labels and on the node's name; a term without any matches nothing."""
+
+    labels: tuple[Requirement, ...]
+    fields: tuple[Requirement, ...]
+
+    def matches(self, name: str, labels: dict[str, str]) -> bool:
+        """Return whether a node fulfils the term."""
+        if not self.labels and not self.fields:
+            return False
+        named = {"metadata.name": name}
+        return all(one.matches(labels) for one in self.labels) and all(one.matches(named) for one in self.fields)
+
+
+def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
+    """Return the tolerations of a pod."""
+    return tuple(map(_read_toleration, spec.get("tolerations") or []))
+
+
+def read_node_selector(spec: JSONObject) -> tuple[Requirement, ...]:
+    """Return the node selector of a pod."""
+    return tuple(Requirement(key, Operator.IN, (value,)) for key, value in (spec.get("nodeSelector") or {}).items())
+
+
+def read_node_terms(spec: JSONObject) -> tuple[NodeTerm, ...] | None:
+    """Return the terms of which a node must fulfil one; None where the pod has no required node affinity."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return None if required is None else tuple(map(read_node_term, required.get("nodeSelectorTerms") or []))
+
+
+def read_node_term(term: JSONObject) -> NodeTerm:
+    """Read one node selector term."""
+    return NodeTerm(
+        tuple(map(selectors.parse_expression, term.get("matchExpressions") or [])),
+        tuple(map(_read_field, term.get("matchFields") or [])),
+    )
+
+
+def _read_toleration(entry: JSONObject) -> Toleration:
+    return Toleration(
+        entry.get("key") or "",
+        entry.get("operator") or "Equal",
+        entry.get("value") or "",
+        entry.get("effect") or "",
+        entry.get("tolerationSeconds"),
+    )
+
+
+def _read_field(entry: JSONObject) -> Requirement:
+    return Requirement(entry["key"], Operator(entry["operator"]), tuple(entry.get("values") or ()))

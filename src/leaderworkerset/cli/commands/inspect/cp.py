@@ -1,0 +1,122 @@
+"""`lws cp`: copy files and directories to ranks, or from them, by group and rank."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.copying import archive, transfer
+from leaderworkerset.cli.copying.addresses import Download, Remote, Upload, direction
+from leaderworkerset.cli.copying.transfer import Rank
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.wording import counted
+
+AT_ONCE: Final = 8
+"""Ranks that are written to at once."""
+
+
+@click.command("cp")
+@click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
+@click.argument("words", nargs=-1, required=True, metavar="SOURCE... DESTINATION")
+@click.pass_obj
+def command(target: Target, words: tuple[str, ...], container: str | None) -> None:
+    """Copy files and directories to ranks (LWS[/GROUP[/RANK]]:PATH), or from ranks to this machine.
+
+    An address without a rank means all ranks of the group, one without a group all ranks: each gets the files. What is
+    copied from several ranks lands in a directory for each pod. The container needs the program tar.
+    """
+    wanted = direction(words)
+    for source in wanted.sources if isinstance(wanted, Upload) else ():
+        if not Path(source).exists():
+            raise CommandError(f"{source}: no such file or directory")
+
+    async def act() -> None:
+        async with target.session() as session:
+            if isinstance(wanted, Upload):
+                await upload(session, wanted, container)
+            else:
+                await download(session, wanted, container)
+
+    asyncio.run(act())
+
+
+async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[Rank]:
+    """Return the containers that an address means."""
+    pods = await targets.pods_of(session, remote.chosen)
+    return [Rank(session, pod, container or first_container(pod)) for pod in pods]
+
+
+def first_container(pod: JSONObject) -> str:
+    """Return the name of the first container."""
+    return str(meta.spec(pod)["containers"][0]["name"])
+
+
+async def upload(session: Session, wanted: Upload, container: str | None) -> None:
+    """Copy every source to every rank, to so many at once; what fails is reported once all have been tried."""
+    ranks = await ranks_of(session, wanted.to, container)
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(rank: Rank) -> None:
+        async with gate:
+            await upload_to(rank, wanted)
+
+    results = await asyncio.gather(*map(one, ranks), return_exceptions=True)
+    failed = [error for error in results if error is not None]
+    for error in failed:
+        if not isinstance(error, CommandError) or len(failed) == len(ranks) == 1:
+            raise error
+        say(f"error: {error}", err=True)
+    if failed:
+        raise CommandError(f"{len(failed)} of {counted(len(ranks), 'rank')} did not get the files")
+    say(f"copied to {counted(len(ranks), 'rank')}")
+
+
+async def upload_to(rank: Rank, wanted: Upload) -> None:
+    """Copy the sources to one rank: into the path where that is a directory, else under the path's name."""
+    path = wanted.to.path
+    is_directory = path.endswith("/") or len(wanted.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
+    for source in map(Path, wanted.sources):
+        name = source.resolve().name if is_directory else wanted.to.name
+        directory = path if is_directory else wanted.to.parent
+        await transfer.upload(rank, ("tar", "xf", "-", "-C", directory), partial(pack, source, name))
+
+
+def pack(source: Path, name: str, stream: archive.Stream) -> None:
+    """Write a source under its name."""
+    archive.pack(stream, source, name)
+
+
+async def download(session: Session, wanted: Download, container: str | None) -> None:
+    """Copy every path from every rank that it is of."""
+    found = [(remote, rank) for remote in wanted.sources for rank in await ranks_of(session, remote, container)]
+    several = {remote: sum(one == remote for one, _ in found) > 1 for remote in wanted.sources}
+    count = 0
+    for remote, rank in found:
+        directory, name = place(wanted.to, remote, meta.name(rank.pod) if several[remote] else "", wanted.sources)
+        directory.mkdir(parents=True, exist_ok=True)
+        words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")
+        count += await transfer.download(rank, words, partial(unpack, directory, name))
+    say(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in found}), 'rank')}")
+
+
+def unpack(directory: Path, name: str, stream: archive.Stream) -> int:
+    """Unpack under a name."""
+    return archive.unpack(stream, directory, name)
+
+
+def place(to: str, remote: Remote, pod: str, sources: Sequence[Remote]) -> tuple[Path, str]:
+    """Return the directory and the name of what is copied from a rank: as `cp` does it, below the pod's name if given."""
+    path = Path(to)
+    if pod:
+        return path / pod, remote.name
+    if path.is_dir() or to.endswith("/") or len(sources) > 1:
+        return path, remote.name
+    return path.parent, path.name

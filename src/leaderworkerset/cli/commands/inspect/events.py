@@ -1,0 +1,116 @@
+"""`lws events`: what happened to a LeaderWorkerSet, a group or a rank, in order; also to pods that are gone."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import click
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.durations import seconds
+from leaderworkerset.cli.views import happenings, output
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views import history
+from leaderworkerset.views.history import Happening, History
+from leaderworkerset.views.selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which events are shown, and in which form."""
+
+    chosen: Selection
+    form: str | None
+    warnings: bool
+    length: int | None
+
+    def keep(self, happened: Iterable[Happening]) -> list[Happening]:
+        """Return the events that are wanted."""
+        kept = [one for one in happened if one.is_warning or not self.warnings]
+        return kept if self.length is None else history.since(kept, timedelta(seconds=self.length), SystemClock().now())
+
+
+@click.command("events")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("--warnings", is_flag=True, help="Only warnings.")
+@click.option(
+    "--since",
+    "length",
+    metavar="DURATION",
+    callback=lambda _ctx, _option, value: value and seconds(value),
+    help="Only what is newer: 30s, 5m, 2h.",
+)
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="A document for each event, one a line.")
+@click.pass_obj
+def command(
+    target: Target, /, name: str, *, watches: bool, warnings: bool, length: int | None, form: str | None
+) -> None:
+    """Show what happened to a LeaderWorkerSet, a group or a rank, the newest last.
+
+    Events of pods that are gone are shown too, as long as the cluster keeps them (an hour, where nothing else is set).
+    """
+    wanted = Wanted(targets.parse(name), form, warnings, length)
+    asyncio.run(watch(target, wanted) if watches else show(target, wanted))
+
+
+async def show(target: Target, wanted: Wanted) -> None:
+    """Print what has happened by now."""
+    async with target.session() as session:
+        lws = await targets.find(session, wanted.chosen.name)
+        selector = f"{labels.NAME}={meta.name(lws)}"
+        pods = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+        found = wanted.keep(await read(session, lws, pods.items, wanted.chosen))
+    if wanted.form == "json":
+        for one in found:
+            click.echo(output.as_json_line(history.document(one)))
+    elif found:
+        for line in happenings.table(found, SystemClock().now()):
+            say(line)
+    else:
+        click.echo(f"No events of {wanted.chosen}.", err=True)
+
+
+async def read(session: Session, lws: JSONObject, pods: Sequence[JSONObject], chosen: Selection) -> list[Happening]:
+    """Read the events of a namespace, and keep those that regard what is chosen."""
+    events = await session.client.list(CORE_EVENTS, namespace=session.namespace)
+    return History(lws, pods, await other_names(session, lws)).read(events.items, chosen)
+
+
+async def other_names(session: Session, lws: JSONObject) -> list[str]:
+    """Return the names of the LeaderWorkerSets beside this one."""
+    listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+    return [meta.name(one) for one in listing.items if meta.name(one) != meta.name(lws)]
+
+
+async def watch(target: Target, wanted: Wanted) -> None:
+    """Print what has happened, and then what happens; an event that is counted further is printed again."""
+    from kuberuntime.cache.informer import Informer
+    from leaderworkerset.cli.following import following
+
+    async with target.session() as session:
+        lws = await targets.find(session, wanted.chosen.name)
+        others = await other_names(session, lws)
+        pods = Informer(session.client, Query(PODS, session.namespace, f"{labels.NAME}={meta.name(lws)}"))
+        events = Informer(session.client, Query(CORE_EVENTS, session.namespace))
+        shown: dict[str, int] = {}
+
+        def print_new() -> None:
+            happened = History(lws, pods.store.list(), others).read(events.store.list(), wanted.chosen)
+            for one in wanted.keep(happened):
+                if shown.get(one.ident) != one.count:
+                    shown[one.ident] = one.count
+                    as_json = wanted.form == "json"
+                    say(output.as_json_line(history.document(one)) if as_json else happenings.line(one))
+
+        async with following(pods, events, session.lifeline) as objects:
+            await objects.until(print_new)

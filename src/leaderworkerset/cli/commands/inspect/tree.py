@@ -1,0 +1,49 @@
+"""`lws tree`: DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below what it belongs to."""
+
+import asyncio
+from typing import Any
+
+import click
+
+from kuberuntime.clock import SystemClock
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.commands.get import Wanted, observe, say_if_empty
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.views import treelines
+from leaderworkerset.cli.views.terminal import say
+
+
+@click.command("tree")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
+@click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
+@click.option("--ranks", "every_rank", is_flag=True, help="A line for each rank, also of more than ten groups.")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
+    """Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.
+
+    Of more than ten groups, those that are alike share a line: what is not ready first, the healthy together.
+    """
+    chosen = tuple(targets.parse(name) for name in names)
+    wanted = Wanted(chosen, None, managed_fields=False, **options)
+    if wanted.chosen and (wanted.everywhere or wanted.selector):
+        raise UsageError("names do not go together with --all-namespaces or --selector")
+    asyncio.run(show(target, wanted))
+
+
+async def show(target: Target, wanted: Wanted) -> None:
+    """Print the tree of what is there now."""
+    async with target.session() as session:
+        seen = await observe(session, wanted)
+    lines = treelines.lines(
+        seen.shown,
+        seen.sets,
+        SystemClock().now(),
+        with_namespace=wanted.everywhere,
+        every_rank=wanted.shows_ranks,
+    )
+    for line in lines:
+        say(line)
+    say_if_empty(seen, wanted)

@@ -1,0 +1,61 @@
+"""`lws must-gather`: write what helps to find a fault into a directory, to look into or to send along."""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.gathering import layout
+from leaderworkerset.cli.gathering.gatherer import Gatherer
+from leaderworkerset.install import rendering
+from leaderworkerset.install.settings import NAMESPACE
+from leaderworkerset.operator.operatornames import OPERATOR
+
+PLACES: Final = (NAMESPACE, OPERATOR)
+"""Where manager and operator are, unless `-n` names another namespace."""
+
+
+@click.command("must-gather")
+@click.option(
+    "--dest-dir",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("must-gather"),
+    show_default=True,
+    help="Where to write; it must not exist, or be empty.",
+)
+@click.pass_obj
+def command(target: Target, /, directory: Path) -> None:
+    """Write the manager's installation, its logs and all LeaderWorkerSets into a directory.
+
+    Of secrets, only names and the ends of certificates are written. Templates are written as they are: what they hold
+    in plain text, the files do.
+    """
+    if directory.exists() and any(directory.iterdir()):
+        raise UsageError(f"{directory} is not empty: name another directory with --dest-dir")
+    files = 0
+
+    def write(path: str, text: bytes) -> None:
+        nonlocal files
+        place = directory / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text)
+        files += 1
+
+    def write_object(kind: Resource, obj: JSONObject) -> None:
+        write(str(layout.place(kind, obj)), rendering.document(layout.shown(kind, obj)).encode())
+
+    async def act() -> Gatherer:
+        async with target.session() as session:
+            gatherer = Gatherer(session.client, write_object, write)
+            await gatherer.gather((target.namespace,) if target.namespace else PLACES)
+            return gatherer
+
+    notes = asyncio.run(act()).notes
+    write(str(layout.NOTES), "".join(f"{note}\n" for note in notes).encode())
+    click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({layout.NOTES})")

@@ -1,0 +1,1 @@
+"""Commands that show, steer and foresee rollouts."""

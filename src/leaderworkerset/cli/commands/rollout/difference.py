@@ -1,0 +1,45 @@
+"""`lws rollout diff`: what differs between two revisions, as a unified diff of YAML."""
+
+import asyncio
+
+import click
+
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.views import diffs
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.steering import pasts
+from leaderworkerset.steering.pasts import Entry
+
+
+@click.command("diff")
+@click.argument("name", metavar="LWS")
+@click.argument("first", type=click.IntRange(min=1), required=False, metavar="[A")
+@click.argument("second", type=click.IntRange(min=1), required=False, metavar="[B]]")
+@click.pass_obj
+def command(target: Target, name: str, first: int | None, second: int | None) -> None:
+    """Show what differs between revisions A and B; B is the current one, and A the one before it, where not given.
+
+    \b
+    lws rollout diff web
+    lws rollout diff web 3
+    lws rollout diff web 3 5
+    """  # noqa: D301 - click reads the \b
+    name = subjects.named(name)
+
+    async def act() -> tuple[Entry, Entry]:
+        async with target.session() as session:
+            found = await subjects.past(session, name)
+            old = pasts.before(found) if first is None else subjects.entry_of(session, name, found, first)
+            new = pasts.current(found) if second is None else subjects.entry_of(session, name, found, second)
+            if old is None or new is None:
+                raise CommandError(f"{name} has no two revisions yet")
+            return old, new
+
+    old, new = asyncio.run(act())
+    lines = diffs.unified(
+        pasts.content(old), pasts.content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
+    )
+    for line in lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]:
+        say(line)

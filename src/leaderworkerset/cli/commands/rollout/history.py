@@ -1,0 +1,64 @@
+"""`lws rollout history`: the revisions of a LeaderWorkerSet, why they were made, and which groups run them."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from kuberuntime.clock import SystemClock
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.steering import pasts
+from leaderworkerset.steering.pasts import Entry
+from leaderworkerset.views.wording import age
+
+HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
+
+
+@click.command("history")
+@click.argument("name", metavar="LWS")
+@click.option("--revision", "number", type=click.IntRange(min=1), metavar="N", help="Show the template of revision N.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Another form than the table.")
+@click.pass_obj
+def command(target: Target, name: str, number: int | None, form: str | None) -> None:
+    """Show the revisions of a LeaderWorkerSet, the newest last: when and why each was made, and which groups run it.
+
+    The cause is what the annotation kubernetes.io/change-cause said.
+
+    \b
+    lws rollout history web
+    lws rollout history web --revision 3
+    """  # noqa: D301 - click reads the \b
+    name = subjects.named(name)
+
+    async def act() -> list[Entry]:
+        async with target.session() as session:
+            found = await subjects.past(session, name)
+            return found if number is None else [subjects.entry_of(session, name, found, number)]
+
+    found = asyncio.run(act())
+    if form:
+        click.echo(output.as_json(pasts.document(name, found)))
+    elif number is not None:
+        say(output.as_yaml(pasts.content(found[0])))
+    else:
+        for line in table(found, SystemClock().now()):
+            say(line)
+
+
+def table(found: Sequence[Entry], now: datetime) -> list[str]:
+    """Return one line for each revision; the current one has a mark."""
+    rows = [
+        (
+            f"{entry.number}{' *' if entry.is_current else ''}",
+            entry.key,
+            age(entry.created, now),
+            pasts.indexes(entry.groups) or "-",
+            entry.cause or "-",
+        )
+        for entry in found
+    ]
+    return [*output.table(HEADER, rows), *(["* is what new groups are made from"] if rows else [])]

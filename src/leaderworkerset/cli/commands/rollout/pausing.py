@@ -1,0 +1,77 @@
+"""`lws rollout pause` and `resume`: hold a rollout where it is by its partition, and let it go on."""
+
+import asyncio
+
+import click
+
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.steering import changes
+from leaderworkerset.views.wording import counted
+
+MANAGER = "lws-pause"
+"""The field manager of the partition of a pause: unlike what other verbs write, `lws apply` does not take it over."""
+
+
+@click.command("pause")
+@click.argument("name", metavar="LWS")
+@click.pass_obj
+def command(target: Target, name: str) -> None:
+    """Hold a rollout where it is: groups that are updated stay so, the others keep their revision, whatever changes.
+
+    The partition is raised; what it was is remembered until `lws rollout resume`.
+
+    \b
+    lws rollout pause web
+    """  # noqa: D301 - click reads the \b
+    name = subjects.named(name)
+
+    async def act() -> str:
+        async with target.session() as session:
+            return await subjects.persistently(lambda: pause(session, name))
+
+    say(asyncio.run(act()))
+
+
+@click.command("resume")
+@click.argument("name", metavar="LWS")
+@click.pass_obj
+def resume(target: Target, name: str) -> None:
+    """Go on with a rollout that was paused: the partition is again what it was.
+
+    \b
+    lws rollout resume web
+    """  # noqa: D301 - click reads the \b
+    name = subjects.named(name)
+
+    async def act() -> str:
+        async with target.session() as session:
+            return await subjects.persistently(lambda: let_go(session, name))
+
+    say(asyncio.run(act()))
+
+
+async def pause(session: Session, name: str) -> str:
+    """Raise the partition; return what was done."""
+    obj = await subjects.writable(session, name)
+    statefulset = await subjects.leader_statefulset(session.client, meta.key(obj))
+    patch = changes.pausing(await subjects.view_of(session, obj), statefulset)
+    if patch is None:
+        return f"{name} is paused already"
+    after = await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
+    return f"{name} paused: {counted(changes.partition(after), 'group')} held by the partition"
+
+
+async def let_go(session: Session, name: str) -> str:
+    """Restore the partition; return what was done."""
+    obj = await subjects.writable(session, name)
+    patch = changes.resuming(obj)
+    if patch is None:
+        return f"{name} is not paused"
+    after = await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
+    partition = changes.partition(after)
+    held = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
+    return f"{name} resumed{held}"

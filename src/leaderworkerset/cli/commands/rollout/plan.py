@@ -1,0 +1,136 @@
+"""`lws plan`: what applying manifests would do, before it is done: fields, groups that roll, steps, bounds, time.
+
+The API server fills in and checks the manifests (dry-run); with a snapshot no server is asked. The steps are those of the
+controller's own decisions (`steering.forecast`).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands.apply import DEFAULT_NAMESPACE, check_here, place_in
+from leaderworkerset.cli.commands.rollout import subjects, trial
+from leaderworkerset.cli.commands.rollout.trial import Tried
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.reading import manifestoptions, manifests
+from leaderworkerset.cli.reading.applyorder import ordered
+from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.views import diffs, output
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.steering import foresight, snapshots
+from leaderworkerset.steering.foresight import Foreseen, Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """One LeaderWorkerSet of the manifests: as it is, and what would come of it."""
+
+    situation: Situation | None
+    foreseen: Foreseen
+
+
+@click.command("plan")
+@manifest_options
+@click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
+@click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
+@click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Another form than text.")
+@click.pass_obj
+def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:
+    """Show what applying manifests would do: what changes, which groups roll in which steps, and how long that takes.
+
+    A snapshot is what `kubectl get lws,sts,pods -o yaml` prints, or --save-snapshot saves. Nothing is written to the cluster.
+
+    \b
+    lws plan -f lws.yaml
+    lws plan -f lws.yaml --snapshot saved.yaml
+    """  # noqa: D301 - click reads the \b
+    form, force = options.pop("form"), options.pop("force_conflicts")
+    documents = ordered(manifestoptions.collect(options).load())
+    if snapshot and save_snapshot:
+        raise UsageError("--snapshot and --save-snapshot do not go together")
+    others: list[str] = []
+    if snapshot:
+        outlooks = offline(documents, snapshot, target.namespace or "")
+    else:
+        outlooks, others = asyncio.run(online(target, documents, force=force))
+    if save_snapshot:
+        saved = snapshots.build(one.situation for one in outlooks if one.situation is not None)
+        Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
+    show(outlooks, others, form)
+
+
+def show(outlooks: Sequence[Outlook], others: Sequence[str], form: str | None) -> None:
+    """Print the plans, and a line for each object of another kind."""
+    if form:
+        plans = [foresight.document(one.foreseen) for one in outlooks]
+        click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
+        return
+    for one in outlooks:
+        for line in foresight.lines(one.foreseen):
+            say(line)
+    for text in others:
+        say(text)
+
+
+async def online(target: Target, documents: Sequence[Document], *, force: bool) -> tuple[list[Outlook], list[str]]:
+    """Plan by what the cluster has and would make of the documents."""
+    async with target.session() as session:
+        outlooks: list[Outlook] = []
+        others: list[str] = []
+        for one in await trial.try_out(session, documents, force=force):
+            if one.after.get("kind") == LEADERWORKERSETS.kind:
+                before = None if one.before is None else await situation_of(session, one.before)
+                outlooks.append(Outlook(before, foresee(one.document, before, one.after)))
+            else:
+                others.append(other(one))
+        return outlooks, others
+
+
+async def situation_of(session: Session, lws: JSONObject) -> Situation:
+    """Read the pods and the leader StatefulSet of a LeaderWorkerSet."""
+    selector = f"{labels.NAME}={meta.name(lws)}"
+    listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
+    return foresight.situation(lws, listing.items, await subjects.leader_statefulset(session.client, meta.key(lws)))
+
+
+def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
+    """Plan by a snapshot: what is not in it is taken to be not there."""
+    objects = [one.object for one in manifests.load([path])]
+    mine = [one for one in documents if one.object["kind"] == LEADERWORKERSETS.kind]
+    check_here(mine, namespace or DEFAULT_NAMESPACE)
+    return [_offline(one, objects, namespace) for one in mine]
+
+
+def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
+    before = snapshots.find(objects, meta.name(document.object), meta.namespace(document.object) or namespace)
+    place = meta.namespace(before.view.object) if before else namespace or DEFAULT_NAMESPACE
+    after = snapshots.overlay(before.view.object if before else None, place_in(document.object, place))
+    return Outlook(before, foresee(document, before, after))
+
+
+def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
+    """Foresee one change; name the document where that cannot be done."""
+    try:
+        return foresight.foresee(before, after)
+    except ValueError as error:
+        raise CommandError(f"{document.place}: {document.title}: {error}") from error
+
+
+def other(tried: Tried) -> str:
+    """Say in a word what would happen to an object whose rollout nobody foresees."""
+    if tried.before is None:
+        return f"{tried.document.title} would be created"
+    is_same = diffs.shown(tried.before) == diffs.shown(tried.after)
+    return f"{tried.document.title} {'unchanged' if is_same else 'would change'}"

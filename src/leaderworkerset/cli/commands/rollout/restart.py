@@ -1,0 +1,167 @@
+"""`lws restart` and `lws rollout restart`: all groups by a rollout, or the named ones within the budget.
+
+A named group is recreated as the controller recreates one that failed: its leader is deleted in the foreground, workers first.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import click
+
+from kuberuntime import timeouts
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.following import following
+from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.core.leaderworkerset import rollout
+from leaderworkerset.observation.following import SetInformers
+from leaderworkerset.steering import changes, restarts
+from leaderworkerset.steering.pasts import indexes
+from leaderworkerset.steering.restarts import Turn
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.reasons import reasons
+from leaderworkerset.views.selection import Selection
+from leaderworkerset.views.wording import counted
+
+NO_BUDGET = 2**31
+
+
+@click.command("restart")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...")
+@click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=600.0, show_default=True, metavar="SECONDS")
+@click.pass_obj
+def command(target: Target, names: tuple[str, ...], *, force: bool, timeout: float) -> None:
+    """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
+
+    Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named groups are
+    recreated now, never more at once than maxUnavailable permits, and waited for. With the restart policy
+    RecreateGroupOnPodRestart, a rank takes its whole group with it.
+
+    \b
+    lws restart web
+    lws restart web/0 web/3
+    lws restart web/1/2
+    """  # noqa: D301 - click reads the \b
+    wanted = Wanted.parse(names)
+
+    async def act() -> str:
+        async with target.session() as session:
+            if not wanted.groups:
+                return await subjects.persistently(lambda: restart_all(session, wanted.name))
+            return await Restart(session, wanted, force=force).run(timeout)
+
+    say(asyncio.run(act()))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What shall be restarted: all of a LeaderWorkerSet, some of its groups, or one rank of them."""
+
+    name: str
+    groups: tuple[int, ...] = ()
+    rank: int | None = None
+
+    @classmethod
+    def parse(cls, words: tuple[str, ...]) -> "Wanted":
+        """Read the names; all are of one LeaderWorkerSet."""
+        chosen = [targets.parse(word) for word in words]
+        if len({one.name for one in chosen}) > 1:
+            raise UsageError("name groups of one LeaderWorkerSet")
+        if len(chosen) > 1 and any(one.group is None or one.rank is not None for one in chosen):
+            raise UsageError("name a LeaderWorkerSet, or some of its groups, or one rank")
+        first: Selection = chosen[0]
+        groups = sorted({one.group for one in chosen if one.group is not None})
+        return cls(first.name, tuple(groups), first.rank)
+
+    def __str__(self) -> str:
+        """Return the groups or the rank in words."""
+        where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {indexes(self.groups)}"
+        return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
+
+
+async def restart_all(session: Session, name: str) -> str:
+    """Make a new revision of the same program; return what was done."""
+    obj = await subjects.writable(session, name)
+    try:
+        patch = changes.restarting(obj, SystemClock().now())
+    except changes.PausedError as error:
+        raise CommandError(
+            f"{error}: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
+        ) from error
+    await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=subjects.MANAGER)
+    return f"{name} restarts: `{session.lws} rollout status {name}` follows it"
+
+
+@dataclass(slots=True)
+class Restart:
+    """The restart of some groups, a few at a time."""
+
+    session: Session
+    wanted: Wanted
+    force: bool = False
+    _old: dict[int, str] = field(default_factory=dict)
+    _progress: Progress = field(default_factory=Progress)
+
+    async def run(self, timeout: float) -> str:
+        """Delete what is to be deleted, in turns; return when all groups are ready again."""
+        await subjects.read(self.session, self.wanted.name)
+        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.wanted.name))
+        try:
+            async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
+                self._old = self._doomed(self._view(informers))
+                while (turn := await objects.until(lambda: self._next(self._view(informers)))).left:
+                    for rank in turn.now:
+                        await self._delete(rank.pod, rank.uid)
+        except TimeoutError as error:
+            view = informers.view()
+            raise TimedOutError(
+                f"{self.wanted.name} {self.wanted} not restarted after {timeout:g} s{reasons(view) if view else ''}"
+            ) from error
+        finally:
+            self._progress.clear()
+        return f"{self.wanted.name} {self.wanted} restarted"
+
+    def _view(self, informers: SetInformers) -> View:
+        view = informers.view()
+        if view is None:
+            raise CommandError(f"{self.wanted.name} is gone")
+        return view
+
+    def _doomed(self, view: View) -> dict[int, str]:
+        found = restarts.doomed(view, self.wanted.groups, self.wanted.rank)
+        lacking = [index for index in self.wanted.groups if index not in found]
+        if lacking:
+            raise CommandError(
+                f"{self.wanted.name} has no pod for {Wanted(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
+                f"nothing was restarted; there are {counted(len(view.groups), 'group')}"
+            )
+        return found
+
+    def _next(self, view: View) -> Turn | None:
+        """Return whose turn it is, or that all are done; None while there is only something to wait for."""
+        budget = NO_BUDGET if self.force else rollout.budget(leaderworkerset.decode(view.object).spec).unavailable
+        turn = restarts.turn(view, self._old, max(budget, 1), rank=self.wanted.rank)
+        done = len(self._old) - len(turn.left)
+        self._progress.show(
+            f"{self.wanted.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
+        )
+        return turn if turn.now or not turn.left else None
+
+    async def _delete(self, pod: str, uid: str) -> None:
+        key = ObjectKey(self.session.namespace, pod)
+        propagation = None if self.wanted.rank else "Foreground"
+        try:
+            await self.session.client.delete(PODS, key, propagation=propagation, uid=uid)  # type: ignore[arg-type]  # a literal
+        except (NotFoundError, ConflictError):
+            return  # somebody else was faster: the pod of this UID is gone

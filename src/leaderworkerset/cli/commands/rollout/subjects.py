@@ -1,0 +1,110 @@
+"""The LeaderWorkerSet that a verb of `lws rollout` acts on: read with its pods, its revisions and its leader StatefulSet.
+
+A DisaggregatedSet rolls by making new LeaderWorkerSets, so that there is no template to return to and nothing to hold: only
+`status` knows what to do with it. What it owns is written by its controller, and may be read and restarted by group only.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import serverside, targets
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.controllers.selection import OF_STATEFULSETS
+from leaderworkerset.core.leaderworkerset import history
+from leaderworkerset.steering import pasts
+from leaderworkerset.steering.pasts import Entry
+from leaderworkerset.views.groups import View
+
+MANAGER = serverside.ROLLOUT
+
+ATTEMPTS = 5
+"""How often an object is read and written again where it changed in between, as its status does during a rollout."""
+
+
+def named(words: str) -> str:
+    """Return the name of a LeaderWorkerSet; a group is no subject of a rollout."""
+    chosen = targets.parse(words)
+    if chosen.group is not None:
+        raise UsageError(f"{words!r} names a group: a rollout is of the whole LeaderWorkerSet, {chosen.name}")
+    return chosen.name
+
+
+async def read(session: Session, name: str) -> JSONObject:
+    """Return the LeaderWorkerSet; refuse a DisaggregatedSet in words."""
+    resource, obj = await targets.find_either(session, name)
+    if resource == LEADERWORKERSETS:
+        return obj
+    parts = ", ".join(map(meta.name, await targets.list_parts(session, session.namespace, name))) or "none yet"
+    raise CommandError(
+        f"{name} is a DisaggregatedSet: it rolls by making new LeaderWorkerSets, and keeps no revisions to steer; "
+        f"`{session.lws} rollout status {name}` follows it; its LeaderWorkerSets: {parts}"
+    )
+
+
+async def writable(session: Session, name: str) -> JSONObject:
+    """Return a LeaderWorkerSet whose spec is nobody else's to write."""
+    obj = await read(session, name)
+    owner = meta.labels(obj).get(SET_NAME)
+    if owner and meta.controller_of(obj) is not None:
+        raise CommandError(
+            f"{name} belongs to the DisaggregatedSet {owner}, whose controller writes it: nothing was changed; "
+            f"change {owner} instead"
+        )
+    return obj
+
+
+async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
+    """Return what was done; read and try again where somebody else wrote in between."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return await attempt()
+        except ConflictError:
+            continue
+    return await attempt()
+
+
+async def view_of(session: Session, obj: JSONObject) -> View:
+    """Return the LeaderWorkerSet with its groups."""
+    return await targets.view_of(session, obj)
+
+
+async def entries(session: Session, view: View) -> list[Entry]:
+    """Return the revisions of a LeaderWorkerSet, the oldest first."""
+    found: list[JSONObject] = []
+    own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
+    for selector in (own, history.selector(view.name)):
+        listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
+        found += listing.items
+    return pasts.entries(view, found)
+
+
+async def past(session: Session, name: str) -> list[Entry]:
+    """Return the revisions of the LeaderWorkerSet of that name."""
+    return await entries(session, await view_of(session, await read(session, name)))
+
+
+def entry_of(session: Session, name: str, found: list[Entry], number: int) -> Entry:
+    """Return the revision with the number, or say which there are."""
+    entry = pasts.find(found, number)
+    if entry is None:
+        numbers = ", ".join(str(one.number) for one in found) or "none"
+        raise CommandError(
+            f"{name} has no revision {number} (there: {numbers}): see `{session.lws} rollout history {name}`"
+        )
+    return entry
+
+
+async def leader_statefulset(client: Client, key: ObjectKey) -> JSONObject | None:
+    """Return the leader StatefulSet, None where there is none yet."""
+    try:
+        return await client.get(STATEFULSETS, key)
+    except NotFoundError:
+        return None

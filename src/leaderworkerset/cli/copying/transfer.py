@@ -1,0 +1,172 @@
+"""Bytes of archives between this machine and `tar` in a container: as they come, never whole in memory.
+
+The archive is written or read in a thread, since that is work with files; the event loop has the connection.
+"""
+
+import asyncio
+import queue
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import IO, Final, TypeVar, cast
+
+from kuberuntime.client import channels
+from kuberuntime.client.channels import Channels
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.copying.archive import Pieces
+from leaderworkerset.cli.errors import CommandError
+
+T = TypeVar("T")
+
+PIECE: Final = 32 * 1024
+AHEAD: Final = 32
+"""Pieces that wait between the connection and the file system."""
+
+BETWEEN_TRIES: Final = 0.005
+"""Seconds until the next try to pass on a piece, where the file system is slower than the connection."""
+
+SAID: Final = 2000
+"""So many bytes of what a command says against it are shown."""
+
+NOT_STARTED: Final = 127
+NOT_THERE: Final = frozenset({126, NOT_STARTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A container in which commands are started."""
+
+    session: Session
+    pod: JSONObject
+    container: str
+
+    def __str__(self) -> str:
+        return f"{meta.name(self.pod)} (container {self.container})"
+
+    def opened(self, words: tuple[str, ...], *, with_input: bool = False) -> AbstractAsyncContextManager[Channels]:
+        """Start a command, and open its streams."""
+        query = [("container", self.container), ("stdout", "true"), ("stderr", "true")]
+        query += [("stdin", "true")] if with_input else []
+        query += [("command", word) for word in words]
+        path = PODS.path(meta.namespace(self.pod), meta.name(self.pod), "exec")
+        return self.session.channels(path, tuple(query), channels.EXEC_PROTOCOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The exit code of a command, and what it said on standard error."""
+
+    code: int
+    said: str
+
+
+async def nothing(_: bytes) -> None:
+    """Drop output."""
+
+
+async def run(rank: Rank, words: tuple[str, ...]) -> int:
+    """Run a small command; return its exit code."""
+    async with rank.opened(words) as streams:
+        return (await ended(rank, streams, nothing)).code
+
+
+async def upload(rank: Rank, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
+    """Start tar, and give it as input what `write` writes."""
+    async with rank.opened(words, with_input=True) as streams:
+        sending = Sending(asyncio.get_running_loop(), streams)
+        ending = asyncio.create_task(ended(rank, streams, nothing))
+        writing = asyncio.create_task(asyncio.to_thread(write, cast("IO[bytes]", sending)))
+        try:
+            await asyncio.wait({ending, writing}, return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                writing.result()
+                await streams.close_stream(channels.STDIN)
+            refuse_failure(rank, await ending)
+        finally:
+            sending.stop()
+            ending.cancel()
+            await asyncio.wait({ending, writing})
+
+
+async def download(rank: Rank, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
+    """Start tar, and let `read` read its output; return what that returns."""
+    waiting: queue.Queue[bytes] = queue.Queue(AHEAD)
+    reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(waiting)))))
+
+    async def put(piece: bytes) -> None:
+        while not reading.done():
+            try:
+                waiting.put_nowait(piece)
+            except queue.Full:
+                await asyncio.sleep(BETWEEN_TRIES)
+            else:
+                return
+
+    try:
+        async with rank.opened(words) as streams:
+            end = await ended(rank, streams, put)
+    finally:
+        await put(b"")
+        await asyncio.wait({reading})
+    refuse_failure(rank, end)
+    return reading.result()
+
+
+def _until_empty(waiting: "queue.Queue[bytes]") -> Iterator[bytes]:
+    while piece := waiting.get():
+        yield piece
+
+
+class Sending:
+    """A file that is written to in a thread; every piece is sent by the event loop before the next one is taken."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, streams: Channels) -> None:
+        self._loop = loop
+        self._streams = streams
+        self._is_stopped = False
+
+    def write(self, data: bytes) -> int:
+        """Send bytes; wait until the connection has taken them."""
+        for at in range(0, len(data), PIECE):
+            if self._is_stopped:
+                raise CommandError("the other end has ended before all was sent")
+            piece = self._streams.send(channels.STDIN, bytes(data[at : at + PIECE]))
+            asyncio.run_coroutine_threadsafe(piece, self._loop).result()
+        return len(data)
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        self._is_stopped = True
+
+
+async def ended(rank: Rank, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> Ended:
+    """Pass on the output of a command until it ends."""
+    said = bytearray()
+    while piece := await streams.receive():
+        channel, data = piece
+        if channel == channels.STDOUT:
+            await take(data)
+        elif channel == channels.STDERR:
+            said += data[: SAID - len(said)]
+        elif channel == channels.STATUS:
+            try:
+                code = channels.exit_code(data)
+            except ConnectionFailedError as error:  # it was not started at all
+                return Ended(NOT_STARTED, str(error))
+            return Ended(code, said.decode(errors="replace").strip())
+    raise CommandError(f"{rank}: the connection ended before the command did")
+
+
+def refuse_failure(rank: Rank, end: Ended) -> None:
+    """Raise where tar failed, or is not there."""
+    if end.code in NOT_THERE:
+        raise CommandError(
+            f"{rank} has no program tar, which copying needs: put it into the image, or pass a file through a shell, "
+            f"as in `lws exec -i … -- sh -c 'cat > FILE' < FILE` ({end.said or f'exit code {end.code}'})"
+        )
+    if end.code:
+        raise CommandError(f"{rank}: {end.said or f'tar ended with exit code {end.code}'}")

@@ -1,0 +1,83 @@
+"""A finding: what was checked, what was found, and what to do. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+
+
+class Level(StrEnum):
+    """How bad a finding is; `unknown` is what could not be observed."""
+
+    OK = "ok"
+    NOTE = "note"
+    UNKNOWN = "unknown"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+ORDER: Final = (Level.ERROR, Level.WARNING, Level.UNKNOWN, Level.NOTE, Level.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One result of one check; `code` is stable, and what is not ok says how to fix it."""
+
+    code: str
+    level: Level
+    check: str
+    text: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """In place of an object: why it could not be read."""
+
+    why: str
+
+
+def is_healthy(findings: Iterable[Finding]) -> bool:
+    """Return whether nothing is an error."""
+    return all(one.level != Level.ERROR for one in findings)
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by how bad they are, otherwise in their order."""
+    return sorted(findings, key=lambda one: ORDER.index(one.level))
+
+
+def lines(findings: Sequence[Finding]) -> list[str]:
+    """Return the report: numbered findings, problems first, and a summary."""
+    shown = ordered(findings)
+    width = max((len(one.check) for one in shown), default=0)
+    report = []
+    for number, one in enumerate(shown, 1):
+        report.append(f"{number:>3}  {one.level.upper():<7}  {one.check:<{width}}  {one.text}  [{one.code}]")
+        if one.fix:
+            report.append(f"{'':>14}{'':<{width}}  fix: {one.fix}")
+    counts = {level: sum(one.level == level for one in shown) for level in ORDER}
+    told = ", ".join(f"{count} {level}" for level, count in counts.items() if count)
+    return [*report, "", f"{len(shown)} findings: {told}"]
+
+
+def document(findings: Sequence[Finding]) -> JSONObject:
+    """Return the report under stable names."""
+    return {
+        "apiVersion": "lws/v1",
+        "kind": "DoctorReport",
+        "healthy": is_healthy(findings),
+        "findings": [
+            {
+                "number": number,
+                "code": one.code,
+                "level": one.level,
+                "check": one.check,
+                "text": one.text,
+                "fix": one.fix,
+            }
+            for number, one in enumerate(ordered(findings), 1)
+        ],
+    }

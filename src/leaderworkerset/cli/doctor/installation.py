@@ -1,0 +1,367 @@
+"""What is wrong with an installation on a cluster. Pure: facts as they were read in, findings out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.doctor.findings import Finding, Level, Unread
+from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
+from leaderworkerset.install import metadata
+from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
+
+OLDEST_MINOR: Final = 27
+"""Kubernetes 1.27: StatefulSets have `spec.ordinals`, on which the workers of every group stand."""
+
+SOON: Final = timedelta(days=14)
+"""A certificate that ends within this time should have been renewed by now: the manager renews at two thirds."""
+
+GRACE: Final = 2.0
+"""A lease that was not renewed for so many of its durations has no holder that lives."""
+
+OTHERS: Final = frozenset({"kueue", BUILT_IN})
+"""What is served and is no scheduler of groups to be configured: Kueue, and the gate that the manager itself has."""
+
+Read = JSONObject | None | Unread
+"""An object, None where there is none."""
+
+PROBE_HINTS: Final = (
+    (
+        "certificate has expired",
+        "the webhook's certificate has expired: restart the manager, or renew it with cert-manager",
+    ),
+    ("x509", "the API server does not trust the webhook: the caBundle of the configurations is of another authority"),
+    (
+        "certificate",
+        "the API server does not trust the webhook: the caBundle of the configurations is of another authority",
+    ),
+    ("no endpoints", "no manager is ready behind the webhook's Service: see its Deployment"),
+    ("not found", "the webhook's Service is missing: install again"),
+    ("refused", "nothing listens where the webhook should be: see the manager's Deployment and NetworkPolicy"),
+    ("deadline", "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"),
+    ("timed out", "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One answer of a SelfSubjectAccessReview."""
+
+    verb: str
+    resource: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """A certificate, and when it ends."""
+
+    what: str
+    ends: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All that was read of a cluster. `is_embedded`: one of this machine, which runs its manager itself."""
+
+    version: str
+    is_embedded: bool
+    namespace: str
+    lws: str
+    definitions: Mapping[str, Read]
+    wanted: Sequence[JSONObject]
+    configurations: Mapping[str, Read]
+    probe: str | None
+    """What the API server said to a LeaderWorkerSet in a dry run, None where it took it."""
+    certificates: Sequence[Expiry] | Unread
+    accesses: Sequence[Access] | Unread
+    deployment: Read
+    lease: Read
+    gates: Mapping[str, bool] | Unread
+    provider: str | Unread
+    served: Mapping[str, bool]
+    """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
+    queues: Sequence[str]
+    """LeaderWorkerSets whose LocalQueue is missing."""
+
+
+def findings(facts: Facts, now: datetime) -> Iterator[Finding]:
+    """Yield the findings of every check."""
+    yield _server(facts)
+    yield from _definitions(facts)
+    yield from _webhooks(facts)
+    yield from _certificates(facts, now)
+    yield from _manager(facts, now)
+    yield from _accesses(facts)
+    yield from _gates(facts)
+    yield from _schedulers(facts)
+    yield from _kueue(facts)
+
+
+def _install(facts: Facts) -> str:
+    return "restart the cluster: `lws down`, then `lws up`" if facts.is_embedded else f"`{facts.lws} install`"
+
+
+def _server(facts: Facts) -> Finding:
+    minor = facts.version.removeprefix("v").split(".")[1:2]
+    digits = minor[0].rstrip("+") if minor else ""
+    if digits.isdecimal() and int(digits) < OLDEST_MINOR:
+        text = f"Kubernetes {facts.version} is older than 1.{OLDEST_MINOR}: its StatefulSets cannot begin at ordinal 1"
+        return Finding("LWS-D101", Level.ERROR, "server", text, f"upgrade the cluster to 1.{OLDEST_MINOR} or newer")
+    return Finding("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
+
+
+def _definitions(facts: Facts) -> Iterator[Finding]:
+    good = 0
+    for wanted in facts.wanted:
+        name, found = meta.name(wanted), facts.definitions.get(meta.name(wanted))
+        if isinstance(found, Unread):
+            yield Finding(
+                "LWS-D201", Level.UNKNOWN, "definitions", f"{name} cannot be read: {found.why}", "ask an administrator"
+            )
+        elif found is None:
+            yield Finding("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
+        elif not meta.is_condition_true(found, "Established"):
+            yield Finding(
+                "LWS-D203", Level.ERROR, "definitions", f"{name} is not established", f"`kubectl describe crd {name}`"
+            )
+        elif (difference := skew(found, wanted)) is not None:
+            yield Finding(
+                "LWS-D204", Level.WARNING, "definitions", f"{name} is of another version: {difference}", _install(facts)
+            )
+        else:
+            good += 1
+    if good:
+        yield Finding(
+            "LWS-D205", Level.OK, "definitions", f"{good} of {len(facts.wanted)} are as this version has them"
+        )
+
+
+def skew(found: JSONObject, wanted: JSONObject) -> str | None:
+    """Return in what a definition differs from ours: versions, or the fields of the spec; None where it fits."""
+    theirs = {one["name"]: one for one in meta.spec(found).get("versions") or []}
+    for version in meta.spec(wanted)["versions"]:
+        other = theirs.get(version["name"])
+        if other is None or not other.get("served"):
+            return f"it does not serve {version['name']}"
+        missing = sorted(_fields(version) - _fields(other))
+        more = sorted(_fields(other) - _fields(version))
+        if missing:
+            return f"it lacks {', '.join(missing[:3])}" + (
+                f" and {len(missing) - 3} more fields" if missing[3:] else ""
+            )
+        if more:
+            return (
+                f"it has {', '.join(more[:3])}"
+                + (f" and {len(more) - 3} more fields" if more[3:] else "")
+                + " that this lws does not know"
+            )
+    return None
+
+
+def _fields(version: JSONObject) -> set[str]:
+    """Return the paths of the fields of spec and status, but for those of pod templates, which are of Kubernetes."""
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    found: set[str] = set()
+    left = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
+    while left:
+        path, one = left.pop()
+        if path.endswith(("emplate.spec", "emplate.metadata")):
+            continue
+        found.add(path)
+        inner = one.get("items") if one.get("type") == "array" else one
+        left += [(f"{path}.{name}", value) for name, value in ((inner or {}).get("properties") or {}).items()]
+    return found
+
+
+def _webhooks(facts: Facts) -> Iterator[Finding]:
+    there = True
+    for name in (MUTATING_NAME, VALIDATING_NAME):
+        found = facts.configurations.get(name)
+        if isinstance(found, Unread):
+            yield Finding(
+                "LWS-D301", Level.UNKNOWN, "webhooks", f"{name} cannot be read: {found.why}", "ask an administrator"
+            )
+        elif found is None:
+            there = False
+            text = f"{name} is missing: LeaderWorkerSets and pods are neither checked nor completed"
+            yield Finding("LWS-D302", Level.ERROR, "webhooks", text, _install(facts))
+        elif without := [
+            hook["name"] for hook in found.get("webhooks") or [] if not (hook.get("clientConfig") or {}).get("caBundle")
+        ]:
+            there = False
+            text = f"{name} has no caBundle for {', '.join(without)}: the API server cannot trust them"
+            yield Finding(
+                "LWS-D303",
+                Level.ERROR,
+                "webhooks",
+                text,
+                "restart the manager, which writes it; or see cert-manager's injector",
+            )
+    if facts.probe is None:
+        if there:
+            yield Finding("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet passes them in a dry run")
+    elif "failed calling webhook" in facts.probe:
+        fix = next((hint for words, hint in PROBE_HINTS if words in facts.probe), "see the manager's logs")
+        yield Finding("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
+    else:
+        yield Finding(
+            "LWS-D306",
+            Level.UNKNOWN,
+            "webhooks",
+            f"a dry run was refused: {facts.probe}",
+            "use a user who may create LeaderWorkerSets",
+        )
+
+
+def _certificates(facts: Facts, now: datetime) -> Iterator[Finding]:
+    if isinstance(facts.certificates, Unread):
+        yield Finding(
+            "LWS-D401", Level.UNKNOWN, "certificates", f"not readable: {facts.certificates.why}", "ask an administrator"
+        )
+        return
+    for one in facts.certificates:
+        ends = f"{one.ends:%Y-%m-%d %H:%M} UTC"
+        if one.ends <= now:
+            fix = "restart the manager, which renews it; or see the Certificate of cert-manager"
+            yield Finding("LWS-D402", Level.ERROR, "certificates", f"{one.what} has expired at {ends}", fix)
+        elif one.ends - now <= SOON:
+            fix = "see the manager's logs: it should have been renewed by now"
+            yield Finding("LWS-D403", Level.WARNING, "certificates", f"{one.what} ends soon, at {ends}", fix)
+        else:
+            yield Finding("LWS-D404", Level.OK, "certificates", f"{one.what} is valid until {ends}")
+
+
+def _manager(facts: Facts, now: datetime) -> Iterator[Finding]:
+    if facts.is_embedded:
+        yield Finding("LWS-D500", Level.OK, "manager", "runs within the embedded cluster")
+        return
+    yield _deployment(facts)
+    yield _lease(facts, now)
+
+
+def _deployment(facts: Facts) -> Finding:
+    found, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
+    if isinstance(found, Unread):
+        return Finding(
+            "LWS-D501", Level.UNKNOWN, "manager", f"{name} cannot be read: {found.why}", "ask an administrator"
+        )
+    if found is None:
+        text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
+        return Finding("LWS-D502", Level.WARNING, "manager", text, _install(facts))
+    ready, wanted = int(meta.status(found).get("readyReplicas") or 0), int(meta.spec(found).get("replicas", 1))
+    if ready == 0:
+        fix = f"`kubectl -n {facts.namespace} describe deployment {metadata.MANAGER}`, and the logs of its pods"
+        return Finding("LWS-D503", Level.ERROR, "manager", f"{name} has 0 of {wanted} pods ready", fix)
+    level = Level.OK if ready >= wanted else Level.WARNING
+    fix = "" if ready >= wanted else f"`kubectl -n {facts.namespace} get pods`"
+    return Finding("LWS-D504", level, "manager", f"{name} has {ready} of {wanted} pods ready", fix)
+
+
+def _lease(facts: Facts, now: datetime) -> Finding:
+    found, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
+    if isinstance(found, Unread):
+        return Finding(
+            "LWS-D511", Level.UNKNOWN, "leader", f"{name} cannot be read: {found.why}", "ask an administrator"
+        )
+    if found is None:
+        text = f"{name} is missing: no manager has ever led here"
+        return Finding(
+            "LWS-D512", Level.WARNING, "leader", text, "see the manager's logs; with leader election off this is right"
+        )
+    spec = meta.spec(found)
+    holder = spec.get("holderIdentity") or ""
+    if not holder:
+        return Finding(
+            "LWS-D513",
+            Level.ERROR,
+            "leader",
+            f"{name} has no holder: nothing reconciles",
+            "see the manager's pods and logs",
+        )
+    renewed = datetime.fromisoformat(spec.get("renewTime") or "1970-01-01T00:00:00+00:00")
+    silence = (now - renewed).total_seconds()
+    if silence > GRACE * float(spec.get("leaseDurationSeconds") or 15):
+        text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s: nothing reconciles"
+        return Finding(
+            "LWS-D514",
+            Level.ERROR,
+            "leader",
+            text,
+            "see the manager's pods and logs; another one takes over once it runs",
+        )
+    return Finding("LWS-D515", Level.OK, "leader", f"{holder} leads")
+
+
+def _accesses(facts: Facts) -> Iterator[Finding]:
+    if isinstance(facts.accesses, Unread):
+        yield Finding(
+            "LWS-D601", Level.UNKNOWN, "permissions", f"not known: {facts.accesses.why}", "ask an administrator"
+        )
+        return
+    denied = [f"{one.verb} {one.resource}" for one in facts.accesses if not one.allowed]
+    if denied:
+        text = f"you may not {', '.join(denied)}"
+        yield Finding(
+            "LWS-D602",
+            Level.WARNING,
+            "permissions",
+            text,
+            "ask for a role with these verbs; some commands fail without",
+        )
+    else:
+        yield Finding("LWS-D603", Level.OK, "permissions", "you may do all that the commands do")
+
+
+def _gates(facts: Facts) -> Iterator[Finding]:
+    if isinstance(facts.gates, Unread):
+        return  # only administrators may read them, and the version says most
+    for name, why in (("StatefulSetStartOrdinal", "the workers of every group begin at ordinal 1"),):
+        if facts.gates.get(name) is False:
+            text = f"feature gate {name} is off: {why}"
+            yield Finding(
+                "LWS-D701", Level.ERROR, "feature gates", text, f"start kube-apiserver with --feature-gates={name}=true"
+            )
+
+
+def _schedulers(facts: Facts) -> Iterator[Finding]:
+    served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
+    if isinstance(facts.provider, Unread):
+        yield Finding(
+            "LWS-D801",
+            Level.UNKNOWN,
+            "gang scheduling",
+            f"configuration not readable: {facts.provider.why}",
+            "ask an administrator",
+        )
+    elif facts.provider in facts.served and not facts.served[facts.provider]:
+        text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
+        yield Finding(
+            "LWS-D802",
+            Level.ERROR,
+            "gang scheduling",
+            text,
+            f"install {facts.provider}, or remove it from the manager's configuration",
+        )
+    elif facts.provider:
+        yield Finding(
+            "LWS-D803", Level.OK, "gang scheduling", f"by {facts.provider}; served: {', '.join(served) or 'none'}"
+        )
+    elif served:
+        text = f"{', '.join(served)} is there, and the manager is not configured for gang scheduling"
+        yield Finding("LWS-D804", Level.NOTE, "gang scheduling", text)
+
+
+def _kueue(facts: Facts) -> Iterator[Finding]:
+    if facts.queues and not facts.served.get("kueue"):
+        text = f"{', '.join(facts.queues[:3])} name a queue, and Kueue is not installed"
+        yield Finding(
+            "LWS-D901", Level.WARNING, "Kueue", text, "install Kueue, or remove the label kueue.x-k8s.io/queue-name"
+        )
+    elif facts.queues:
+        text = f"{', '.join(facts.queues[:3])} name a LocalQueue that is not in their namespace"
+        yield Finding("LWS-D902", Level.ERROR, "Kueue", text, "create the LocalQueue: pods stay gated without it")
+    elif facts.served.get("kueue"):
+        yield Finding("LWS-D903", Level.OK, "Kueue", "is served; every queue that is named exists")

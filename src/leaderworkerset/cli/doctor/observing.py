@@ -1,0 +1,307 @@
+"""Reads what the checks need: of a cluster through its API, of this machine by trying. What may not be read says so."""
+
+import base64
+import ctypes
+import os
+import platform
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import APIError, ForbiddenError, KubeError, NotFoundError, UnauthorizedError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    LEASES,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.doctor.findings import Unread
+from leaderworkerset.cli.doctor.installation import Access, Expiry, Facts, Read
+from leaderworkerset.cli.doctor.machine import Machine
+from leaderworkerset.core.gang.gangs import PROVIDERS
+from leaderworkerset.install import metadata, settings
+from leaderworkerset.install.workload import CONFIGURATION_KEY
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
+from leaderworkerset.webhooks.permissions import SECRET_NAME
+
+ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
+QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
+MOST_SETS: Final = 500
+"""So many LeaderWorkerSets are looked through for names of queues."""
+
+EMBEDDED: Final = "+localkube"
+
+PROBE: Final[JSONObject] = {
+    "apiVersion": LEADERWORKERSETS.api_version,
+    "kind": LEADERWORKERSETS.kind,
+    "metadata": {"name": "lws-doctor-probe"},
+    "spec": {
+        "replicas": 0,
+        "leaderWorkerTemplate": {
+            "size": 1,
+            "workerTemplate": {"spec": {"containers": [{"name": "main", "image": "none"}]}},
+        },
+    },
+}
+
+NEEDED: Final = (
+    *(
+        (verb, LEADERWORKERSETS.group, "leaderworkersets", "")
+        for verb in ("get", "list", "watch", "create", "patch", "delete")
+    ),
+    ("patch", LEADERWORKERSETS.group, "leaderworkersets", "scale"),
+    *((verb, "", "pods", "") for verb in ("get", "list", "watch")),
+    ("get", "", "pods", "log"),
+    ("create", "", "pods", "exec"),
+    ("create", "", "pods", "portforward"),
+    ("list", "", "events", ""),
+    ("list", "apps", "controllerrevisions", ""),
+)
+
+TRIES_NAMESPACES: Final = """
+import ctypes, os, sys
+code = ctypes.CDLL(None, use_errno=True).unshare(0x10000000 | 0x00020000 | 0x20000000 | 0x40000000)
+sys.exit(os.strerror(ctypes.get_errno()) if code else 0)
+"""
+"""Makes a user, a mount, a PID and a network namespace, as the launcher of pods does."""
+
+
+async def observe(session: Session) -> Facts:
+    """Read a cluster."""
+    client = session.client
+    version = await _version(client)
+    configurations = {
+        MUTATING_NAME: await _read(client, MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_NAME),
+        VALIDATING_NAME: await _read(client, VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_NAME),
+    }
+    namespace = _namespace(configurations.values())
+    wanted = MANAGED.definitions()
+    kinds = {name: one.group_object for name, one in PROVIDERS.items()}
+    served = {name: kind is None or await _is_served(client, kind) for name, kind in kinds.items()}
+    served["kueue"] = await _is_served(client, LOCAL_QUEUES)
+    return Facts(
+        version=version,
+        is_embedded=version.endswith(EMBEDDED),
+        namespace=namespace,
+        lws=session.lws,
+        definitions={
+            meta.name(one): await _read(client, CUSTOM_RESOURCE_DEFINITIONS, meta.name(one)) for one in wanted
+        },
+        wanted=wanted,
+        configurations=configurations,
+        probe=await _probe(client, session.namespace),
+        certificates=await _certificates(client, namespace, configurations),
+        accesses=await _accesses(client, session.namespace),
+        deployment=await _read(client, DEPLOYMENTS, metadata.MANAGER, namespace),
+        lease=await _read(client, LEASES, metadata.LEASE, namespace),
+        gates=await _gates(client),
+        provider=await _provider(client, namespace),
+        served=served,
+        queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
+    )
+
+
+async def _version(client: Client) -> str:
+    """Return the version; that nobody answers is raised."""
+    answer = await client.send(Request("GET", "/version"))
+    return str(msgspec.json.decode(answer.body, type=JSONObject).get("gitVersion") or "of unknown version")
+
+
+async def _read(client: Client, kind: Resource, name: str, namespace: str = "") -> Read:
+    try:
+        return await client.get(kind, ObjectKey(namespace, name))
+    except NotFoundError:
+        return None
+    except APIError as error:
+        return Unread(str(error))
+
+
+def _namespace(configurations: Iterable[Read]) -> str:
+    """Return the namespace of the Service that the webhooks are reached at, else the usual one."""
+    for found in configurations:
+        if isinstance(found, dict):
+            for hook in found.get("webhooks") or []:
+                service = (hook.get("clientConfig") or {}).get("service") or {}
+                if service.get("namespace"):
+                    return str(service["namespace"])
+    return settings.NAMESPACE
+
+
+async def _probe(client: Client, namespace: str) -> str | None:
+    """Let the API server take a LeaderWorkerSet without keeping it; return what it said against it."""
+    probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
+    try:
+        await client.create(LEADERWORKERSETS, probe, dry_run=True)
+    except APIError as error:
+        return str(error)
+    return None
+
+
+async def _certificates(client: Client, namespace: str, configurations: Mapping[str, Read]) -> list[Expiry] | Unread:
+    """Return the ends of the authorities that the webhooks are trusted by, and of the certificate that they show."""
+    found: dict[bytes, str] = {}
+    for name, configuration in configurations.items():
+        for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
+            bundle = (hook.get("clientConfig") or {}).get("caBundle") or ""
+            for pem in certificates.split(base64.b64decode(bundle)) if bundle else ():
+                found.setdefault(pem, f"an authority in {name}")
+    secret = await _read(client, SECRETS, SECRET_NAME, namespace)
+    if isinstance(secret, dict) and (chain := (secret.get("data") or {}).get("tls.crt")):
+        for pem in certificates.split(base64.b64decode(chain))[:1]:
+            found[pem] = "the webhook's certificate"
+    if not found:
+        return Unread(secret.why) if isinstance(secret, Unread) else []
+    try:
+        return [Expiry(what, certificates.expires_at(pem)) for pem, what in found.items()]
+    except ValueError as error:
+        return Unread(str(error))
+
+
+async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
+    found = []
+    for verb, group, plural, subresource in NEEDED:
+        attributes = {
+            "namespace": namespace,
+            "verb": verb,
+            "group": group,
+            "resource": plural,
+            **({"subresource": subresource} if subresource else {}),
+        }
+        review = {
+            "apiVersion": ACCESS_REVIEWS.api_version,
+            "kind": ACCESS_REVIEWS.kind,
+            "metadata": {},
+            "spec": {"resourceAttributes": attributes},
+        }
+        try:
+            answer = await client.create(ACCESS_REVIEWS, review)
+        except APIError as error:
+            return Unread(str(error))
+        title = f"{plural}/{subresource}" if subresource else plural
+        found.append(Access(verb, title, bool(meta.status(answer).get("allowed"))))
+    return found
+
+
+async def _gates(client: Client) -> dict[str, bool] | Unread:
+    """Read the feature gates of the API server out of its metrics."""
+    try:
+        answer = await client.send(Request("GET", "/metrics"))
+    except APIError as error:
+        return Unread(str(error))
+    found = {}
+    for line in answer.body.splitlines():
+        if line.startswith(b'kubernetes_feature_enabled{name="'):
+            name = line.split(b'"')[1].decode(errors="replace")
+            found[name] = line.rstrip().endswith(b" 1")
+    return found
+
+
+async def _provider(client: Client, namespace: str) -> str | Unread:
+    """Return the gang scheduler that the manager is configured for, empty where there is none."""
+    found = await _read(client, CONFIG_MAPS, metadata.CONFIGURATION, namespace)
+    if not isinstance(found, dict):
+        return found if isinstance(found, Unread) else ""
+    try:
+        return configurationfile.parse(str((found.get("data") or {}).get(CONFIGURATION_KEY, "")).encode()).gang_provider
+    except ConfigurationError as error:
+        return Unread(str(error))
+
+
+async def _is_served(client: Client, kind: Resource) -> bool:
+    try:
+        answer = await client.send(Request("GET", f"/apis/{kind.api_version}"))
+    except (NotFoundError, ForbiddenError, UnauthorizedError):
+        return False
+    listed = msgspec.json.decode(answer.body, type=JSONObject)
+    return any(one.get("name") == kind.plural for one in listed.get("resources") or [])
+
+
+async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
+    """Return the LeaderWorkerSets of the namespace whose queue is not there."""
+    try:
+        sets = await client.list(LEADERWORKERSETS, namespace=namespace, label_selector=QUEUE_NAME, limit=MOST_SETS)
+        queues = await client.list(LOCAL_QUEUES, namespace=namespace) if has_kueue else None
+    except KubeError:
+        return []
+    names = {meta.name(queue) for queue in queues.items} if queues else set()
+    return [meta.name(one) for one in sets.items if meta.labels(one)[QUEUE_NAME] not in names]
+
+
+def observe_machine() -> Machine:
+    """Try what a cluster of this machine needs."""
+    directory = _state_directory()
+    error, free = _try_directory(directory)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = 2**20
+    return Machine(
+        system=platform.system(),
+        python=sys.version_info[:3],
+        has_localkube=find_spec("localkube") is not None,
+        namespaces=_try_namespaces(),
+        soft_files=unlimited if soft == resource.RLIM_INFINITY else soft,
+        hard_files=unlimited if hard == resource.RLIM_INFINITY else hard,
+        directory=str(directory),
+        directory_error=error,
+        free_bytes=free,
+        port_error=_try_port(),
+    )
+
+
+def _state_directory() -> Path:
+    return places.place(places.DEFAULT).directory.parent
+
+
+def _try_directory(directory: Path) -> tuple[str | None, int]:
+    """Return why the directory, or what it would be made in, cannot be written, and the bytes that are free there."""
+    there = next(path for path in (directory, *directory.parents) if path.exists())
+    if not there.is_dir():
+        return f"{there} is not a directory", 0
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{there} cannot be written", 0
+    return None, shutil.disk_usage(there).free
+
+
+def _try_port() -> str | None:
+    try:
+        socket.create_server(("127.0.0.1", 0)).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _try_namespaces() -> str | None:
+    """Return why namespaces cannot be made; tried in a process of its own, which then has them."""
+    if platform.system() != "Linux" or not hasattr(ctypes, "CDLL"):
+        return "not Linux"
+    words = [sys.executable, "-I", "-c", TRIES_NAMESPACES]
+    try:
+        tried = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return None if tried.returncode == 0 else tried.stderr.strip() or f"exit code {tried.returncode}"

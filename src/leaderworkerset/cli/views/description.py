@@ -1,0 +1,217 @@
+"""The description of a LeaderWorkerSet, a group or a rank: spec, status, groups, conditions, events, logs. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.cli.views import happenings, output, tables
+from leaderworkerset.views import outcome, recreations, wording
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.history import Happening
+from leaderworkerset.views.selection import Selection
+
+RECENT: Final = 20
+"""So many events are shown; `lws events` shows all."""
+
+WIDTH: Final = 16
+
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What is described: a view, cut to what was chosen; its events; and the last lines of failed containers."""
+
+    chosen: Selection
+    view: View
+    events: Sequence[Happening] = ()
+    logs: Sequence[str] = ()
+
+
+def lines(shown: Described, now: datetime) -> list[str]:
+    """Return the whole description."""
+    view, chosen = shown.view, shown.chosen
+    if chosen.rank is not None:
+        rank = next((rank for group in view.groups for rank in group.ranks), None)
+        head = _rank(view, rank, now) if rank else []
+    elif chosen.group is not None:
+        head = _group(view, view.groups[0], now) if view.groups else []
+    else:
+        head = _set(view, now)
+    return [*head, *_logs(shown.logs), *_events(shown, now)]
+
+
+def facts(found: Sequence[Fact]) -> list[str]:
+    """Align names and values; what has no value is left out.
+
+    >>> facts([("Name", "web"), ("Node", "")])
+    ['Name:           web']
+    """
+    return [f"{name + ':':<{WIDTH}}{value}" for name, value in found if value]
+
+
+def _set(view: View, now: datetime) -> list[str]:
+    spec, template = meta.spec(view.object), meta.spec(view.object).get("leaderWorkerTemplate") or {}
+    head = facts(
+        [
+            ("Name", view.name),
+            ("Namespace", view.namespace),
+            ("Created", _when(view.created, now)),
+            ("Labels", _pairs(meta.labels(view.object))),
+            ("Groups", f"{view.desired} desired, {view.ready} ready, {view.up_to_date} up to date"),
+            ("Size", wording.counted(int(template.get("size", 1)), "rank")),
+            ("Startup", str(spec.get("startupPolicy") or "LeaderCreated")),
+            ("Restart", str(template.get("restartPolicy") or "RecreateGroupOnPodRestart")),
+            ("Rollout", _rollout(spec)),
+            ("Network", str((spec.get("networkConfig") or {}).get("subdomainPolicy") or "Shared")),
+            ("Subgroups", _subgroups(template)),
+            ("Placement", _placement(view.object)),
+        ]
+    )
+    return [
+        *head,
+        *_template("Leader", template.get("leaderTemplate")),
+        *_template("Worker" if template.get("leaderTemplate") else "Every rank", template.get("workerTemplate")),
+        *_conditions(view.object, now),
+        "",
+        "Ranks:" if any(group.ranks for group in view.groups) else "Ranks:          none",
+        *(f"  {line}" for line in tables.below(view, now, tables.Form()) if view.groups),
+    ]
+
+
+def _rollout(spec: JSONObject) -> str:
+    configuration = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    told = [
+        f"{name} {configuration[name]}" for name in ("partition", "maxUnavailable", "maxSurge") if name in configuration
+    ]
+    return ", ".join(told)
+
+
+def _subgroups(template: JSONObject) -> str:
+    policy = template.get("subGroupPolicy") or {}
+    return f"of {policy['subGroupSize']} ranks" if policy.get("subGroupSize") else ""
+
+
+def _placement(obj: JSONObject) -> str:
+    own = meta.annotations(obj)
+    told = [
+        ("each group alone in a", labels.EXCLUSIVE_TOPOLOGY),
+        ("each subgroup alone in a", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY),
+    ]
+    return ", ".join(f"{words} {own[key]}" for words, key in told if key in own)
+
+
+def _template(title: str, template: JSONObject | None) -> Iterator[str]:
+    """Yield the containers of a template: image, what they run and what they ask for."""
+    for container in ((template or {}).get("spec") or {}).get("containers") or []:
+        command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
+        asked = container.get("resources") or {}
+        yield from facts([(title, f"container {container.get('name')}, image {container.get('image') or '-'}")])
+        yield from facts([("  runs", command if len(command) <= 100 else f"{command[:99]}…")])
+        yield from facts([("  requests", _pairs(asked.get("requests"))), ("  limits", _pairs(asked.get("limits")))])
+
+
+def _conditions(obj: JSONObject, now: datetime) -> list[str]:
+    found = meta.status(obj).get("conditions") or []
+    rows = [
+        (
+            str(one.get("type")),
+            str(one.get("status")),
+            wording.age(one.get("lastTransitionTime") or "", now),
+            str(one.get("reason") or ""),
+            str(one.get("message") or ""),
+        )
+        for one in found
+    ]
+    if not rows:
+        return ["", "Conditions:     none"]
+    return ["", "Conditions:", *output.table(("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"), rows, "  ")]
+
+
+def _group(view: View, group: Group, now: datetime) -> list[str]:
+    leader = group.ranks[0] if group.ranks else None
+    head = facts(
+        [
+            ("Group", f"{view.name}/{group.index}"),
+            ("Namespace", view.namespace),
+            ("Leader", leader.pod if leader else ""),
+            ("Created", _when(leader.created, now) if leader else ""),
+            ("Revision", group.revision),
+            ("Ready", f"{group.ready_ranks} of {wording.counted(len(group.ranks), 'rank')}"),
+            ("Recreations", recreations.sentence(group.recreations, now) if group.recreations else ""),
+        ]
+    )
+    return [*head, "", "Ranks:", *(f"  {line}" for line in output.groups([group], now, wide=True))]
+
+
+def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
+    pod = rank.object or {}
+    head = facts(
+        [
+            ("Rank", f"{view.name}/{rank.place}"),
+            ("Namespace", view.namespace),
+            ("Pod", rank.pod),
+            ("State", wording.state(rank) + (", ready" if rank.is_ready else "")),
+            ("Why", wording.reason(rank)),
+            ("Created", _when(rank.created, now)),
+            ("Node", rank.node),
+            ("Address", rank.address),
+            ("Revision", meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH, "")),
+            ("Scheduler", str(meta.spec(pod).get("schedulerName") or "") if pod else ""),
+        ]
+    )
+    return [*head, *_containers(pod, now), *(_conditions(pod, now) if pod else [])]
+
+
+def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
+    statuses = {one.get("name"): one for one in meta.status(pod).get("containerStatuses") or []}
+    for container in meta.spec(pod).get("containers") or [] if pod else []:
+        status = statuses.get(container["name"]) or {}
+        before = (status.get("lastState") or {}).get("terminated") or {}
+        yield ""
+        yield from facts(
+            [
+                ("Container", container["name"]),
+                ("  image", str(container.get("image") or "")),
+                ("  state", _container_state(status.get("state") or {}, now)),
+                ("  restarts", str(status.get("restartCount", 0))),
+                ("  ended before", outcome.described(before) if "exitCode" in before else ""),
+                ("  requests", _pairs((container.get("resources") or {}).get("requests"))),
+                ("  limits", _pairs((container.get("resources") or {}).get("limits"))),
+            ]
+        )
+
+
+def _container_state(state: JSONObject, now: datetime) -> str:
+    if "running" in state:
+        return f"running for {wording.age(state['running'].get('startedAt') or '', now) or '?'}"
+    if "terminated" in state and "exitCode" in state["terminated"]:
+        return f"ended with {outcome.described(state['terminated'])}"
+    waiting = state.get("waiting") or {}
+    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), waiting.get('message')])) or 'for its start'}"
+
+
+def _logs(texts: Sequence[str]) -> list[str]:
+    if not texts:
+        return []
+    return ["", "Logs:", *(f"  {line}" for text in texts for line in text.splitlines())]
+
+
+def _events(shown: Described, now: datetime) -> list[str]:
+    if not shown.events:
+        return ["", "Events:         none"]
+    earlier = len(shown.events) - RECENT
+    more = [f"  … and {wording.counted(earlier, 'earlier event')}: lws events {shown.chosen}"] if earlier > 0 else []
+    return ["", "Events:", *more, *happenings.table(shown.events[-RECENT:], now, "  ")]
+
+
+def _when(created: str, now: datetime) -> str:
+    return f"{wording.age(created, now)} ago ({created})" if created else ""
+
+
+def _pairs(found: JSONObject | None) -> str:
+    return ", ".join(f"{key}={value}" for key, value in (found or {}).items())

@@ -1,0 +1,29 @@
+"""Events as lines: a table with the newest last, or a line for each as they come. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.cli.views import output
+from leaderworkerset.views import wording
+from leaderworkerset.views.history import Happening
+
+HEADER: Final = ("AGE", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE")
+
+
+def table(happened: Sequence[Happening], now: datetime, indent: str = "") -> list[str]:
+    """Return the table of events, the oldest first."""
+    rows = [(wording.duration(now - one.last), *_cells(one)) for one in happened]
+    return output.table(HEADER, rows, indent)
+
+
+def line(one: Happening) -> str:
+    """Return an event as one line that begins with its time."""
+    kind, reason, about, count, message = _cells(one)
+    times = f" (x{count})" if one.count > 1 else ""
+    return f"{one.last:%Y-%m-%dT%H:%M:%SZ} {kind} {reason} {about}{times}: {message}"
+
+
+def _cells(one: Happening) -> tuple[str, str, str, str, str]:
+    kind = "Warning" if one.is_warning else "Normal"
+    return kind, one.reason or "-", one.object, str(one.count), one.message

@@ -1,0 +1,65 @@
+"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; of many groups a row for those that are alike. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.cli.views import output
+from leaderworkerset.views.folding import FEW_GROUPS, Fold, folds
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.wording import counted
+
+FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
+
+MOST_FOLDS: Final = 40
+"""So many different problems of one LeaderWorkerSet are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a table shows beside the usual: nodes and addresses, namespaces, and every rank of however many groups."""
+
+    wide: bool = False
+    everywhere: bool = False
+    every_rank: bool = False
+
+
+def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
+    """Return the table of LeaderWorkerSets, and below it the ranks or groups of each."""
+    if not views:
+        return []
+    lines = output.sets(views, now, with_namespace=form.everywhere)
+    for view in views:
+        if any(group.ranks for group in view.groups):
+            title = f"{view.namespace}/{view.name}:" if form.everywhere else f"{view.name}:"
+            lines += ["", title] if len(views) > 1 else [""]
+            lines += below(view, now, form)
+    return lines
+
+
+def below(view: View, now: datetime, form: Form) -> list[str]:
+    """Return the ranks of one LeaderWorkerSet, or its groups where there are many; and what else to know of it."""
+    if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
+        return [*output.groups(view.groups, now, wide=form.wide), *output.notes(view, now)]
+    return [*folded(view, now), *([output.rollout(view)] if view.is_updating else [])]
+
+
+def folded(view: View, now: datetime) -> list[str]:
+    """Return a row for groups that are alike: problems first, the healthy together."""
+    found = folds(view.groups, now)
+    problems = [fold for fold in found if not fold.is_fine]
+    shown = [*problems[:MOST_FOLDS], *(fold for fold in found if fold.is_fine)]
+    has_reasons = any(fold.why for fold in shown)
+    header = (*FOLD_HEADER, "WHY") if has_reasons else FOLD_HEADER
+    rows = [(*_cells(fold, now), fold.why) if has_reasons else _cells(fold, now) for fold in shown]
+    hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
+    more = (
+        [f"… and {counted(hidden, 'more group')} that are not ready: --not-ready shows their ranks"] if hidden else []
+    )
+    return [*output.table(header, rows), *more]
+
+
+def _cells(fold: Fold, now: datetime) -> tuple[str, ...]:
+    counts = f"{fold.ready_ranks}/{fold.ranks}"
+    return fold.places, counts, fold.state, str(fold.restarts), fold.age(now), fold.revision or "-"

@@ -1,0 +1,216 @@
+"""The asynchronous client: LeaderWorkerSets of one cluster, applied, awaited, read and followed."""
+
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from kuberuntime.client.client import Client as KubernetesClient
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.client import scaling
+from leaderworkerset.client.manifest import Manifest
+from leaderworkerset.client.passing import alone, passed
+from leaderworkerset.observation.logs import Options, Sink, read
+from leaderworkerset.views import missing
+from leaderworkerset.views.groups import View, place_of, view
+from leaderworkerset.views.selection import Filter, Selection
+
+MANAGER: Final = "lws-client"
+"""The field manager of what is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a rank's log."""
+
+    group: int
+    rank: int
+    pod: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """Which lines of which ranks are wanted; `group` and `rank` of None mean all, `since` is in seconds."""
+
+    group: int | None = None
+    rank: int | None = None
+    container: str | None = None
+    tail: int | None = None
+    since: int | None = None
+    previous: bool = False
+
+
+ALL_LINES: Final = LogOptions()
+
+
+class AsyncClient:
+    """LeaderWorkerSets of one namespace; use it as an asynchronous context manager.
+
+    Without arguments it speaks to the cluster that kubectl would: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    """
+
+    def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
+        self._kubeconfig = kubeconfig
+        self._context = context
+        self._namespace = namespace
+        self._client: KubernetesClient | None = None
+
+    @classmethod
+    def over(cls, client: KubernetesClient, namespace: str) -> Self:
+        """Return a client over an open one, which its owner closes."""
+        made = cls(namespace=namespace)
+        made._client = client
+        return made
+
+    async def __aenter__(self) -> Self:
+        from kuberuntime.access import kubeconfig
+        from kuberuntime.client.http import HTTPTransport
+
+        access = kubeconfig.load(os.environ, kubeconfig=self._kubeconfig, context=self._context)
+        self._namespace = self._namespace or access.namespace
+        self._client = KubernetesClient(HTTPTransport(access, user_agent=MANAGER), field_validation="Strict")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
+        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes fields from others."""
+        obj = wanted.build() if isinstance(wanted, Manifest) else wanted
+        placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
+        return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=force)
+
+    async def get(self, name: str) -> View:
+        """Return a LeaderWorkerSet with its groups and ranks, and why what is not ready is not."""
+        from leaderworkerset.observation import explaining
+
+        lws = await self._open.get(LEADERWORKERSETS, self._key(name))
+        selector = f"{labels.NAME}={name}"
+        pods = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
+        (found,) = await explaining.explain(self._open, [view(lws, pods.items)], self._namespace)
+        return found
+
+    async def names(self) -> list[str]:
+        """Return the names of the LeaderWorkerSets of the namespace."""
+        listing = await self._open.list(LEADERWORKERSETS, namespace=self._namespace)
+        return sorted(map(meta.name, listing.items))
+
+    async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
+        """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`, and return the view then.
+
+        Raises `WaitTimeoutError`, whose text says what was missing; and `NotFoundError` where there is none to wait for.
+        """
+        from leaderworkerset.observation.following import SetInformers
+        from leaderworkerset.observation.waiting import wait_for
+
+        check = missing.parse(condition)
+        if condition != "delete":
+            await self._open.get(LEADERWORKERSETS, self._key(name))
+        informers = SetInformers(self._open, self._key(name))
+        await alone(wait_for(informers, check, timeout))
+        return informers.view()
+
+    def watch(self, name: str) -> AsyncGenerator[View, None]:
+        """Yield the view now and after changes, until the LeaderWorkerSet is deleted; a slow reader gets the newest."""
+        return passed(lambda put: self._watch(name, put), newest_only=True)
+
+    async def _watch(self, name: str, put: Callable[[View], None]) -> None:
+        from leaderworkerset.observation.following import SetInformers, following
+
+        informers = SetInformers(self._open, self._key(name))
+        last: View | None = None
+
+        def look() -> bool | None:
+            nonlocal last
+            found = informers.view()
+            if found is None:
+                return True
+            if found != last:
+                last = found
+                put(found)
+            return None
+
+        async with following(*informers.all) as objects:
+            await objects.until(look)
+
+    async def logs(
+        self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False
+    ) -> AsyncGenerator[LogLine, None]:
+        """Yield the lines of the wanted ranks: rank by rank; or, followed, as they come, until the set is deleted."""
+        wanted = Filter(Selection(name, options.group, options.rank))
+        asked = Options(container=options.container, tail=options.tail, since=options.since, previous=options.previous)
+        if follow:
+            followed: AsyncGenerator[LogLine, None] = passed(lambda put: self._follow(name, wanted, asked, put))
+            async with aclosing(followed) as lines:
+                async for line in lines:
+                    yield line
+            return
+        await self._open.get(LEADERWORKERSETS, self._key(name))
+        selector = wanted.chosen.label_selector()
+        listing = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
+        for pod in sorted(filter(wanted.covers, listing.items), key=lambda pod: place_of(pod) or (0, 0)):
+            async for text in read(self._open, pod, asked):
+                yield log_line(pod, text)
+
+    async def _follow(self, name: str, wanted: Filter, options: Options, put: Callable[[LogLine], None]) -> None:
+        from leaderworkerset.observation.following import SetInformers, following
+        from leaderworkerset.observation.logfollowing import Follower
+
+        await self._open.get(LEADERWORKERSETS, self._key(name))
+        informers = SetInformers(self._open, self._key(name))
+        async with following(*informers.all) as objects:
+            await Follower(self._open, wanted.covers, options, Lines(put)).run(objects, informers)
+
+    async def scale(self, name: str, groups: int) -> None:
+        """Set the number of groups."""
+        await scaling.scale(self._open, self._key(name), groups)
+
+    async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
+        """Delete a LeaderWorkerSet and wait until it is gone; one that is not there is gone already.
+
+        A timeout of 0 does not wait.
+        """
+        try:
+            await self._open.delete(LEADERWORKERSETS, self._key(name), propagation="Foreground")
+        except NotFoundError:
+            return
+        if timeout != 0:
+            await self.wait(name, "delete", timeout=timeout)
+
+    @property
+    def _open(self) -> KubernetesClient:
+        if self._client is None:
+            raise RuntimeError("the client is not open: use it as a context manager")
+        return self._client
+
+    def _key(self, name: str) -> ObjectKey:
+        return ObjectKey(self._namespace, name)
+
+
+class Lines(Sink):
+    """Gives log lines with their place to a function."""
+
+    def __init__(self, put: Callable[[LogLine], None]) -> None:
+        self._put = put
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Take one line."""
+        self._put(log_line(pod, line))
+
+
+def log_line(pod: JSONObject, text: bytes) -> LogLine:
+    """Return a line with its place."""
+    group, rank = place_of(pod) or (-1, -1)
+    return LogLine(group, rank, meta.name(pod), text.decode(errors="replace"))

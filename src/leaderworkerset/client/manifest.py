@@ -1,0 +1,80 @@
+"""A manifest as typed values: what most LeaderWorkerSets need, without writing dictionaries. Pure.
+
+What is not here is added to the dictionary that `build` returns; the API server fills in its defaults.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """The one container of a rank. `resources` are limits, as in `{"nvidia.com/gpu": 8}`."""
+
+    image: str
+    command: Sequence[str] = ()
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    ports: Sequence[int] = ()
+    resources: Mapping[str, str | int] = field(default_factory=dict)
+    name: str = "main"
+
+    def build(self) -> JSONObject:
+        """Return the container as the API has it; what is empty is left out."""
+        found: JSONObject = {
+            "name": self.name,
+            "image": self.image,
+            "command": [*self.command],
+            "args": [*self.args],
+            "env": [{"name": name, "value": value} for name, value in self.env.items()],
+            "ports": [{"containerPort": port} for port in self.ports],
+            "resources": {"limits": {name: str(value) for name, value in self.resources.items()}}
+            if self.resources
+            else {},
+        }
+        return {name: value for name, value in found.items() if value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A LeaderWorkerSet: so many groups of so many ranks, each running `worker`, or the first of them `leader`."""
+
+    name: str
+    worker: Container
+    leader: Container | None = None
+    groups: int = 1
+    size: int = 1
+    namespace: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    startup: StartupPolicy = StartupPolicy.LEADER_CREATED
+    restart: RestartPolicy = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART
+    exclusive_topology: str = ""
+    """The label of nodes whose every value at most one group runs on, as `cloud.google.com/gke-nodepool`."""
+
+    def build(self) -> JSONObject:
+        """Return the object as the API has it.
+
+        >>> web = Manifest(name="web", worker=Container(image="app:1"), groups=2, size=4)
+        >>> web.build()["spec"]["leaderWorkerTemplate"]["size"]
+        4
+        """
+        metadata: JSONObject = {"name": self.name, "namespace": self.namespace, "labels": dict(self.labels)}
+        if self.exclusive_topology:
+            metadata["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: self.exclusive_topology}
+        template: JSONObject = {
+            "size": self.size,
+            "restartPolicy": str(self.restart),
+            "workerTemplate": {"spec": {"containers": [self.worker.build()]}},
+        }
+        if self.leader is not None:
+            template["leaderTemplate"] = {"spec": {"containers": [self.leader.build()]}}
+        return {
+            "apiVersion": leaderworkerset.API_VERSION,
+            "kind": leaderworkerset.KIND,
+            "metadata": {name: value for name, value in metadata.items() if value},
+            "spec": {"replicas": self.groups, "startupPolicy": str(self.startup), "leaderWorkerTemplate": template},
+        }

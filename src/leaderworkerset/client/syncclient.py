@@ -1,0 +1,142 @@
+"""The synchronous client: the asynchronous one, run by an event loop in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.client.asyncclient import ALL_LINES, AsyncClient, LogLine, LogOptions
+from leaderworkerset.client.manifest import Manifest
+from leaderworkerset.views.groups import View
+
+T = TypeVar("T")
+
+
+class Client:
+    """LeaderWorkerSets of one namespace, for programs without an event loop; use it as a context manager.
+
+    Without arguments it speaks to the cluster that kubectl would: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    """
+
+    def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
+        self._inner = AsyncClient(kubeconfig=kubeconfig, context=context, namespace=namespace)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        loop = asyncio.new_event_loop()
+        self._loop = loop
+        self._thread = threading.Thread(target=loop.run_forever, name="leaderworkerset-client", daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._inner.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._run(self._inner.__aexit__(kind, error, trace))
+        finally:
+            self._stop()
+
+    def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
+        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes fields from others."""
+        return self._run(self._inner.apply(wanted, force=force))
+
+    def get(self, name: str) -> View:
+        """Return a LeaderWorkerSet with its groups and ranks, and why what is not ready is not."""
+        return self._run(self._inner.get(name))
+
+    def names(self) -> list[str]:
+        """Return the names of the LeaderWorkerSets of the namespace."""
+        return self._run(self._inner.names())
+
+    def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
+        """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`, and return the view then.
+
+        Raises `WaitTimeoutError`, whose text says what was missing; and `NotFoundError` where there is none to wait for.
+        """
+        return self._run(self._inner.wait(name, condition, timeout=timeout))
+
+    def watch(self, name: str) -> Iterator[View]:
+        """Yield the view now and after every change, until the LeaderWorkerSet is deleted."""
+        return self._each(self._inner.watch(name))
+
+    def logs(self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False) -> Iterator[LogLine]:
+        """Yield the lines of the wanted ranks: rank by rank; or, followed, as they come, until the set is deleted."""
+        return self._each(self._inner.logs(name, options, follow=follow))
+
+    def scale(self, name: str, groups: int) -> None:
+        """Set the number of groups."""
+        self._run(self._inner.scale(name, groups))
+
+    def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
+        """Delete a LeaderWorkerSet and wait until it is gone; one that is not there is gone already.
+
+        A timeout of 0 does not wait.
+        """
+        self._run(self._inner.delete(name, timeout=timeout))
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise RuntimeError("the client is not open: use it as a context manager")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # as after Ctrl-C
+            raise
+
+    def _each(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+        """Pass on what an asynchronous iterator yields; one task of the loop has it from its start to its end.
+
+        Its tasks and time limits belong to the task that entered them, so it cannot be asked from a task for each item.
+        """
+        turns: asyncio.Queue[bool] = asyncio.Queue()
+        results: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
+
+        async def pump() -> None:
+            try:
+                while await turns.get():
+                    try:
+                        results.put_nowait((await anext(items),))
+                    except StopAsyncIteration:
+                        return
+            finally:
+                results.put_nowait(None)
+                await items.aclose()
+
+        async def begin() -> asyncio.Task[None]:
+            return asyncio.create_task(pump())
+
+        async def following_item() -> tuple[T] | None:
+            turns.put_nowait(True)
+            return await results.get()
+
+        async def finish(task: asyncio.Task[None]) -> None:
+            if not task.done():
+                task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
+
+        task = self._run(begin())
+        try:
+            while (item := self._run(following_item())) is not None:
+                yield item[0]
+        finally:
+            self._run(finish(task))
+
+    def _stop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and self._thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()

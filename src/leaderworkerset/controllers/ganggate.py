@@ -1,0 +1,148 @@
+"""The controller of the built-in gate: what to watch, how to sum up, call the core (`core/gang/gate.py`).
+
+It has one key, as groups compete for the same nodes: one decision at a time, and its own writes are read back before
+the next. It follows all pods of the cluster that have not ended, and all nodes, with few fields of each; only a manager
+whose configuration names the built-in gate runs it. What pods request of a node is summed up as they come and go.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.plan import Plan
+from leaderworkerset.controllers import kept, permissions
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.gang import fit
+from leaderworkerset.core.gang.gate import Observed, group_name, is_gated, reconcile
+
+NAME: Final = "ganggate"
+KEY: Final = ObjectKey("", "groups")
+"""The one key: all groups that wait."""
+
+BY_STATE: Final = "state"
+UNBOUND: Final = "unbound"
+GATED: Final = "gated"
+BY_GANG: Final = "gang"
+
+
+def states(pod: JSONObject) -> Iterable[str]:
+    """File a pod without a node, and one that carries our gate."""
+    if not meta.spec(pod).get("nodeName"):
+        yield UNBOUND
+        if is_gated(pod) and group_name(pod):
+            yield GATED
+
+
+def gang_values(pod: JSONObject) -> Iterable[str]:
+    """File a pod under its group."""
+    name = group_name(pod)
+    return (f"{meta.namespace(pod)}/{name}",) if name else ()
+
+
+NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.node)
+POD_CACHE: Final = Cache(
+    Selection(PODS, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
+    {BY_STATE: states, BY_GANG: gang_values},
+    keep=kept.placed_pod,
+)
+
+
+class Usage:
+    """What the pods bound to each node request, summed up by the name of the node."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, Counter[str]] = {}
+
+    def take(self, change: Change) -> None:
+        """Account for a pod that came, changed or went."""
+        if change.old is not None and change.new is not None and _same_room(change.old, change.new):
+            return
+        for pod, sign in ((change.old, -1), (change.new, 1)):
+            node = "" if pod is None else str(meta.spec(pod).get("nodeName") or "")
+            if pod is not None and node:
+                self._add(node, fit.read_requests(pod), sign)
+
+    def snapshot(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the sums as they are now."""
+        return {node: dict(amounts) for node, amounts in self._sums.items()}
+
+    def _add(self, node: str, requests: Mapping[str, int], sign: int) -> None:
+        sums = self._sums.setdefault(node, Counter())
+        for name, amount in requests.items():
+            sums[name] += sign * amount
+        if not sums[fit.PODS]:
+            del self._sums[node]
+
+
+class Driver:
+    """Observes nodes, pods and the groups that wait."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._nodes, self._pods = caches[NODE_CACHE], caches[POD_CACHE]
+        self._usage = Usage()
+        self._pods.subscribe(self._usage.take)
+
+    async def plan(self, _key: ObjectKey) -> Plan:
+        """Decide which groups may start, in a thread where there is much to go through."""
+        gated = self._pods.store.by_index(BY_STATE, GATED)
+        if not gated:
+            return Plan()
+        observed = self._observe(gated)
+        facts = len(observed.nodes) + len(observed.unbound) + len(observed.members)
+        return await asyncio.to_thread(reconcile, observed) if is_large((), facts) else reconcile(observed)
+
+    def watches(self) -> Sequence[Watch]:
+        """Return what is watched; what changes no room, and no gate, does not matter."""
+        return Watch(self._nodes, keys_of_node), Watch(self._pods, keys_of_pod)
+
+    def _observe(self, gated: Sequence[JSONObject]) -> Observed:
+        groups = dict.fromkeys(value for pod in gated for value in gang_values(pod))
+        return Observed(
+            nodes=self._nodes.store.list(),
+            used=self._usage.snapshot(),
+            unbound=self._pods.store.by_index(BY_STATE, UNBOUND),
+            members=[pod for group in groups for pod in self._pods.store.by_index(BY_GANG, group)],
+        )
+
+
+def keys_of_node(change: Change) -> Iterable[ObjectKey]:
+    """Enqueue the key where a node came, went, or offers something else."""
+    parts = [
+        None if node is None else (meta.labels(node), meta.spec(node), meta.status(node).get("allocatable"))
+        for node in (change.old, change.new)
+    ]
+    return () if parts[0] == parts[1] else (KEY,)
+
+
+def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
+    """Enqueue the key where a pod came, went, begins to end, lost a gate or got a node."""
+    parts = [
+        None if pod is None else (meta.uid(pod), meta.is_deleting(pod), meta.spec(pod))
+        for pod in (change.old, change.new)
+    ]
+    return () if parts[0] == parts[1] else (KEY,)
+
+
+def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+    """Build the driver; everything it reads is cached."""
+    del client, clock
+    return Driver(caches)
+
+
+SPEC: Final = ControllerSpec(name=NAME, caches=(NODE_CACHE, POD_CACHE), build=build, writes=permissions.GANG_GATE)
+
+
+def _same_room(old: JSONObject, new: JSONObject) -> bool:
+    """Return whether a pod takes of the same node what it took before."""
+    return meta.uid(old) == meta.uid(new) and meta.spec(old) == meta.spec(new)

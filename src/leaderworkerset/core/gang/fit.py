@@ -1,0 +1,169 @@
+"""Whether a number of pods fit on the nodes: the requests of pods against what the nodes have left.
+
+In: nodes, the sums that pods bound to them request, and what further pods need. Out: whether these all fit. An estimate,
+and optimistic: it knows requests, the number of pods, node selectors, required node affinity and taints, and takes the
+first nodes with room. Affinity between pods, spreading, volumes, host ports and devices claimed by name are not
+considered, and the scheduler may choose other nodes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, placement, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.placement import NodeTerm, Toleration
+from kuberuntime.objects.selectors import Requirement
+from leaderworkerset.core.gang import demand
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Amounts of resources by name, in nano-units."""
+
+PODS: Final = "pods"
+"""The resource of which every pod takes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one pod needs of a node; pods of one template have equal needs."""
+
+    requests: tuple[tuple[str, int], ...]
+    selector: tuple[Requirement, ...]
+    terms: tuple[NodeTerm, ...] | None
+    tolerations: tuple[Toleration, ...]
+
+
+@dataclass(slots=True)
+class _Room:
+    """One node, and what it has left while pods are placed."""
+
+    name: str
+    labels: dict[str, str]
+    taints: tuple[JSONObject, ...]
+    left: dict[str, int]
+
+    def admits(self, need: Need) -> bool:
+        """Return whether the pod may run on the node, whatever room there is."""
+        if not all(requirement.matches(self.labels) for requirement in need.selector):
+            return False
+        if need.terms is not None and not any(term.matches(self.name, self.labels) for term in need.terms):
+            return False
+        return all(any(one.tolerates(taint) for one in need.tolerations) for taint in self.taints)
+
+    def count(self, need: Need) -> int:
+        """Return for how many such pods there is room."""
+        return max(min(self.left.get(name, 0) // amount for name, amount in need.requests), 0)
+
+    def take(self, need: Need, number: int) -> None:
+        """Take the room of so many pods; a negative number gives it back."""
+        for name, amount in need.requests:
+            self.left[name] = self.left.get(name, 0) - number * amount
+
+
+@dataclass(slots=True)
+class _Search:
+    """The nodes that admit one need; those before `start` have no room left for it."""
+
+    rooms: list[_Room]
+    start: int = 0
+
+    def places(self, need: Need, number: int) -> Iterator[tuple[_Room, int]]:
+        """Yield nodes with room, and how many pods they take, until all are placed or no node is left."""
+        for index in range(self.start, len(self.rooms)):
+            room = self.rooms[index]
+            taken = min(room.count(need), number)
+            if taken:
+                yield room, taken
+                number -= taken
+            if not number:
+                return
+
+    def skip_full(self, need: Need) -> None:
+        """Pass over the first nodes that have no room any more."""
+        while self.start < len(self.rooms) and not self.rooms[self.start].count(need):
+            self.start += 1
+
+
+@dataclass(slots=True)
+class Rooms:
+    """What the nodes have left, while pods are placed one group after another; it lives as long as one decision.
+
+    Room is only taken: what did not fit once is not tried again, and nodes that are full for a need are passed over.
+    """
+
+    _rooms: list[_Room]
+    _searches: dict[Need, _Search] = field(default_factory=dict)
+    _hopeless: set[frozenset[tuple[Need, int]]] = field(default_factory=set)
+
+    def place(self, needs: Mapping[Need, int]) -> bool:
+        """Take the room of so many pods of each need, or none; return whether all fit."""
+        wanted = frozenset(needs.items())
+        if wanted in self._hopeless:
+            return False
+        taken: list[tuple[_Room, Need, int]] = []
+        for need in sorted(needs, key=self._choice):
+            before = len(taken)
+            taken += [(room, need, number) for room, number in self._search(need).places(need, needs[need])]
+            for room, _, number in taken[before:]:
+                room.take(need, number)
+            if sum(number for _, _, number in taken[before:]) < needs[need]:
+                self._give_back(taken)
+                self._hopeless.add(wanted)
+                return False
+        for need in needs:
+            self._search(need).skip_full(need)
+        return True
+
+    def _give_back(self, taken: Iterable[tuple[_Room, Need, int]]) -> None:
+        for room, need, number in taken:
+            room.take(need, -number)
+
+    def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
+        """Sort by how few nodes come into question, so that the pickiest choose first."""
+        return len(self._search(need).rooms), need.requests
+
+    def _search(self, need: Need) -> _Search:
+        if need not in self._searches:
+            self._searches[need] = _Search([room for room in self._rooms if room.admits(need)])
+        return self._searches[need]
+
+
+def rooms(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> Rooms:
+    """Return what the nodes have left beside what is used, by the name of the node."""
+    return Rooms([_room(node, used.get(meta.name(node), {})) for node in nodes])
+
+
+def read_need(pod: JSONObject) -> Need:
+    """Return what a pod needs of a node."""
+    spec = meta.spec(pod)
+    return Need(
+        requests=tuple(sorted(read_requests(pod).items())),
+        selector=placement.read_node_selector(spec),
+        terms=placement.read_node_terms(spec),
+        tolerations=placement.read_tolerations(spec),
+    )
+
+
+def read_requests(pod: JSONObject) -> dict[str, int]:
+    """Return the effective requests of a pod, and one pod; amounts of zero are left out."""
+    asked = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
+    return asked | {PODS: quantity.NANOS}
+
+
+def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:
+    """Return how many of the pods have which need."""
+    return Counter(map(read_need, pods))
+
+
+def _room(node: JSONObject, used: Amounts) -> _Room:
+    spec = meta.spec(node)
+    taints = [taint for taint in spec.get("taints") or () if taint.get("effect") in placement.REPELLING]
+    cordoned = [placement.CORDONED] if spec.get("unschedulable") else []
+    allocatable = quantity.parse_list(meta.status(node).get("allocatable"))
+    return _Room(
+        name=meta.name(node),
+        labels=meta.labels(node),
+        taints=(*taints, *cordoned),
+        left={name: amount.nanos - used.get(name, 0) for name, amount in allocatable.items()},
+    )

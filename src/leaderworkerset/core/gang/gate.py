@@ -1,0 +1,109 @@
+"""Which gated groups may start: the scheduling gates of a group's pods go when the whole group fits on the nodes.
+
+In: nodes, what pods bound to them request, the pods that have no node, and the groups of which a pod is gated. Out: a
+plan that removes the gates of groups that fit. Groups come in this order: those that have started already (a pod of
+theirs was made anew), the higher priority, the older leader. One that does not fit does not hold back others.
+
+Best effort: between the decision and the binding somebody else may take the room (`fit.py` says what is not considered).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Patch, Plan, Together
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang import fit
+from leaderworkerset.core.gang.fit import Amounts
+
+GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What is known of nodes and pods.
+
+    `used` are the sums of what pods bound to a node request, by its name; `unbound` are pods without a node; `members`
+    are all pods of groups of which one is gated.
+    """
+
+    nodes: Sequence[JSONObject]
+    used: Mapping[str, Amounts]
+    unbound: Sequence[JSONObject]
+    members: Sequence[JSONObject]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A whole group that waits: its leader, and its pods that carry our gate."""
+
+    leader: JSONObject
+    gated: Sequence[JSONObject]
+    size: int
+
+    def rank(self) -> tuple[bool, int, str, str]:
+        """Return by what groups are sorted."""
+        priority = int(meta.spec(self.leader).get("priority") or 0)
+        created = str(meta.metadata(self.leader).get("creationTimestamp") or "")
+        return len(self.gated) == self.size, -priority, created, str(meta.key(self.leader))
+
+
+def reconcile(observed: Observed) -> Plan:
+    """Remove the gates of every group that fits beside the pods that are on their way to a node."""
+    waiting = _waiting(observed.members)
+    if not waiting:
+        return Plan()
+    rooms = fit.rooms(observed.nodes, observed.used)
+    for pod in observed.unbound:
+        if not meta.spec(pod).get("schedulingGates"):
+            rooms.place({fit.read_need(pod): 1})
+    starting = [group for group in sorted(waiting, key=_Group.rank) if rooms.place(fit.count_needs(group.gated))]
+    groups = tuple((Together(sequences=tuple((_open(pod),) for pod in group.gated)),) for group in starting)
+    return Plan((Together(sequences=groups),)) if groups else Plan()
+
+
+def is_gated(pod: JSONObject) -> bool:
+    """Return whether the pod carries our gate."""
+    return GATE in (meta.spec(pod).get("schedulingGates") or [])
+
+
+def group_name(pod: JSONObject) -> str:
+    """Return the name of the group that a pod is a member of, unique in its namespace; empty for other pods."""
+    return meta.annotations(pod).get(labels.GANG_GROUP, "")
+
+
+def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
+    """Return the groups that are complete, and whose gated pods have no gates of others."""
+
+    def group(pod: JSONObject) -> tuple[str, str]:
+        return meta.namespace(pod), group_name(pod)
+
+    found = []
+    alive = (pod for pod in members if not meta.is_deleting(pod))
+    for _, pods in groupby(sorted(alive, key=group), key=group):
+        whole = _whole(list(pods))
+        if whole is not None:
+            found.append(whole)
+    return found
+
+
+def _whole(pods: Sequence[JSONObject]) -> _Group | None:
+    """Return the group of these pods; None where pods are lacking, or none waits for us alone."""
+    leader = next(
+        (pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX), None
+    )
+    gated = [pod for pod in pods if is_gated(pod)]
+    if leader is None or not gated or meta.annotations(leader).get(labels.SIZE) != str(len(pods)):
+        return None
+    others = any(len(meta.spec(pod)["schedulingGates"]) > 1 for pod in gated)
+    return None if others else _Group(leader, gated, len(pods))
+
+
+def _open(pod: JSONObject) -> Patch:
+    """Remove the only gate of a pod; one that is gone, or another of its name, is left alone."""
+    patch = {"metadata": {"uid": meta.uid(pod)}, "spec": {"schedulingGates": None}}
+    return Patch(resource=PODS, key=meta.key(pod), patch=patch, if_present=True)

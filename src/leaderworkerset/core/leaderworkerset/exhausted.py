@@ -1,0 +1,72 @@
+"""The condition that says which groups were recreated too often and are left as they are (docs/adr/0003).
+
+In: the records of such groups, and the leaders that live. Out: conditions with one more, or without it. It is there only
+while there are such groups: otherwise conditions are those of the Go controller.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import Condition
+from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, State
+
+TYPE: Final = "RestartsExhausted"
+REASON: Final = "MaxGroupRestartsExceeded"
+
+NAMED: Final = 10
+"""How many groups a message names."""
+
+
+def is_exhausted(record: JSONObject) -> bool:
+    """Return whether the record says that its group is left as it is."""
+    return meta.annotations(record).get(labels.RECREATION_STATE) == State.EXHAUSTED
+
+
+def groups(records: Iterable[JSONObject], leaders: Mapping[str, Group]) -> list[int]:
+    """Return the indexes of the groups that are left as they are: those whose leader is still the one of the record."""
+    found = []
+    for record in records:
+        group = leaders.get(meta.name(record).removesuffix(RECORD_SUFFIX))
+        if group is None or group.index is None or group.is_deleting or not is_exhausted(record):
+            continue
+        if meta.annotations(record).get(labels.RECREATED_LEADER) == group.uid:
+            found.append(group.index)
+    return sorted(found)
+
+
+def with_condition(
+    conditions: Sequence[Condition], indexes: Sequence[int], generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """Return the conditions with what they have to say of these groups, unchanged where they say it already."""
+    known = next((one for one in conditions if one.type == TYPE), None)
+    if not indexes:
+        return tuple(one for one in conditions if one.type != TYPE)
+    since = timestamps.render(now) if known is None else known.last_transition_time
+    told = Condition(
+        type=TYPE,
+        status="True",
+        reason=REASON,
+        message=message(indexes),
+        last_transition_time=since,
+        observed_generation=generation,
+    )
+    return (*conditions, told) if known is None else tuple(told if one is known else one for one in conditions)
+
+
+def message(indexes: Sequence[int]) -> str:
+    """Return what is said of groups that are left as they are.
+
+    >>> message([3])
+    'group 3 failed more often in a row than max-group-restarts allows, and is left as it is'
+    >>> message(range(12))[:60]
+    'groups 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more failed more o'
+    """
+    named = ", ".join(str(index) for index in indexes[:NAMED])
+    more = f" and {len(indexes) - NAMED} more" if len(indexes) > NAMED else ""
+    subject, left = ("group", "is left as it is") if len(indexes) == 1 else ("groups", "are left as they are")
+    return f"{subject} {named}{more} failed more often in a row than max-group-restarts allows, and {left}"

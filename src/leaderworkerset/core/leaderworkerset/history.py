@@ -1,0 +1,92 @@
+"""The history of a LeaderWorkerSet: revisions that no group is made from any more, kept to be read and returned to.
+
+Once all groups are of the current revision, the Go controller deletes all others (R-REV-14). Here they lose the label of
+the LeaderWorkerSet's name instead, and that of their key, by which both controllers and all clients find revisions:
+whoever counts those counts what the Go controller would have left. Why so: docs/adr/0012-revision-history.md.
+
+In: the LeaderWorkerSet, the revisions that are outdated, and, only where some of them are kept, the history so far. Out:
+the actions that keep the newest ones of each content and delete the rest. One write moves a revision; at rest there is none.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Action, Delete, Patch, Plan, guarded_patch
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import revisions
+
+DEFAULT_LIMIT: Final = 10
+"""How many revisions are kept where the LeaderWorkerSet does not say; Deployments keep as many."""
+
+HIGHEST_LIMIT: Final = 100
+"""The most that can be kept: each is an object of the size of the template."""
+
+
+def limit(obj: JSONObject) -> int:
+    """Return how many old revisions of the LeaderWorkerSet are kept; an annotation that is not a number is ignored."""
+    value = meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, "")
+    return min(int(value), HIGHEST_LIMIT) if value.isascii() and value.isdigit() else DEFAULT_LIMIT
+
+
+def selector(name: str) -> str:
+    """Return the label selector of the history of the LeaderWorkerSet `name`."""
+    return f"{labels.HISTORY_OF}={name}"
+
+
+def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
+    """Return what becomes of outdated revisions and of the history so far, while all groups are of the revision `key`.
+
+    The newest revision of each content is kept, as many as the limit says; the current content is not history. What
+    nobody owns is deleted, since nothing would delete it together with the LeaderWorkerSet.
+    """
+    leaving = list(outdated)
+    past = [one for one in known if _is_owned(one, obj)]
+    kept = {
+        meta.uid(one) for one in newest([*filter(lambda one: _is_owned(one, obj), leaving), *past], key, limit(obj))
+    }
+    moves: list[Action] = [_keep(obj, one) if meta.uid(one) in kept else _delete(one) for one in leaving]
+    return moves + [_delete(one) for one in past if meta.uid(one) not in kept]
+
+
+def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
+    """Return the newest `count` revisions, one for each content, without that of `key`."""
+    by_key: dict[str, JSONObject] = {}
+    for one in sorted(found, key=revisions.number_of, reverse=True):
+        by_key.setdefault(key_of(one), one)
+    return [one for one in by_key.values() if key_of(one) != key][:count]
+
+
+def key_of(revision: JSONObject) -> str:
+    """Return the key of a revision, whether it is history or not yet."""
+    return revisions.key_of(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
+def is_growing(plan: Plan) -> bool:
+    """Return whether a plan adds to the history, so that the history so far has to be known."""
+    return any(
+        isinstance(action, Patch)
+        and action.resource == CONTROLLER_REVISIONS
+        and labels.HISTORY_OF in meta.labels(action.patch)
+        for action in plan.actions
+    )
+
+
+def _is_owned(revision: JSONObject, obj: JSONObject) -> bool:
+    return (meta.controller_of(revision) or {}).get("uid") == meta.uid(obj)
+
+
+def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
+    change = {
+        "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
+        "annotations": {labels.TEMPLATE_REVISION_HASH: revisions.key_of(revision)},
+    }
+    return guarded_patch(CONTROLLER_REVISIONS, revision, {"metadata": change}, if_present=True)
+
+
+def _delete(revision: JSONObject) -> Delete:
+    return Delete(
+        resource=CONTROLLER_REVISIONS, key=meta.key(revision), propagation="Background", uid=meta.uid(revision)
+    )

@@ -1,0 +1,81 @@
+"""A failure: which pod, which of its restarts, and what it showed of itself, in one sentence that fits into an event.
+
+In: a pod that failed, as it was last seen. Out: a value that identifies the failure by the pod's UID and its restart
+count, for the record of a recreation. The last lines of a program are those that the node puts into the pod's status:
+its termination message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end of its log.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+
+LONGEST_MESSAGE: Final = 400
+"""Characters of a termination message that are kept, from its end; an event holds 1024 with what is around them."""
+
+DISRUPTION: Final = "DisruptionTarget"
+"""The condition that says on whose behalf a pod is deleted."""
+
+
+UNKNOWN: Final = UID("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The failure of a pod; `what` says what happened, empty where nothing is known."""
+
+    pod: str
+    uid: UID = UNKNOWN
+    restarts: int = 0
+    what: str = ""
+
+
+def describe(pod: JSONObject) -> Failure:
+    """Return the failure of a pod that was restarted or deleted."""
+    restarts = sum(container.get("restartCount") or 0 for container in _containers(pod))
+    return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod))
+
+
+def in_brackets(what: str) -> str:
+    """Return what happened as an insertion of a sentence.
+
+    >>> in_brackets("main: exit code 1"), in_brackets("")
+    (' (main: exit code 1)', '')
+    """
+    return f" ({what})" if what else ""
+
+
+def _what(pod: JSONObject) -> str:
+    ended = next(_ended(pod), None)
+    if ended is not None:
+        return ended
+    if not meta.is_deleting(pod):
+        return ""
+    disruption = meta.find_condition(pod, DISRUPTION) or {}
+    reason = disruption.get("reason") or meta.status(pod).get("reason")
+    return f"deleted: {reason}" if reason else "deleted"
+
+
+def _ended(pod: JSONObject) -> Iterator[str]:
+    """Describe how the containers that were restarted ended last."""
+    for container in _containers(pod):
+        states = (container.get("state") or {}, container.get("lastState") or {})
+        terminated = next((state["terminated"] for state in states if state.get("terminated")), None)
+        if terminated is not None and (container.get("restartCount") or 0) > 0:
+            yield _sentence(str(container.get("name", "")), terminated)
+
+
+def _sentence(name: str, terminated: JSONObject) -> str:
+    code, reason = terminated.get("exitCode"), terminated.get("reason")
+    text = f"{name}: exit code {code}" + (f", {reason}" if reason else "")
+    message = " ".join(str(terminated.get("message") or "")[-4 * LONGEST_MESSAGE :].split())
+    if not message:
+        return text
+    return f"{text}: {message}" if len(message) <= LONGEST_MESSAGE else f"{text}: …{message[-LONGEST_MESSAGE:]}"
+
+
+def _containers(pod: JSONObject) -> list[JSONObject]:
+    status = meta.status(pod)
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]

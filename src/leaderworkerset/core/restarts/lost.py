@@ -1,0 +1,128 @@
+"""Pods on lost nodes: Terminating for longer than their grace, on a node that does not report; deleted by force here.
+
+A pod whose kubelet is gone stays Terminating for ever, and with it its group: the leader waits for its workers, and a
+name is free only when its pod is gone. In: the pods of a group, the nodes of those that are stuck, the time. Out:
+deletions without grace, or when to decide again.
+
+A node that does not report may still run its pods. Workers are released there, a leader is not: two leaders of one
+identity could serve at once. A leader is released where the node is certainly down: it was deleted, or an administrator
+marked it with the taint `node.kubernetes.io/out-of-service`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Action, Delete, Emit
+from leaderworkerset.api import labels
+from leaderworkerset.core import events
+
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+"""The taint that says that a node is shut down for certain."""
+
+RECHECK: Final = timedelta(seconds=30)
+"""How often the decision about a pod that is stuck, but not released, is made again: nodes are not watched."""
+
+Nodes = Mapping[str, JSONObject | None]
+"""Nodes by name, None for one that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What to do about the pods of a group that are stuck, and after how many seconds to decide again (None: never)."""
+
+    actions: tuple[Action, ...] = ()
+    requeue_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stuck:
+    """The group of a LeaderWorkerSet, and when its pods count as stuck: Terminating for `grace` beyond their own."""
+
+    lws: JSONObject
+    pods: Sequence[JSONObject]
+    grace: timedelta
+    now: datetime
+
+
+def nodes_of(stuck: Stuck) -> set[str]:
+    """Return the names of the nodes that the decision depends on."""
+    return {_node_name(pod) for pod in _on_nodes(stuck.pods) if _left(pod, stuck) <= timedelta()}
+
+
+def release(stuck: Stuck, nodes: Nodes) -> Release:
+    """Delete by force the pods that are stuck on lost nodes."""
+    actions: list[Action] = []
+    waits: list[timedelta] = []
+    for pod in _on_nodes(stuck.pods):
+        left = _left(pod, stuck)
+        if left > timedelta():
+            waits.append(left)
+            continue
+        waits.append(RECHECK)
+        actions += _release_one(stuck, pod, nodes.get(_node_name(pod)), is_first=left > -RECHECK)
+    return Release(tuple(actions), min(waits).total_seconds() if waits else None)
+
+
+def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_first: bool) -> Iterator[Action]:
+    state = _state(node)
+    if not state:
+        return
+    where = f"Pod {meta.name(pod)} is Terminating on node {_node_name(pod)}, which {state}"
+    if _is_leader(pod) and not _is_down(node):
+        note = f"{where}: a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}"
+        if is_first:
+            yield Emit(events=(events.waiting_for_lost_pod(stuck.lws, pod, note),))
+        return
+    index = meta.labels(pod).get(labels.GROUP_INDEX, "")
+    note = f"{where}: deleted it by force to release group {index}"
+    yield Delete(
+        resource=PODS,
+        key=meta.key(pod),
+        uid=meta.uid(pod),
+        grace_period=0,
+        on_success=(events.releasing_lost_pod(stuck.lws, pod, note),),
+    )
+
+
+def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the pods that are Terminating on a node and were not deleted by force yet."""
+    for pod in pods:
+        if meta.is_deleting(pod) and _node_name(pod) and meta.metadata(pod).get("deletionGracePeriodSeconds") != 0:
+            yield pod
+
+
+def _left(pod: JSONObject, stuck: Stuck) -> timedelta:
+    """Return how long the pod may still be Terminating; its timestamp is when its own grace ends."""
+    return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
+
+
+def _state(node: JSONObject | None) -> str:
+    """Return why a node counts as lost, empty where it reports."""
+    if node is None:
+        return "does not exist"
+    if _is_down(node):
+        return f"has the taint {OUT_OF_SERVICE}"
+    ready = meta.find_condition(node, "Ready") or {}
+    status = ready.get("status") or "Unknown"
+    if status == "True":
+        return ""
+    return f"is not Ready ({', '.join(filter(None, [status, ready.get('reason')]))})"
+
+
+def _is_down(node: JSONObject | None) -> bool:
+    """Return whether nothing runs there any more, for certain."""
+    return node is None or any(taint.get("key") == OUT_OF_SERVICE for taint in meta.spec(node).get("taints") or [])
+
+
+def _is_leader(pod: JSONObject) -> bool:
+    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+
+
+def _node_name(pod: JSONObject) -> str:
+    name: str = meta.spec(pod).get("nodeName") or ""
+    return name

@@ -1,0 +1,275 @@
+"""Containers that ran: crashes, lack of memory, probes and gates. Pure.
+
+Of several ranks that crashed, the one that ended first is the cause: the others often end because it did.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.starts import warming
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.outcome import FailedContainer
+from leaderworkerset.views.wording import counted, duration
+
+SETTLED: Final = timedelta(minutes=1)
+"""A container that runs for so long is not unready because of how its last run ended."""
+
+NO_MEMORY: Final = "OOMKilled"
+RETRIED: Final = "CrashLoopBackOff"
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A run of a container that ended otherwise than with exit code 0."""
+
+    rank: Rank
+    container: str
+    end: JSONObject
+    is_init: bool
+    restarts: int
+    is_over: bool
+    """Whether a later run of the container is under way."""
+
+    @property
+    def finished(self) -> str:
+        """Return when it ended."""
+        return str(self.end.get("finishedAt") or "~")
+
+
+def deaths(observed: Observed) -> list[Death]:
+    """Return the failed ends that may still matter, the earliest first."""
+    found = [one for rank in observed.at(is_placed) for one in _deaths(observed, rank)]
+    return sorted(found, key=lambda one: one.finished)
+
+
+def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
+    status = meta.status(rank.object or {})
+    inits = {str(one.get("name")) for one in status.get("initContainerStatuses") or []}
+    for one in ranks.statuses(rank):
+        name, restarts = str(one.get("name")), int(one.get("restartCount") or 0)
+        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+        now = state.get("terminated") or {}
+        age = observed.since((state.get("running") or {}).get("startedAt"))
+        if now.get("exitCode"):
+            yield Death(rank, name, now, name in inits, restarts, is_over=False)
+        elif last.get("exitCode") and (age is None or age < SETTLED) and not now:
+            yield Death(rank, name, last, name in inits, restarts, is_over="running" in state)
+
+
+def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
+    rank, said = death.rank, podstate.last_lines(death.end)
+    target = f"{observed.view.name}/{rank.place}"
+    ended = observed.since(death.end.get("finishedAt"))
+    when = f", {duration(ended)} ago" if ended is not None else ""
+    evidence = [
+        f"{rank.pod}, container {death.container}: {_end(death.end)}{when}; {counted(death.restarts, 'restart')}",
+        *(f"  {ranks.quote(line)}" for line in said[-5:]),
+    ]
+    later = [one for one in found[1:] if one.rank.pod != rank.pod]
+    if later:
+        evidence.append(f"ended later: {', '.join(dict.fromkeys(one.rank.pod for one in later[:5]))}")
+    previous = " --previous" if death.is_over else ""
+    container = f" -c {death.container}" if len(list(ranks.statuses(rank))) > 1 else ""
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=sentence,
+        evidence=tuple(evidence),
+        steps=(observed.lws(f"logs {target}{container}{previous}"),),
+        log=None if said else FailedContainer(rank.object or {}, death.container, death.is_over),
+    )
+
+
+def _end(end: JSONObject) -> str:
+    reason = f" ({end['reason']})" if end.get("reason") else ""
+    return f"exit code {end.get('exitCode')}{reason}"
+
+
+def out_of_memory(observed: Observed) -> Finding | None:
+    """Find a container that was ended because it used more memory than it may."""
+    found = deaths(observed)
+    killed = next((one for one in found if one.end.get("reason") == NO_MEMORY), None)
+    if killed is None:
+        return None
+    limit = _memory_limit(killed)
+    said = f"its limit of {limit}" if limit else "what its node has"
+    text = (
+        f"container {killed.container} of pod {killed.rank.pod} used more memory than {said}, and was ended (OOMKilled)"
+    )
+    return _tell(observed, killed, [killed, *(one for one in found if one is not killed)], text)
+
+
+def _memory_limit(death: Death) -> str:
+    spec = meta.spec(death.rank.object or {})
+    declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    own: JSONObject = next((one for one in declared if one.get("name") == death.container), {})
+    return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
+
+
+def init_fails(observed: Observed) -> Finding | None:
+    """Find an init container that fails, so that no other container is started."""
+    found = [one for one in deaths(observed) if one.is_init]
+    if not found:
+        return None
+    text = f"init container {found[0].container} of pod {found[0].rank.pod} fails with {_end(found[0].end)}"
+    return _tell(observed, found[0], found, text)
+
+
+def crashes(observed: Observed) -> Finding | None:
+    """Find the rank that crashed first."""
+    found = deaths(observed)
+    if not found:
+        return None
+    first = found[0]
+    pods = len({one.rank.pod for one in found})
+    text = f"container {first.container} of pod {first.rank.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
+    said = podstate.last_lines(first.end)
+    return _tell(observed, first, found, f"{text}: {ranks.quote(said[-1].strip())}" if said else text)
+
+
+def killed_by_probe(observed: Observed) -> Finding | None:
+    """Find a container that is ended again and again because its liveness or startup probe fails."""
+    for rank in observed.at(is_placed):
+        for text in ranks.messages(observed, rank, "Unhealthy"):
+            match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
+            if match and (rank.restarts or match[1] == "Startup"):
+                return Finding(
+                    subject=ranks.subject(rank),
+                    sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(text)}",
+                    evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
+                    steps=(
+                        observed.lws(f"logs {observed.view.name}/{rank.place}"),
+                        f"where it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
+                    ),
+                )
+    return None
+
+
+def has_ended(observed: Observed) -> Finding | None:
+    """Find a rank whose containers ended with exit code 0, though it should go on running."""
+    ended = [rank for rank in observed.at(is_placed) if _is_done(rank)]
+    if not ended:
+        return None
+    rank = ended[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
+        evidence=(f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}",),
+        steps=(
+            observed.lws(f"logs {observed.view.name}/{rank.place}"),
+            "let the program run until it is stopped, or take a Job for work that ends",
+        ),
+    )
+
+
+def _is_done(rank: Rank) -> bool:
+    """Return whether a container ended with exit code 0, and does not run again yet."""
+    for one in ranks.statuses(rank):
+        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+        end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
+        if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
+            return True
+    return False
+
+
+def gate_is_closed(observed: Observed) -> Finding | None:
+    """Find a readiness gate that nobody opened."""
+    for rank in observed.at(is_placed):
+        pod = rank.object or {}
+        asked = [str(one.get("conditionType")) for one in meta.spec(pod).get("readinessGates") or []]
+        closed = [gate for gate in asked if not meta.is_condition_true(pod, gate)]
+        if closed and meta.is_condition_true(pod, "ContainersReady"):
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"readiness gate {', '.join(closed)} of pod {rank.pod} is not open, though its containers are ready",
+                evidence=(f"{rank.pod}: {rank.why or 'ContainersReady is True, Ready is False'}",),
+                steps=(f"find out what sets condition {closed[0]}, and why it does not",),
+            )
+    return None
+
+
+PROBE: Final = Told(
+    is_placed,
+    r"Readiness probe (?:failed|errored)",
+    "the readiness probe of pod {pod} fails{others}",
+    ("{lws} logs {place}", "{kubectl} get pod {pod} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
+)
+
+
+def unready(observed: Observed) -> Finding | None:
+    """Find a rank whose readiness probe fails; while it may still be loading, that is usual."""
+    found = PROBE(observed)
+    rank = next((one for one in observed.at(is_placed) if found and one.pod == found.subject.name), None)
+    return replace(found, verdict=warming(observed, rank)) if found and rank else found
+
+
+OUT_OF_MEMORY: Final = Cause(
+    code="LWS-E070",
+    title="a container runs out of memory",
+    meaning="A container used more memory than its limit, or than its node has, and was ended.",
+    remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
+    find=out_of_memory,
+)
+INIT_FAILS: Final = Cause(
+    code="LWS-E068",
+    title="an init container fails",
+    meaning="An init container ends with an error, and the containers after it are not started.",
+    remedy="Read its log, and correct what it does.",
+    find=init_fails,
+)
+PROBE_KILLS: Final = Cause(
+    code="LWS-E072",
+    title="a liveness or startup probe fails",
+    meaning="A probe fails so often that the container is ended and started again.",
+    remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
+    find=killed_by_probe,
+)
+CRASHES: Final = Cause(
+    code="LWS-E071",
+    title="a container crashes",
+    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because of it.",
+    remedy="Read its last lines and correct the program, its arguments or its environment.",
+    find=crashes,
+)
+UNREADY: Final = Cause(
+    code="LWS-E073",
+    title="a readiness probe fails",
+    meaning="The program runs, and its readiness probe says that it is not ready.",
+    remedy="Read the log of the rank; check path, port and times of the probe.",
+    find=unready,
+)
+GATE_CLOSED: Final = Cause(
+    code="LWS-E074",
+    title="a readiness gate is closed",
+    meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
+    remedy="Check what sets that condition (a load balancer's controller, say).",
+    find=gate_is_closed,
+)
+ENDED: Final = Cause(
+    code="LWS-E075",
+    title="the program ends though it should run",
+    meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
+    remedy="Let the program go on running. For work that ends, use a Job, or `lws run --until done`.",
+    find=has_ended,
+)
+NO_SANDBOX: Final = Cause(
+    code="LWS-E069",
+    title="the pod's network cannot be set up",
+    meaning="The kubelet cannot make the sandbox of a pod: the network plug-in or the container runtime fails.",
+    remedy="Check the network plug-in on that node.",
+    find=Told(
+        is_placed,
+        r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",
+        "the network of pod {pod} cannot be set up on node {node}{others}",
+        ("{kubectl} describe pod {pod}", "{kubectl} describe node {node}"),
+    ),
+)

@@ -1,0 +1,171 @@
+"""Nodes that are lost or sick, and pods that do not go away. Pure."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.wording import duration
+
+OVERDUE: Final = timedelta(seconds=10)
+"""How long after its grace period a pod may still be there."""
+
+EVICTIONS: Final[Mapping[str, str]] = {
+    "Evicted": "the kubelet evicted it",
+    "Preempted": "a pod of higher priority took its place",
+    "Preempting": "a pod of higher priority took its place",
+    "NodeShutdown": "its node shut down",
+    "Terminated": "its node shut down",
+    "UnexpectedAdmissionError": "its node refused it",
+    "NodeAffinity": "its node no longer has the wanted labels",
+    "OutOfcpu": "its node had no cpu left",
+    "OutOfmemory": "its node had no memory left",
+}
+GARBAGE_COLLECTED: Final = frozenset({"foregroundDeletion", "orphan"})
+
+
+def node_is_gone(observed: Observed) -> Finding | None:
+    """Find pods on a node that does not exist any more."""
+    if not observed.knows(NODES):
+        return None
+    lost = [rank for _, rank in observed.unready if rank.node and rank.node not in observed.nodes]
+    if not lost:
+        return None
+    rank = lost[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"node {rank.node} of pod {rank.pod} does not exist any more{ranks.others(len(lost))}",
+        evidence=(f"{rank.pod}: spec.nodeName {rank.node}; there is no such Node",),
+        steps=(observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),),
+    )
+
+
+def node_is_not_ready(observed: Observed) -> Finding | None:
+    """Find pods on a node whose kubelet does not report, or reports that it is not ready."""
+    sick = [(rank, why) for _, rank in observed.unready if (why := _sickness(observed.nodes.get(rank.node)))]
+    if not sick:
+        return None
+    rank, why = sick[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"node {rank.node} of pod {rank.pod} is not ready{ranks.others(len(sick))}: {why}",
+        evidence=(f"Node {rank.node}: {why}", f"{rank.pod}: {rank.state}"),
+        steps=(
+            f"{observed.commands.kubectl} describe node {rank.node}",
+            f"where the node is switched off for good: {observed.commands.kubectl} delete node {rank.node}",
+        ),
+    )
+
+
+def _sickness(node: JSONObject | None) -> str:
+    """Return what a node says against itself; empty where it is ready."""
+    if node is None:
+        return ""
+    ready = meta.find_condition(node, "Ready")
+    if ready is None or ready.get("status") == "True":
+        return ""
+    said = str(ready.get("message") or ready.get("reason") or "no reason is given")
+    return f"Ready is {ready.get('status')}: {ranks.quote(said)}"
+
+
+def held_by_finalizer(observed: Observed) -> Finding | None:
+    """Find a pod whose deletion a finalizer holds."""
+    for rank in observed.at(ranks.is_terminating):
+        names = [
+            one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in GARBAGE_COLLECTED
+        ]
+        late = _overdue(observed, rank)
+        if names and late is not None:
+            held = ", ".join(names)
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"pod {rank.pod} is terminating, and finalizer {held} holds it for {duration(late)}",
+                evidence=(f"{rank.pod}: metadata.finalizers: {held}",),
+                steps=(f"find out what takes {held} off, and why it does not",),
+            )
+    return None
+
+
+def does_not_end(observed: Observed) -> Finding | None:
+    """Find a pod that is still there long after its grace period."""
+    for rank in observed.at(ranks.is_terminating):
+        late = _overdue(observed, rank)
+        foreground = meta.metadata(rank.object or {}).get("finalizers")
+        if late is not None and late >= OVERDUE and not foreground:
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"pod {rank.pod} should have ended {duration(late)} ago, and node {rank.node or '(none)'} does not end it",
+                evidence=(
+                    f"{rank.pod}: deletionTimestamp {meta.metadata(rank.object or {}).get('deletionTimestamp')}",
+                ),
+                steps=(
+                    f"{observed.commands.kubectl} describe node {rank.node}",
+                    "only where its processes surely do not run any more: "
+                    + observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),
+                ),
+            )
+    return None
+
+
+def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
+    """Return the time since a pod should have been gone; None before that."""
+    late = observed.since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
+    return late if late is not None and late > timedelta() else None
+
+
+def was_evicted(observed: Observed) -> Finding | None:
+    """Find a pod that its node or the scheduler ended."""
+    for rank in observed.at(ranks.is_placed):
+        status = meta.status(rank.object or {})
+        reason = str(status.get("reason") or "")
+        if status.get("phase") == "Failed" and reason in EVICTIONS:
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"pod {rank.pod} was ended, {EVICTIONS[reason]}: {ranks.quote(str(status.get('message') or reason))}",
+                evidence=(f"{rank.pod}: phase Failed, reason {reason}, node {rank.node}",),
+                steps=(f"{observed.commands.kubectl} describe node {rank.node}",),
+            )
+    return None
+
+
+GONE: Final = Cause(
+    code="LWS-E050",
+    title="the node is gone",
+    meaning="Pods are bound to a node that does not exist any more.",
+    remedy="They are removed after a while by the cluster; `kubectl delete pod --force` does it at once.",
+    find=node_is_gone,
+)
+NOT_READY: Final = Cause(
+    code="LWS-E051",
+    title="the node is not ready",
+    meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
+    remedy="Repair or restart the node; delete its Node object if it is switched off for good.",
+    find=node_is_not_ready,
+)
+FINALIZER: Final = Cause(
+    code="LWS-E052",
+    title="a finalizer holds a pod",
+    meaning="A pod is terminating, and a finalizer keeps it. Its successor cannot be made.",
+    remedy="Find out what takes that finalizer off, and why it does not.",
+    find=held_by_finalizer,
+)
+ENDLESS: Final = Cause(
+    code="LWS-E053",
+    title="a pod does not end",
+    meaning="The grace period of a pod is over, and its node does not report the end of its processes.",
+    remedy="Repair the node. Force the deletion only where the processes surely do not run any more.",
+    find=does_not_end,
+)
+EVICTED: Final = Cause(
+    code="LWS-E054",
+    title="a pod was evicted or preempted",
+    meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a more important pod.",
+    remedy="Request what the program needs, give it a priority class, or check the node.",
+    find=was_evicted,
+)

@@ -1,0 +1,237 @@
+"""Pods and StatefulSets that the API server does not take: causes of ranks without a pod. Pure.
+
+Their reasons are Warning events of the StatefulSet or of the LeaderWorkerSet, in the words of the API server.
+"""
+
+from typing import Final
+
+from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.ranks import is_missing
+
+NAMESPACE_ENDS: Final = Cause(
+    code="LWS-E002",
+    title="the namespace is being deleted",
+    meaning="Nothing can be created in a namespace that is being deleted.",
+    remedy="Wait until the namespace is gone and create it again, or use another one.",
+    find=Told(
+        is_missing,
+        r"because it is being terminated|namespace .* is being terminated",
+        "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
+        ("{kubectl} get namespace {namespace} -o yaml",),
+    ),
+)
+
+WEBHOOK_CERTIFICATE: Final = Cause(
+    code="LWS-E007",
+    title="the certificate of a webhook is not trusted",
+    meaning="The API server calls an admission webhook and does not trust its certificate: expired, or of another authority.",
+    remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
+    find=Told(
+        is_missing,
+        r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
+        "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
+        (
+            "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+            "{kubectl} get events --field-selector=type=Warning",
+        ),
+    ),
+)
+
+WEBHOOK_UNREACHABLE: Final = Cause(
+    code="LWS-E008",
+    title="a webhook cannot be reached",
+    meaning="The API server must ask an admission webhook before it stores a pod, and gets no answer from it.",
+    remedy="Start what serves the webhook (of the manager: its Deployment), or remove a configuration that nothing serves.",
+    find=Told(
+        is_missing,
+        r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
+        "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
+        (
+            "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+            "{kubectl} get endpointslices -A",
+        ),
+    ),
+)
+
+DENIED_BY_WEBHOOK: Final = Cause(
+    code="LWS-E009",
+    title="a webhook denies the pods",
+    meaning="An admission webhook answers that a pod must not be created. The message is its own.",
+    remedy="Change the pod template as the message asks, or the policy behind the webhook.",
+    find=Told(
+        is_missing,
+        r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<said>.*))?",
+        "webhook {webhook} denies pod {pod}{others}: {said}",
+        ("change the template of {name} as the message asks, or the policy behind webhook {webhook}",),
+    ),
+)
+
+DENIED_BY_POLICY: Final = Cause(
+    code="LWS-E010",
+    title="an admission policy denies the pods",
+    meaning="A ValidatingAdmissionPolicy of the cluster refuses a pod.",
+    remedy="Change the pod template as the message asks, or the policy.",
+    find=Told(
+        is_missing,
+        r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<said>.*)",
+        "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {said}",
+        ("{kubectl} get validatingadmissionpolicy {policy} -o yaml",),
+    ),
+)
+
+NAME_TOO_LONG: Final = Cause(
+    code="LWS-E011",
+    title="the name is too long",
+    meaning="Names of pods and values of their labels are made from the name of the LeaderWorkerSet, and have 63 characters at most.",
+    remedy="Give the LeaderWorkerSet a shorter name: it has to be created anew.",
+    find=Told(
+        is_missing,
+        r"must be no more than (?P<most>\d+) (?:characters|bytes)",
+        "the name {name} is too long: what is made from it exceeds {most} characters",
+        ("delete {name} and create it again under a shorter name",),
+    ),
+)
+
+QUOTA: Final = Cause(
+    code="LWS-E020",
+    title="a ResourceQuota is exhausted",
+    meaning="The pods would exceed a ResourceQuota of the namespace.",
+    remedy="Raise the quota, remove other pods of the namespace, or ask for less.",
+    find=Told(
+        is_missing,
+        r"exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
+        "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
+        ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
+    ),
+)
+
+QUOTA_INCOMPLETE: Final = Cause(
+    code="LWS-E021",
+    title="a ResourceQuota asks for requests or limits",
+    meaning="A ResourceQuota counts cpu or memory, and then every container has to say how much it needs.",
+    remedy="Set the named requests or limits in the pod template, or give the namespace a LimitRange with defaults.",
+    find=Told(
+        is_missing,
+        r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
+        "ResourceQuota {quota} wants pod {pod} to specify {fields}{others}",
+        ("set in the template of {name} what is missing: {fields}",),
+    ),
+)
+
+LIMIT_RANGE: Final = Cause(
+    code="LWS-E022",
+    title="a LimitRange refuses the pods",
+    meaning="A container or pod asks for more or less than a LimitRange of the namespace allows.",
+    remedy="Change the requests and limits in the pod template, or the LimitRange.",
+    find=Told(
+        is_missing,
+        r"(?P<said>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
+        "a LimitRange of namespace {namespace} refuses pod {pod}{others}: {said}",
+        ("{kubectl} describe limitrange",),
+    ),
+)
+
+POD_SECURITY: Final = Cause(
+    code="LWS-E023",
+    title="Pod Security refuses the pods",
+    meaning="The namespace enforces a Pod Security level that the pod template does not keep to.",
+    remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
+    find=Told(
+        is_missing,
+        r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<said>.*)",
+        "Pod Security level {level} of namespace {namespace} refuses pod {pod}{others}: {said}",
+        ("set securityContext in the template of {name}", "{kubectl} get namespace {namespace} --show-labels"),
+    ),
+)
+
+SECURITY_CONSTRAINTS: Final = Cause(
+    code="LWS-E024",
+    title="no security context constraint admits the pods",
+    meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
+    remedy="Ask for less in securityContext, or let the service account use a constraint that admits the pod.",
+    find=Told(
+        is_missing,
+        r"unable to validate against any security context constraint: (?P<said>.*)",
+        "no SecurityContextConstraints admit pod {pod}{others}",
+        ("oc adm policy scc-subject-review -n {namespace} -f POD.yaml",),
+    ),
+)
+
+NO_SERVICE_ACCOUNT: Final = Cause(
+    code="LWS-E025",
+    title="the service account does not exist",
+    meaning="The pod template names a service account that the namespace does not have.",
+    remedy="Create the service account, or correct serviceAccountName.",
+    find=Told(
+        is_missing,
+        r"serviceaccount \"(?P<account>[^\"]+)\" not found",
+        "service account {account} does not exist in namespace {namespace}, so pod {pod} cannot be created{others}",
+        ("{kubectl} create serviceaccount {account}",),
+    ),
+)
+
+NO_PRIORITY_CLASS: Final = Cause(
+    code="LWS-E026",
+    title="the priority class does not exist",
+    meaning="The pod template names a PriorityClass that the cluster does not have.",
+    remedy="Create the PriorityClass, or correct priorityClassName.",
+    find=Told(
+        is_missing,
+        r"no PriorityClass with name (?P<priority>\S+) was found",
+        "PriorityClass {priority} does not exist, so pod {pod} cannot be created{others}",
+        ("{kubectl} get priorityclasses",),
+    ),
+)
+
+NO_RUNTIME_CLASS: Final = Cause(
+    code="LWS-E027",
+    title="the runtime class does not exist",
+    meaning="The pod template names a RuntimeClass that the cluster does not have.",
+    remedy="Create the RuntimeClass, or correct runtimeClassName.",
+    find=Told(
+        is_missing,
+        r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
+        "RuntimeClass {runtime} does not exist, so pod {pod} cannot be created{others}",
+        ("{kubectl} get runtimeclasses",),
+    ),
+)
+
+INVALID_TEMPLATE: Final = Cause(
+    code="LWS-E012",
+    title="the template is not valid",
+    meaning="The API server refuses the StatefulSet or the pod that is made from the template: a field has a value it does not allow.",
+    remedy="Correct the named field of the pod template or of the claim templates.",
+    find=Told(
+        is_missing,
+        r"is invalid: (?P<said>.*)",
+        "the template of {name} is not valid, so pod {pod} cannot be created{others}: {said}",
+        ("correct the named field of {name} and apply it again",),
+    ),
+)
+
+NOT_ALLOWED: Final = Cause(
+    code="LWS-E013",
+    title="a controller may not create what is needed",
+    meaning="The manager, or a controller of the cluster, has no permission for a request that it must make.",
+    remedy="Restore the manager's roles: install it again in the version that runs.",
+    find=Told(
+        is_missing,
+        r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
+        "{user} may not {verb} {resource}, so pod {pod} cannot be created{others}",
+        ("{anywhere} install",),
+    ),
+)
+
+REFUSED: Final = Cause(
+    code="LWS-E029",
+    title="the API server refuses the pods",
+    meaning="A pod or StatefulSet is refused for a reason that has no code of its own; the message is that of the API server.",
+    remedy="Do as the message says.",
+    find=Told(
+        is_missing,
+        r"(?i)fail|forbidden|error|refused|denied|mistake",
+        "pod {pod} cannot be created{others}",
+        ("{kubectl} get events --field-selector=type=Warning",),
+    ),
+)

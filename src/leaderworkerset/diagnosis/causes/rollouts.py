@@ -1,0 +1,114 @@
+"""Rollouts that are held, that wait, or that go on. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import intstr, meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.diagnosis.causes.unattended import own
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.wording import counted
+
+
+def configuration(view: View) -> JSONObject:
+    """Return the strategy of a LeaderWorkerSet's rollouts."""
+    strategy: JSONObject = meta.spec(view.object).get("rolloutStrategy") or {}
+    return strategy.get("rollingUpdateConfiguration") or {}
+
+
+def held_by_partition(observed: Observed) -> Finding | None:
+    """Find a rollout that the partition keeps from the first groups."""
+    view = observed.view
+    partition = int(configuration(view).get("partition") or 0)
+    if not partition or view.up_to_date >= view.desired or view.desired - view.up_to_date > partition:
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=f"partition {partition} holds the rollout: {view.up_to_date} of {counted(view.desired, 'group')} updated",
+        evidence=(
+            f"spec.rolloutStrategy.rollingUpdateConfiguration.partition: {partition}",
+            f"status.updatedReplicas: {view.up_to_date}",
+        ),
+        steps=(
+            observed.kubectl(f"patch lws {view.name} --type=merge -p ")
+            + '\'{"spec":{"rolloutStrategy":{"rollingUpdateConfiguration":{"partition":0}}}}\'',
+        ),
+    )
+
+
+def blocked_by_group(observed: Observed) -> Finding | None:
+    """Find a rollout that waits for groups that are not ready, since no more may be unavailable."""
+    view = observed.view
+    waiting = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    allowed = intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired)
+    if not view.is_updating or not waiting or len(waiting) < max(allowed, 1):
+        return None
+    named = ", ".join(str(group.index) for group in waiting[:5])
+    word = "group" if len(waiting) == 1 else "groups"
+    return Finding(
+        subject=own(observed),
+        sentence=f"the rollout waits for {word} {named} to be ready: no more than {max(allowed, 1)} may be unavailable",
+        evidence=(f"{view.up_to_date} of {counted(view.desired, 'group')} updated",),
+        steps=(observed.lws(f"explain {view.name}/{waiting[0].index}"),),
+    )
+
+
+def goes_on(observed: Observed) -> Finding | None:
+    """Find a rollout, or a change of the number of groups, that is under way."""
+    view = observed.view
+    if view.is_ready or meta.is_deleting(view.object):
+        return None
+    if view.is_updating:
+        text = f"a rollout is under way: {view.up_to_date} of {counted(view.desired, 'group')} updated"
+    elif not observed.unready:
+        text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
+    else:
+        return None
+    return Finding(subject=own(observed), sentence=text, steps=(observed.lws(f"wait {view.name}"),))
+
+
+def is_deleting(observed: Observed) -> Finding | None:
+    """Find a LeaderWorkerSet that is being deleted."""
+    if not meta.is_deleting(observed.view.object):
+        return None
+    left = sum(rank.object is not None for group in observed.view.groups for rank in group.ranks)
+    return Finding(
+        subject=own(observed),
+        sentence=f"{observed.view.name} is being deleted; {counted(left, 'pod')} left",
+        steps=(observed.lws(f"wait {observed.view.name} --for=delete"),),
+    )
+
+
+PARTITION: Final = Cause(
+    code="LWS-E085",
+    title="the partition holds the rollout",
+    meaning="Groups below the partition keep the older revision, as the rollout strategy says.",
+    remedy="Lower the partition to let the rollout go on.",
+    find=held_by_partition,
+    verdict=Verdict.PROGRESSING,
+)
+BLOCKED: Final = Cause(
+    code="LWS-E086",
+    title="the rollout waits for groups that are not ready",
+    meaning="As many groups are unavailable as may be, so no further group is replaced.",
+    remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
+    find=blocked_by_group,
+    verdict=Verdict.PROGRESSING,
+)
+ROLLING: Final = Cause(
+    code="LWS-E092",
+    title="a rollout is under way",
+    meaning="Groups are replaced or added one after the other, and nothing stands in the way.",
+    remedy="Wait.",
+    find=goes_on,
+    verdict=Verdict.PROGRESSING,
+)
+DELETING: Final = Cause(
+    code="LWS-E090",
+    title="it is being deleted",
+    meaning="The LeaderWorkerSet is being deleted, and its pods are ending.",
+    remedy="Wait.",
+    find=is_deleting,
+    verdict=Verdict.PROGRESSING,
+)

@@ -1,0 +1,331 @@
+"""Pods that fit on no node: causes by the scheduler's own message, and the shortfall where it can be counted. Pure.
+
+kube-scheduler names for every node the first rule that objects. Rules that come late (room, other pods) are about nodes
+that pass the earlier ones (taints, labels): so causes of late rules come first here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kuberuntime.objects import meta, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import ZERO, Quantity, QuantityError
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang import demand
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Find, Finding
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.ranks import is_unscheduled
+from leaderworkerset.views.groups import Rank
+
+SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
+NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+HOLDERS_NAMED: Final = 4
+TAINTS_NAMED: Final = 5
+FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+def lacking(rank: Rank) -> list[str]:
+    """Return the resources that nodes have too little of, by the scheduler's message.
+
+    >>> lacking(Rank(group=0, index=0, pod="p", state="Pending", why="0/2 nodes: 2 Insufficient nvidia.com/gpu, 1 Insufficient cpu."))
+    ['nvidia.com/gpu', 'cpu']
+    """
+    return list(dict.fromkeys(match["resource"] for match in SHORT.finditer(rank.why[:4096])))
+
+
+def short_of(wanted: str) -> Find:
+    """Return what finds pods that a resource is missing for; `extended` stands for every accelerator."""
+
+    def find(observed: Observed) -> Finding | None:
+        found = [
+            (rank, name)
+            for rank in observed.at(is_unscheduled)
+            for name in lacking(rank)
+            if name == wanted or (wanted == "extended" and name not in NATIVE)
+        ]
+        if not found:
+            return None
+        rank, name = found[0]
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"no node has enough {name} for pod {rank.pod}{ranks.others(len(found))}{shortfall(observed, rank, name)}",
+            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+            steps=(
+                f"add nodes with {name}, free some, or let the template of {observed.view.name} request less",
+                f"{observed.commands.kubectl} describe nodes",
+            ),
+        )
+
+    return find
+
+
+def shortfall(observed: Observed, rank: Rank, name: str) -> str:
+    """Return what a pod asks for, what the best node has, and what is missing, as far as it is known."""
+    try:
+        asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
+        if largest is None:
+            return f": it requests {asked}"
+        if largest < asked:
+            return f": it requests {asked}, the largest node has {largest} ({asked - largest} too little)"
+        if observed.running is None:
+            return f": it requests {asked}, the largest node has {largest}, and too much of it is in use"
+        most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
+    except QuantityError:
+        return ""
+    if most >= asked:  # the nodes that have it are kept from the pod by another rule
+        return f": it requests {asked}; of the nodes that it may use, none has that much free"
+    return f": it requests {asked}, at most {most} is free on one node ({asked - most} too little)"
+
+
+def _allocatable(node: JSONObject, name: str) -> Quantity:
+    return quantity.parse((meta.status(node).get("allocatable") or {}).get(name, "0"))
+
+
+def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str) -> dict[str, Quantity]:
+    """Return how much of a resource is free on each node."""
+    free = {node: _allocatable(obj, name) for node, obj in nodes.items()}
+    for pod in pods:
+        node = str(meta.spec(pod).get("nodeName") or "")
+        if node in free and meta.status(pod).get("phase") not in FINISHED:
+            free[node] = free[node] - demand.of_pod(meta.spec(pod)).get(name, ZERO)
+    return free
+
+
+def domain_is_held(observed: Observed) -> Finding | None:
+    """Find groups without a topology domain of their own, and the groups that hold the domains."""
+    key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
+    waiting = [
+        rank
+        for rank in observed.at(is_unscheduled)
+        if key and rank.index == 0 and re.search(r"affinity rules|anti-affinity", rank.why)
+    ]
+    if not waiting:
+        return None
+    holders = _holders(observed, key)
+    held = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
+    more = f" and {len(held) - HOLDERS_NAMED} more" if len(held) > HOLDERS_NAMED else ""
+    said = f"held are {', '.join(held[:HOLDERS_NAMED])}{more}" if held else "which group holds which is not known"
+    return Finding(
+        subject=ranks.subject(waiting[0]),
+        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {said}",
+        evidence=(f"{waiting[0].pod}: {ranks.quote(waiting[0].why)}", *(f"{key} {one}" for one in held[:20])),
+        steps=(
+            f"add nodes in another domain of {key}, or reduce the number of groups",
+            observed.lws(f"scale {observed.view.name} --replicas=N"),
+        ),
+    )
+
+
+def _holders(observed: Observed, key: str) -> dict[str, str]:
+    """Return by domain the group that has pods there."""
+    found = {}
+    members = observed.get(PODS) or [
+        rank.object for group in observed.view.groups for rank in group.ranks if rank.object
+    ]
+    for pod in members:
+        node = observed.nodes.get(str(meta.spec(pod).get("nodeName") or ""))
+        domain = meta.labels(node).get(key) if node else None
+        if domain:
+            own = meta.labels(pod)
+            found[domain] = f"{own.get(labels.NAME)}/{own.get(labels.GROUP_INDEX)}"
+    return found
+
+
+def no_surge_room(observed: Observed) -> Finding | None:
+    """Find a rollout that may make nothing unavailable, and whose additional groups fit nowhere."""
+    strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    surge = [rank for rank in observed.at(is_unscheduled) if rank.group >= observed.view.desired and rank.why]
+    if not surge or str(strategy.get("maxUnavailable")) not in {"0", "0%"}:
+        return None
+    first = surge[0]
+    return Finding(
+        subject=ranks.subject(first),
+        sentence=(
+            f"the rollout needs an additional group first (maxUnavailable {strategy.get('maxUnavailable')}), "
+            f"and pod {first.pod} of group {first.group} fits on no node"
+        ),
+        evidence=(f"{first.pod}: {ranks.quote(first.why)}",),
+        steps=("make room for one more group, or set maxUnavailable to 1: then a group is replaced in its place",),
+    )
+
+
+NO_SURGE_ROOM: Final = Cause(
+    code="LWS-E087",
+    title="there is no room for the surge of a rollout",
+    meaning="With maxUnavailable 0 a rollout first makes an additional group. There is no room for one.",
+    remedy="Make room for one more group, or allow one to be unavailable.",
+    find=no_surge_room,
+)
+EXCLUSIVE: Final = Cause(
+    code="LWS-E041",
+    title="no topology domain is free",
+    meaning="Each group has a topology domain (a rack, say) of its own, and other groups hold all of them.",
+    remedy="Add nodes in another domain, or reduce the number of groups.",
+    find=domain_is_held,
+)
+ACCELERATORS: Final = Cause(
+    code="LWS-E035",
+    title="too few accelerators",
+    meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
+    remedy="Add or free nodes with that resource, or request less. Check the device plugin where nodes should have it.",
+    find=short_of("extended"),
+)
+MEMORY: Final = Cause(
+    code="LWS-E037",
+    title="too little memory",
+    meaning="No node has enough unrequested memory for a pod.",
+    remedy="Add or free nodes, or request less.",
+    find=short_of("memory"),
+)
+CPU: Final = Cause(
+    code="LWS-E036",
+    title="too little cpu",
+    meaning="No node has enough unrequested cpu for a pod.",
+    remedy="Add or free nodes, or request less.",
+    find=short_of("cpu"),
+)
+STORAGE: Final = Cause(
+    code="LWS-E048",
+    title="too little ephemeral storage",
+    meaning="No node has enough unrequested ephemeral storage for a pod.",
+    remedy="Add or free nodes, or request less.",
+    find=short_of("ephemeral-storage"),
+)
+TOO_MANY_PODS: Final = Cause(
+    code="LWS-E038",
+    title="nodes are full of pods",
+    meaning="A node takes a limited number of pods, whatever they request.",
+    remedy="Add nodes, or remove pods.",
+    find=Told(
+        is_unscheduled,
+        r"Too many pods",
+        "nodes have no place for one more pod, so {pod} waits{others}",
+        ("{kubectl} get nodes",),
+    ),
+)
+SPREAD: Final = Cause(
+    code="LWS-E042",
+    title="spread or (anti-)affinity leaves no node",
+    meaning="The pods that run already, and the pod template's affinity or topologySpreadConstraints, leave no node.",
+    remedy="Relax the constraint, or add nodes in other domains.",
+    find=Told(
+        is_unscheduled,
+        r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
+        "{rule} leave no node for pod {pod}{others}",
+        ("relax the constraint in the template of {name}, or add nodes in other domains",),
+    ),
+)
+PORTS: Final = Cause(
+    code="LWS-E047",
+    title="the host port is taken",
+    meaning="The pod template asks for a port of the node itself, and other pods have it on every node that would do.",
+    remedy="Do without hostPort, or add nodes.",
+    find=Told(
+        is_unscheduled,
+        r"free ports",
+        "no node has the requested host port free for pod {pod}{others}",
+        ("leave out hostPort in the template of {name}",),
+    ),
+)
+NO_LABELS: Final = Told(
+    is_unscheduled,
+    r"didn't match Pod's node affinity/selector|didn't match node selector",
+    "no node that is free has the labels that pod {pod} asks for{others}",
+    (
+        "{kubectl} get nodes --show-labels",
+        "{kubectl} get pod {pod} -o jsonpath='{{.spec.nodeSelector}} {{.spec.affinity}}'",
+    ),
+)
+
+
+def no_labels(observed: Observed) -> Finding | None:
+    """Find pods for whose labels there is no node; where there is one, and it is tainted, the taint is the cause."""
+    for rank in observed.at(is_unscheduled):
+        asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
+        suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
+        if asked and suits and "untolerated taint" in rank.why:
+            return None
+    return NO_LABELS(observed)
+
+
+def tainted(observed: Observed) -> Finding | None:
+    """Find pods that taints keep away, and the taints of those nodes that have the labels which the pod asks for."""
+    found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+    if not found:
+        return None
+    rank = found[0]
+    asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
+    suiting = [node for node in observed.nodes.values() if asked.items() <= meta.labels(node).items()]
+    told = dict.fromkeys(_text(taint) for node in suiting for taint in _untolerated(rank, node))
+    named = f": {', '.join(list(told)[:TAINTS_NAMED])}" if told else ""
+    template = observed.view.name
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(found))}{named}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"add a toleration to the template of {template}, or take the taint off the nodes that it is meant for",
+            f"{observed.commands.kubectl} taint nodes NODE KEY-",
+        ),
+    )
+
+
+def _untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
+    """Return the taints of a node that keep a pod away."""
+    tolerations = meta.spec(rank.object or {}).get("tolerations") or []
+    repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in {"NoSchedule", "NoExecute"}]
+    return [taint for taint in repelling if not any(_tolerates(one, taint) for one in tolerations)]
+
+
+def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in {None, "", taint.get("key")}
+    pair = (toleration.get("key"), toleration.get("value") or "")
+    return pair == (taint.get("key"), taint.get("value") or "")
+
+
+def _text(taint: JSONObject) -> str:
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"
+
+
+SELECTOR: Final = Cause(
+    code="LWS-E040",
+    title="no node has the wanted labels",
+    meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
+    remedy="Label nodes, add nodes with these labels, or correct the selector.",
+    find=no_labels,
+)
+TAINTS: Final = Cause(
+    code="LWS-E039",
+    title="taints keep the pods away",
+    meaning="Nodes have taints that the pods do not tolerate.",
+    remedy="Add a toleration to the pod template, or take the taint off the nodes that the pods are meant for.",
+    find=tainted,
+)
+CORDONED: Final = Cause(
+    code="LWS-E043",
+    title="nodes take no pods",
+    meaning="There are no nodes, or all are cordoned (unschedulable).",
+    remedy="Add nodes, or let them take pods again: `kubectl uncordon NODE`.",
+    find=Told(
+        is_unscheduled,
+        r"were unschedulable|no nodes available",
+        "no node takes pods now, so {pod} waits{others}",
+        ("{kubectl} get nodes",),
+    ),
+)
+UNSCHEDULABLE: Final = Cause(
+    code="LWS-E049",
+    title="no node will do",
+    meaning="The scheduler finds no node for a reason that has no code of its own; the message is the scheduler's.",
+    remedy="Do as the message says.",
+    find=Told(is_unscheduled, r"\S", "no node will do for pod {pod}{others}", ("{kubectl} describe pod {pod}",)),
+)

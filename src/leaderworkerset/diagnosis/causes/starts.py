@@ -1,0 +1,245 @@
+"""Groups as a whole: names, rendezvous, start order, recreations; and starts that are simply under way. Pure."""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views import recreations, wording
+from leaderworkerset.views.groups import MISSING, Group, Rank
+from leaderworkerset.views.wording import counted, duration
+
+PATIENCE: Final = timedelta(minutes=2)
+"""How long a rank may take to start before that is called unknown; pulling a large image is told by its state."""
+
+WARM_UP: Final = timedelta(minutes=10)
+"""How long a program that runs may take to become ready: a large model is loaded meanwhile."""
+
+STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
+SETTLING: Final = timedelta(seconds=10)
+INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
+
+
+def leader_of(group: Group) -> Rank | None:
+    """Return the leader of a group, None where there is no such pod."""
+    return next((rank for rank in group.ranks if rank.index == 0 and rank.object is not None), None)
+
+
+def warming(observed: Observed, rank: Rank) -> Verdict:
+    """Return whether a rank that runs and is not ready may still be loading, or is stuck."""
+    age = observed.since(rank.created)
+    return Verdict.PROGRESSING if age is not None and age < WARM_UP else Verdict.STUCK
+
+
+def names_do_not_resolve(observed: Observed) -> Finding | None:
+    """Find a headless service that is missing, or that publishes no ranks before they are ready."""
+    if not observed.knows(SERVICES):
+        return None
+    for _, rank in observed.unready:
+        name = str(meta.spec(rank.object or {}).get("subdomain") or "")
+        if not name:
+            continue
+        service = observed.named(SERVICES, name)
+        spec = meta.spec(service or {})
+        if service is None and _is_just_made(observed, rank):
+            continue  # the service of a group is made after its leader
+        if service is None:
+            why = "does not exist"
+        elif spec.get("clusterIP") != "None":
+            why = "is not headless"
+        elif not spec.get("publishNotReadyAddresses"):
+            why = "publishes only ranks that are ready"
+        else:
+            continue
+        return Finding(
+            subject=Subject(kind="Service", name=name, group=rank.group),
+            sentence=f"ranks cannot find each other: Service {name} {why}, so the name of pod {rank.pod} does not resolve",
+            evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
+            steps=(observed.kubectl(f"get service {name} -o yaml"),)
+            if service
+            else (observed.kubectl("get services"),),
+        )
+    return None
+
+
+def _is_just_made(observed: Observed, rank: Rank) -> bool:
+    age = observed.since(rank.created)
+    return age is not None and age < SETTLING
+
+
+def rendezvous(observed: Observed) -> Finding | None:
+    """Find a leader that runs and is not ready, while all its workers are."""
+    for group in observed.view.groups:
+        leader, workers = leader_of(group), [rank for rank in group.ranks if rank.index]
+        runs = leader is not None and leader.state == "Running" and not leader.is_ready
+        if leader is None or not runs or not workers or not all(rank.is_ready for rank in workers):
+            continue
+        up = counted(len(workers), "worker")
+        return Finding(
+            subject=ranks.subject(leader),
+            sentence=f"leader {leader.pod} runs and is not ready, while its {up} {'is' if len(workers) == 1 else 'are'}",
+            evidence=(f"{leader.pod}: {ranks.quote(leader.why) or leader.state}",),
+            verdict=warming(observed, leader),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{leader.place}"),
+                "check that the leader waits for as many ranks as LWS_GROUP_SIZE says, at LWS_LEADER_ADDRESS",
+            ),
+        )
+    return None
+
+
+def awaits_leader(observed: Observed) -> Finding | None:
+    """Find workers that are held back until their leader is ready."""
+    for group in observed.view.groups:
+        held = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
+        leader = leader_of(group)
+        wait = f"{counted(len(held), 'worker')} of group {group.index} {'waits' if len(held) == 1 else 'wait'}"
+        if held and leader is not None and leader.state == "Running" and not leader.is_ready:
+            return Finding(
+                subject=ranks.subject(leader),
+                sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
+                verdict=warming(observed, leader),
+                evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
+                steps=(
+                    observed.lws(f"logs {observed.view.name}/{leader.place}"),
+                    "a leader that waits for its workers to be ready never is under LeaderReady: use LeaderCreated",
+                ),
+            )
+    return None
+
+
+def backs_off(observed: Observed) -> Finding | None:
+    """Find a group that failed again and waits to be recreated."""
+    for group in observed.view.groups:
+        told = group.recreations
+        if told is None or not told.is_waiting or group.is_ready:
+            continue
+        left = told.due - observed.now
+        return Finding(
+            subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+            sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
+            evidence=(f"recreation {told.count} in a row, due {told.due.isoformat()}",),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{group.index} --previous"),
+                f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
+            ),
+        )
+    return None
+
+
+def budget_is_spent(observed: Observed) -> Finding | None:
+    """Find a group that failed more often than its budget allows, and is left as it is."""
+    for group in observed.view.groups:
+        told = group.recreations
+        if told is None or not told.is_exhausted:
+            continue
+        annotate = f"annotate lws {observed.view.name} --overwrite {labels.RESUME_GROUP_RESTARTS}="
+        return Finding(
+            subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+            sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
+            evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{group.index}"),
+                f"correct what fails, or let it try again: {observed.kubectl(annotate)}$(date +%s)",
+            ),
+        )
+    return None
+
+
+def was_recreated(observed: Observed) -> Finding | None:
+    """Find a group that is starting anew after a failure whose pod is gone."""
+    for group in observed.view.groups:
+        told = group.recreations
+        if told is not None and told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
+            return Finding(
+                subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+                sentence=f"group {group.index} starts anew: {recreations.sentence(told, observed.now)}",
+                evidence=(f"recreation {told.count} in a row",),
+                steps=(observed.kubectl("get events --sort-by=.lastTimestamp"),),
+            )
+    return None
+
+
+def is_starting(observed: Observed) -> Finding | None:
+    """Find ranks that are on their way, and whose time to start is not over."""
+    waiting = [rank for _, rank in observed.unready]
+    usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
+    if not waiting or not usual or not all(_is_young(observed, rank) for rank in waiting):
+        return None
+    states = sorted({wording.state(rank) for rank in waiting})
+    return Finding(
+        subject=ranks.subject(waiting[0]),
+        sentence=f"{counted(len(waiting), 'rank')} {'is' if len(waiting) == 1 else 'are'} starting: {', '.join(states)}",
+        evidence=tuple(
+            f"{rank.pod}: {wording.state(rank)}{f': {rank.why}' if rank.why else ''}" for rank in waiting[:3]
+        ),
+        steps=(observed.lws(f"wait {observed.view.name}"),),
+    )
+
+
+def _is_young(observed: Observed, rank: Rank) -> bool:
+    """Return whether a rank began only a while ago; a place without a pod is as old as its group or set."""
+    group = next(one for one in observed.view.groups if one.index == rank.group)
+    stamp = rank.created or max(one.created for one in group.ranks)
+    age = observed.since(stamp or observed.view.created)
+    return age is not None and age < PATIENCE
+
+
+NO_NAMES: Final = Cause(
+    code="LWS-E083",
+    title="ranks cannot find each other by name",
+    meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
+    remedy="Delete a service that is wrong, so that the manager makes it anew; check that nothing else owns its name.",
+    find=names_do_not_resolve,
+)
+RENDEZVOUS: Final = Cause(
+    code="LWS-E082",
+    title="the leader is not ready, though its workers are",
+    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never report.",
+    remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
+    find=rendezvous,
+)
+AWAITS: Final = Cause(
+    code="LWS-E084",
+    title="workers wait for their leader to be ready",
+    meaning="With startupPolicy LeaderReady workers are made only once their leader is ready.",
+    remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
+    find=awaits_leader,
+)
+BACK_OFF: Final = Cause(
+    code="LWS-E080",
+    title="a group waits before it is recreated",
+    meaning="A group failed again soon after it was recreated, and waits: ever longer, up to five minutes.",
+    remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
+    find=backs_off,
+    verdict=Verdict.PROGRESSING,
+)
+BUDGET: Final = Cause(
+    code="LWS-E079",
+    title="the budget of restarts is spent",
+    meaning="A group failed more often in a row than its annotation max-group-restarts allows, and is left for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again by the annotation resume-group-restarts.",
+    find=budget_is_spent,
+)
+RECREATED: Final = Cause(
+    code="LWS-E081",
+    title="a group was recreated after a failure",
+    meaning="A pod of the group failed; the group was recreated and is starting.",
+    remedy="Wait. If it fails again, its cause is shown as long as the failed pod is there.",
+    find=was_recreated,
+    verdict=Verdict.PROGRESSING,
+)
+STARTS: Final = Cause(
+    code="LWS-E091",
+    title="ranks are starting",
+    meaning="Pods are being created and started, and nothing says that anything is wrong.",
+    remedy="Wait.",
+    find=is_starting,
+    verdict=Verdict.PROGRESSING,
+)

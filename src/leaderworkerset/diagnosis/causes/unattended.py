@@ -1,0 +1,254 @@
+"""The manager and what it depends on: causes of changes that nobody acts on. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    CORE_EVENTS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    LEASES,
+    STATEFULSETS,
+)
+from leaderworkerset.api import labels
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.diagnosis.finding import Cause, Finding, Subject
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import NOT_CREATED
+from leaderworkerset.views.wording import duration
+
+SILENCE: Final = timedelta(seconds=10)
+"""How long a controller may take before its silence is a cause: mostly it is a fraction of a second."""
+
+BUSY: Final = timedelta(minutes=1)
+"""How long the StatefulSet controller may take: after many failed syncs it repeats them late."""
+
+BRIEF: Final = timedelta(seconds=3)
+"""How long a finalizer may hold a deletion without being worth a word."""
+
+OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
+"""Finalizers that the garbage collector takes off by itself."""
+
+
+def own(observed: Observed) -> Subject:
+    """Return the LeaderWorkerSet as a subject."""
+    return Subject(kind="LeaderWorkerSet", name=observed.view.name)
+
+
+def held_by_finalizer(observed: Observed) -> Finding | None:
+    """Find a LeaderWorkerSet that is deleted, but for a finalizer that somebody else has to take off."""
+    obj = observed.view.object
+    held = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
+    since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
+    if since is None or since < BRIEF or not held:
+        return None
+    names = ", ".join(held)
+    return Finding(
+        subject=own(observed),
+        sentence=f"{observed.view.name} is being deleted for {duration(since)}, and finalizer {names} holds it",
+        evidence=(f"metadata.finalizers: {names}",),
+        steps=(f"find out what takes {names} off, and why it does not",),
+    )
+
+
+def last_change(obj: JSONObject) -> str:
+    """Return when the spec was last written, by the managed fields; else when the object was created."""
+    entries = meta.metadata(obj).get("managedFields") or []
+    written = [str(one.get("time") or "") for one in entries if not one.get("subresource")]
+    return max([*written, str(meta.metadata(obj).get("creationTimestamp") or "")])
+
+
+def unobserved_for(observed: Observed) -> timedelta | None:
+    """Return how long the manager has not acted on the newest spec; None where it did, or may still be about to."""
+    obj = observed.view.object
+    is_observed = meta.status(obj).get("observedGeneration") == meta.generation(obj)
+    if meta.is_deleting(obj) or is_observed or not observed.knows(CORE_EVENTS):
+        return None
+    changed = last_change(obj)
+    told = observed.warnings.about(observed.view.namespace, "LeaderWorkerSet", observed.view.name)
+    if any(timestamps.render(one.last) >= changed for one in told if one.reason != "BackOff"):
+        return None
+    since = observed.since(changed)
+    return since if since is not None and since >= SILENCE else None
+
+
+def _silent(observed: Observed, silence: timedelta, why: str, evidence: tuple[str, ...]) -> Finding:
+    obj = observed.view.object
+    seen = meta.status(obj).get("observedGeneration", 0)
+    return Finding(
+        subject=own(observed),
+        sentence=f"{why}: the newest spec of {observed.view.name} is not acted on for {duration(silence)}",
+        evidence=(f"metadata.generation {meta.generation(obj)}, status.observedGeneration {seen}", *evidence),
+        steps=(f"{observed.commands.kubectl} get deployments,pods -A -l control-plane=controller-manager",),
+    )
+
+
+def manager_is_down(observed: Observed) -> Finding | None:
+    """Find a manager whose Deployment has no ready replica."""
+    silence = unobserved_for(observed)
+    if silence is None:
+        return None
+    for one in observed.get(DEPLOYMENTS):
+        if not meta.status(one).get("readyReplicas"):
+            wanted = meta.spec(one).get("replicas", 1)
+            evidence = (f"Deployment {meta.key(one)}: 0 of {wanted} replicas ready",)
+            return _silent(observed, silence, "the manager does not run", evidence)
+    return None
+
+
+def lease_state(lease: JSONObject, observed: Observed) -> str:
+    """Return why a lease has no leader; empty where somebody holds it."""
+    spec = meta.spec(lease)
+    holder = str(spec.get("holderIdentity") or "")
+    if not holder:
+        return f"Lease {meta.key(lease)} is held by nobody"
+    age = observed.since(spec.get("renewTime"))
+    if age is not None and age > timedelta(seconds=int(spec.get("leaseDurationSeconds") or 0)):
+        return f"Lease {meta.key(lease)} of {holder} was not renewed for {duration(age)}"
+    return ""
+
+
+def nobody_leads(observed: Observed) -> Finding | None:
+    """Find a lease that nobody holds, so that no replica of the manager acts."""
+    silence = unobserved_for(observed)
+    leases = observed.get(LEASES)
+    states = [lease_state(one, observed) for one in leases]
+    if silence is None or not leases or not all(states):
+        return None
+    return _silent(observed, silence, "no manager is the leader", tuple(states))
+
+
+def manager_is_silent(observed: Observed) -> Finding | None:
+    """Find a change that nobody acts on, whatever the reason."""
+    silence = unobserved_for(observed)
+    if silence is None:
+        return None
+    known = observed.knows(DEPLOYMENTS) and observed.knows(LEASES)
+    nothing = known and not observed.get(DEPLOYMENTS) and not observed.get(LEASES)
+    found = ("there is neither a Deployment nor a Lease of the manager",) if nothing else ()
+    return _silent(observed, silence, "no manager acts", found)
+
+
+def outdated_definition(observed: Observed) -> Finding | None:
+    """Find a definition on the server that lacks fields of this version, so that they are dropped from what is applied."""
+    name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
+    stored = observed.named(CUSTOM_RESOURCE_DEFINITIONS, name)
+    if stored is None:
+        return None
+    lacking = sorted(_fields(leaderworkerset_crd()) - _fields(stored), key=lambda field: (field.count("."), field))
+    if not lacking:
+        return None
+    return Finding(
+        subject=Subject(kind="CustomResourceDefinition", name=name),
+        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {lacking[0]}",
+        evidence=(f"CustomResourceDefinition {name} has no {', '.join(lacking[:5])}",),
+        steps=(f"{observed.commands.lws} install",),
+    )
+
+
+def _fields(crd: JSONObject) -> set[str]:
+    """Return the fields of spec, and of the group template, that a definition knows."""
+    for version in meta.spec(crd).get("versions") or []:
+        if version.get("name") == LEADERWORKERSETS.version:
+            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+            spec = _properties(_properties(schema).get("spec") or {})
+            template = _properties(spec.get("leaderWorkerTemplate") or {})
+            return {f"spec.{field}" for field in spec} | {f"spec.leaderWorkerTemplate.{field}" for field in template}
+    return set()
+
+
+def _properties(schema: JSONObject) -> JSONObject:
+    return schema.get("properties") or {}
+
+
+def statefulset_without_controller(observed: Observed) -> Finding | None:
+    """Find a StatefulSet whose newest spec its controller did not observe."""
+    for one in observed.get(STATEFULSETS):
+        seen = int(meta.status(one).get("observedGeneration") or 0)
+        age = observed.since(last_change(one))
+        if seen < meta.generation(one) and age is not None and age >= BUSY:
+            return Finding(
+                subject=Subject(kind="StatefulSet", name=meta.name(one)),
+                sentence=f"the StatefulSet controller does not act on StatefulSet {meta.name(one)} for {duration(age)}",
+                evidence=(f"metadata.generation {meta.generation(one)}, status.observedGeneration {seen}",),
+                steps=(
+                    f"{observed.commands.kubectl} -n kube-system get pods -l component=kube-controller-manager",
+                    observed.kubectl(f"describe statefulset {meta.name(one)}"),
+                ),
+            )
+    return None
+
+
+def revision_is_missing(observed: Observed) -> Finding | None:
+    """Find a leader whose revision is gone, so that its workers cannot be made."""
+    if not observed.knows(CONTROLLER_REVISIONS):
+        return None
+    known = {revisions.key_of(one) for one in revisions.owned(observed.get(CONTROLLER_REVISIONS), observed.view.object)}
+    for group in observed.view.groups:
+        leader = next((rank for rank in group.ranks if rank.index == 0 and rank.object is not None), None)
+        lacks = any(rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
+        if leader is None or not lacks or not group.revision or group.revision in known:
+            continue
+        return Finding(
+            subject=Subject(kind="Pod", name=leader.pod, group=group.index, rank=0),
+            sentence=f"revision {group.revision} of leader {leader.pod} does not exist, so its workers cannot be made",
+            evidence=(f"no ControllerRevision has label {labels.TEMPLATE_REVISION_HASH}={group.revision}",),
+            steps=(observed.kubectl(f"delete pod {leader.pod}"),),
+        )
+    return None
+
+
+HELD: Final = Cause(
+    code="LWS-E001",
+    title="the deletion is held by a finalizer",
+    meaning="The LeaderWorkerSet is being deleted, and a finalizer that somebody else put there holds it.",
+    remedy="Find out what takes that finalizer off, and why it does not. Only if it is gone for good, remove the finalizer.",
+    find=held_by_finalizer,
+)
+DOWN: Final = Cause(
+    code="LWS-E003",
+    title="the manager does not run",
+    meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
+    remedy="Check the pods of the manager: why they do not start, or why they are not ready.",
+    find=manager_is_down,
+)
+LEADERLESS: Final = Cause(
+    code="LWS-E004",
+    title="no manager is the leader",
+    meaning="Several replicas elect one that acts, by a Lease. Nobody holds it.",
+    remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
+    find=nobody_leads,
+)
+SILENT: Final = Cause(
+    code="LWS-E005",
+    title="no manager acts on the newest spec",
+    meaning="The spec was changed a while ago, and nothing observed the change.",
+    remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",
+    find=manager_is_silent,
+)
+OUTDATED: Final = Cause(
+    code="LWS-E006",
+    title="the installed definition is older than lws",
+    meaning="The CustomResourceDefinition on the server lacks fields that this version has; the server drops them.",
+    remedy="Install the manager and its definitions in the version of this command: `lws install`.",
+    find=outdated_definition,
+)
+UNCONTROLLED: Final = Cause(
+    code="LWS-E014",
+    title="no controller acts on a StatefulSet",
+    meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
+    remedy="Check kube-controller-manager. After many failed syncs it repeats them late: that passes.",
+    find=statefulset_without_controller,
+)
+NO_REVISION: Final = Cause(
+    code="LWS-E015",
+    title="the revision of a group is missing",
+    meaning="Workers are made from the ControllerRevision of their leader. Somebody deleted it.",
+    remedy="Delete the leader pod: the group is made anew from a revision that exists.",
+    find=revision_is_missing,
+)

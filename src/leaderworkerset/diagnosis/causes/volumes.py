@@ -1,0 +1,110 @@
+"""Claims and mounts: causes of pods that wait for a volume. Pure."""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.ranks import is_placed, is_unscheduled
+from leaderworkerset.views.groups import Rank
+
+BINDING: Final = re.compile(
+    r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes|persistent volumes? to bind"
+)
+
+
+PATIENCE: Final = timedelta(minutes=2)
+"""How long a volume may take to be made."""
+
+
+def claim_is_pending(observed: Observed) -> Finding | None:
+    """Find a claim that no volume is bound to, and why."""
+    waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
+    if not waiting:
+        return None
+    rank = waiting[0]
+    name = next((one for one in _claims(rank) if _is_pending(observed, one)), next(iter(_claims(rank)), "unknown"))
+    why, age = _why_pending(observed, name), observed.since(rank.created)
+    may_come = not why.startswith("there is no") and age is not None and age < PATIENCE
+    return Finding(
+        subject=ranks.subject(rank),
+        verdict=Verdict.PROGRESSING if may_come else None,
+        sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(observed.kubectl(f"describe pvc {name}"), f"{observed.commands.kubectl} get storageclasses,pv"),
+    )
+
+
+def _claims(rank: Rank) -> list[str]:
+    """Return the claims of a rank's pod."""
+    volumes = meta.spec(rank.object or {}).get("volumes") or []
+    return [str(one["persistentVolumeClaim"].get("claimName")) for one in volumes if one.get("persistentVolumeClaim")]
+
+
+def _is_pending(observed: Observed, name: str) -> bool:
+    claim = observed.named(PERSISTENT_VOLUME_CLAIMS, name)
+    return claim is not None and meta.status(claim).get("phase") != "Bound"
+
+
+def _why_pending(observed: Observed, name: str) -> str:
+    """Return why a claim is not bound: its storage class is missing, or what its events say."""
+    claim = observed.named(PERSISTENT_VOLUME_CLAIMS, name)
+    wanted = str(meta.spec(claim or {}).get("storageClassName") or "")
+    if wanted and observed.knows(STORAGE_CLASSES) and observed.named(STORAGE_CLASSES, wanted) is None:
+        return f"there is no StorageClass {wanted}"
+    told = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
+    if told:
+        return ranks.quote(max(told, key=lambda one: one.last).message)
+    if claim is not None and not wanted:
+        return "it names no StorageClass, and no volume suits it"
+    return f"StorageClass {wanted} has not made a volume" if wanted else ""
+
+
+UNBOUND: Final = Cause(
+    code="LWS-E044",
+    title="a volume claim is not bound",
+    meaning="A pod waits for a PersistentVolumeClaim that no volume is bound to.",
+    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim.",
+    find=claim_is_pending,
+)
+VOLUME_ELSEWHERE: Final = Cause(
+    code="LWS-E045",
+    title="the volume is on another node",
+    meaning="The volume of a claim can be used on certain nodes only, and these do not take the pod.",
+    remedy="Free the nodes that have the volume, or delete the claim where its data may go.",
+    find=Told(
+        is_unscheduled,
+        r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
+        "the volumes of pod {pod} are bound to nodes that do not take it{others}",
+        ("{kubectl} get pvc,pv -o wide",),
+    ),
+)
+NO_CLAIM: Final = Cause(
+    code="LWS-E046",
+    title="a volume claim does not exist",
+    meaning="The pod template names a PersistentVolumeClaim that the namespace does not have, or that is being deleted.",
+    remedy="Create the claim, or correct claimName.",
+    find=Told(
+        is_unscheduled,
+        r"persistentvolumeclaim \"(?P<claim>[^\"]+)\" (?P<state>not found|is being deleted|bound to non-existent)",
+        "claim {claim} of pod {pod} {state}{others}",
+        ("{kubectl} get pvc {claim}",),
+    ),
+)
+NOT_MOUNTED: Final = Cause(
+    code="LWS-E064",
+    title="a volume cannot be mounted",
+    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage refuses.",
+    remedy="Create the missing object, or check the storage driver.",
+    find=Told(
+        is_placed,
+        r"MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
+        "a volume of pod {pod} cannot be mounted{others}",
+        ("{kubectl} describe pod {pod}",),
+    ),
+)

@@ -1,0 +1,110 @@
+"""The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that is found. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from kuberuntime.objects import meta
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.catalogue import CATALOGUE
+from leaderworkerset.diagnosis.causes.rollouts import configuration
+from leaderworkerset.diagnosis.causes.unattended import own
+from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views import wording
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.selection import Selection, narrow
+from leaderworkerset.views.wording import counted
+
+UNKNOWN: Final = "LWS-E099"
+"""The code of what no cause of the catalogue explains."""
+
+WORST: Final = (Verdict.STUCK, Verdict.UNKNOWN, Verdict.PROGRESSING, Verdict.HEALTHY)
+
+
+def is_as_wanted(view: View, chosen: Selection) -> bool:
+    """Return whether there is nothing to explain: all ranks that are asked about are ready, on the newest revision."""
+    if meta.is_deleting(view.object):
+        return False
+    if chosen.group is None:
+        return view.is_ready and view.up_to_date >= view.desired
+    found = [group for group in view.groups if group.index == chosen.group]
+    asked = [rank for group in found for rank in group.ranks if chosen.rank in (None, rank.index)]
+    return bool(asked) and all(rank.is_ready for rank in asked)
+
+
+def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
+    """Return the root cause of what was chosen; for a rank without one, that of its group."""
+    if is_as_wanted(observed.view, chosen):
+        return _healthy(observed.view, chosen)
+    cut = replace(observed, view=narrow(observed.view, Selection(chosen.name, chosen.group)))
+    if chosen.rank is not None:
+        alone = _first(replace(cut, rank=chosen.rank))
+        if alone is not None and alone[0].verdict is Verdict.STUCK:
+            return _told(observed, chosen, *alone)
+    found = _first(cut)
+    return _told(observed, chosen, *found) if found else _unknown(cut, chosen)
+
+
+def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
+    """Return the diagnosis that needs somebody most: of several of one verdict the first."""
+    return min(diagnoses, key=lambda one: WORST.index(one.verdict))
+
+
+def _first(observed: Observed) -> tuple[Cause, Finding] | None:
+    for cause in CATALOGUE:
+        finding = cause.find(observed)
+        if finding is not None:
+            return cause, finding
+    return None
+
+
+def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding) -> Diagnosis:
+    view = observed.view
+    context: tuple[str, ...] = ()
+    if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict is Verdict.STUCK:
+        context = (f"the rollout waits for it: {view.up_to_date} of {counted(view.desired, 'group')} updated",)
+    return Diagnosis(
+        target=str(chosen),
+        verdict=finding.verdict or cause.verdict,
+        sentence=finding.sentence,
+        code=cause.code,
+        title=cause.title,
+        subject=finding.subject,
+        evidence=(*finding.evidence, *context),
+        steps=finding.steps,
+        unread=_unread(observed),
+        log=finding.log,
+    )
+
+
+def _healthy(view: View, chosen: Selection) -> Diagnosis:
+    if chosen.group is not None:
+        text = f"{chosen} is ready"
+    else:
+        text = f"{view.ready} of {counted(view.desired, 'group')} ready, all of the newest revision"
+        partition = int(configuration(view).get("partition") or 0)
+        text += f" (partition {partition})" if partition else ""
+    return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text)
+
+
+def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
+    """Say what is seen where no cause is known: nothing is guessed."""
+    seen = [(rank, rank.why) for _, rank in observed.unready][:5]
+    lines = [f"{rank.pod}: {wording.state(rank)}{f': {ranks.quote(why)}' if why else ''}" for rank, why in seen]
+    pod = next((rank.pod for rank, _ in seen if rank.object is not None), "")
+    return Diagnosis(
+        target=str(chosen),
+        verdict=Verdict.UNKNOWN,
+        sentence="no known cause explains it",
+        code=UNKNOWN,
+        title="the cause is not known",
+        subject=own(observed),
+        evidence=tuple(lines),
+        steps=(observed.kubectl(f"describe pod {pod}" if pod else f"describe lws {observed.view.name}"),),
+        unread=_unread(observed),
+    )
+
+
+def _unread(observed: Observed) -> tuple[str, ...]:
+    return tuple(sorted(one.group_resource for one in observed.unread))

@@ -1,0 +1,109 @@
+"""What a diagnosis is made from: a view, and the objects around it as far as they may be read. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.warningevents import Warnings
+
+SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
+RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
+LIMIT_RANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
+QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Workload")
+"""Kueue's Workloads in the version that every supported release serves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """How next steps call kubectl and lws, so that they address the same cluster."""
+
+    kubectl: str = "kubectl"
+    lws: str = "lws"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """One LeaderWorkerSet at one moment.
+
+    `objects` holds what was read, by kind; a kind that is not in it was not needed, or is in `unread`: it may not be
+    read, so nothing is known of it. A kind that the API server does not serve is there, and empty. `running` are the
+    pods of all nodes, None where they are too many or may not be read.
+    """
+
+    view: View
+    now: datetime
+    rank: int | None = None
+    """The rank that alone is asked about; the view has its whole group."""
+    objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
+    unread: frozenset[Resource] = frozenset()
+    running: Sequence[JSONObject] | None = None
+    commands: Commands = Commands()
+
+    def get(self, resource: Resource) -> Sequence[JSONObject]:
+        """Return the objects of a kind that were read, none where nothing is known of it."""
+        return self.objects.get(resource, ())
+
+    def knows(self, resource: Resource) -> bool:
+        """Return whether the kind was read: only then is what is not there missing."""
+        return resource in self.objects
+
+    def named(self, resource: Resource, name: str) -> JSONObject | None:
+        """Return the object of this name, None where it is not there or not known."""
+        return next((one for one in self.get(resource) if meta.name(one) == name), None)
+
+    @cached_property
+    def unready(self) -> tuple[tuple[Group, Rank], ...]:
+        """Return every rank that is asked about and not ready, with its group, in order."""
+        return tuple(
+            (group, rank)
+            for group in self.view.groups
+            for rank in group.ranks
+            if not rank.is_ready and self.rank in (None, rank.index)
+        )
+
+    def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
+        """Return the ranks that are asked about, not ready, and at a stage; each stage is gone through once."""
+        if stage not in self._stages:
+            self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
+        return self._stages[stage]
+
+    @cached_property
+    def _stages(self) -> dict[Callable[[Rank], bool], Sequence[Rank]]:
+        return {}
+
+    @cached_property
+    def warnings(self) -> Warnings:
+        """Return the Warning events by what they regard."""
+        return Warnings(self.get(CORE_EVENTS))
+
+    @cached_property
+    def nodes(self) -> Mapping[str, JSONObject]:
+        """Return the nodes by name."""
+        return {meta.name(node): node for node in self.get(NODES)}
+
+    @property
+    def leader_statefulset(self) -> JSONObject | None:
+        """Return the StatefulSet of the leaders."""
+        return self.named(STATEFULSETS, self.view.name)
+
+    def kubectl(self, words: str) -> str:
+        """Return a call of kubectl in the namespace."""
+        return f"{self.commands.kubectl} -n {self.view.namespace} {words}"
+
+    def lws(self, words: str) -> str:
+        """Return a call of lws in the namespace."""
+        return f"{self.commands.lws} -n {self.view.namespace} {words}"
+
+    def since(self, stamp: str | None) -> timedelta | None:
+        """Return the time since a moment of the API, None where there is none."""
+        try:
+            moment = datetime.fromisoformat(stamp or "")
+        except ValueError:
+            return None
+        return self.now - moment if moment.tzinfo else None

@@ -1,0 +1,67 @@
+"""Causes that a message of the cluster names: a stage, a pattern of the message, a sentence and steps. Pure.
+
+A message is what the view gives as the reason of a rank (WHY), so that `lws get` and a diagnosis never differ. Named
+parts of the pattern are words of the sentence and of the steps, beside `pod`, `place`, `name`, `namespace`, `node`,
+`others`, `kubectl` and `lws`.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from re import Match
+from typing import Final
+
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Finding
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.ranks import Stage
+from leaderworkerset.views.groups import Rank
+
+DISTINCT: Final = 500
+"""Messages that a pattern is tried on; the ranks of a set beyond so many different ones are not counted."""
+
+READ: Final = 4096
+"""Characters of a message that a pattern is tried on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Finds the first rank at a stage whose reason matches."""
+
+    stage: Stage
+    pattern: str
+    sentence: str
+    steps: tuple[str, ...]
+
+    def __call__(self, observed: Observed) -> Finding | None:
+        """Search the ranks."""
+        pattern = re.compile(self.pattern)
+        members = observed.at(self.stage)
+        texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most say the same
+        matches = {why: pattern.search(why[:READ]) for why in texts}
+        found = [(rank, match) for rank in members if (match := matches.get(rank.why))]
+        if not found:
+            return None
+        rank, match = found[0]
+        words = words_of(observed, rank, match) | {"others": ranks.others(len(found))}
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=self.sentence.format(**words),
+            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+            steps=tuple(step.format(**words) for step in self.steps),
+        )
+
+
+def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
+    """Return the words that sentences and steps about a rank are made of."""
+    found = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
+    return found | {
+        "pod": rank.pod,
+        "place": f"{observed.view.name}/{rank.place}",
+        "name": observed.view.name,
+        "namespace": observed.view.namespace,
+        "node": rank.node,
+        "kubectl": observed.kubectl("").rstrip(),
+        "lws": observed.lws("").rstrip(),
+        "anywhere": observed.commands.lws,
+    }

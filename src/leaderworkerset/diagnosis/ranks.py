@@ -1,0 +1,74 @@
+"""Ranks that are not ready, by the stage at which they stand, and how sentences name them. Pure."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.diagnosis.finding import Subject
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.wording import counted
+
+Stage: TypeAlias = Callable[[Rank], bool]
+
+QUOTED: Final = 600
+"""Characters of a message that are read and quoted; the first ones say what it is."""
+
+
+def is_missing(rank: Rank) -> bool:
+    """Return whether there is no pod."""
+    return rank.object is None
+
+
+def is_terminating(rank: Rank) -> bool:
+    """Return whether the pod is being deleted."""
+    return rank.object is not None and meta.is_deleting(rank.object)
+
+
+def is_unscheduled(rank: Rank) -> bool:
+    """Return whether the pod has no node yet."""
+    return rank.object is not None and not rank.node and not is_terminating(rank)
+
+
+def is_placed(rank: Rank) -> bool:
+    """Return whether the pod has a node, and is to stay there."""
+    return rank.object is not None and bool(rank.node) and not is_terminating(rank)
+
+
+def subject(rank: Rank) -> Subject:
+    """Return the pod of a rank as a subject."""
+    return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
+
+
+def others(count: int) -> str:
+    """Return the words that follow the name of the first of several ranks."""
+    return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""
+
+
+def quote(text: str) -> str:
+    """Return a message of the cluster on one line, cut to a length that a terminal shows."""
+    line = " ".join(text.split())
+    return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
+
+
+def statuses(rank: Rank) -> Iterator[JSONObject]:
+    """Yield the statuses of the containers of a rank, init containers first."""
+    status = meta.status(rank.object or {})
+    yield from status.get("initContainerStatuses") or []
+    yield from status.get("containerStatuses") or []
+
+
+def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
+    """Yield container, reason and message of what containers wait for."""
+    for one in statuses(rank):
+        found: dict[str, Any] = (one.get("state") or {}).get("waiting") or {}
+        if found.get("reason"):
+            yield str(one.get("name")), str(found["reason"]), str(found.get("message") or "")
+
+
+def messages(observed: Observed, rank: Rank, *reasons: str) -> list[str]:
+    """Return the messages of the Warning events of a rank's pod with one of these reasons, the newest first."""
+    told = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
+    own = [one for one in told if one.reason in reasons and one.uid == rank.uid]
+    return [one.message for one in sorted(own, key=lambda one: one.last, reverse=True)]

@@ -1,0 +1,54 @@
+"""Roles for users: whoever may view or edit a namespace may view or edit the manager's kinds there.
+
+Kubernetes adds the rules to its own roles `view`, `edit` and `admin` by the label of each role. Binding them is not
+needed, and the manager needs none of them.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CLUSTER_ROLES, Resource
+from leaderworkerset.install import metadata
+from leaderworkerset.install.declared import Declared
+
+AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
+READ: Final = ("get", "list", "watch")
+WRITE: Final = ("create", "delete", "deletecollection", "patch", "update")
+SCALE: Final = ("patch", "update")
+
+
+def build(declared: Declared) -> Sequence[tuple[Resource, JSONObject]]:
+    """Build two roles for each kind: of those who edit, and of those who view."""
+    return [(CLUSTER_ROLES, role) for one in declared.definitions() for role in (_editor(one), _viewer(one))]
+
+
+def _editor(definition: JSONObject) -> JSONObject:
+    scale = [_rule(definition, ("scale",), SCALE)] if "scale" in _subresources(definition) else []
+    return _role(definition, "editor", "edit", [_rule(definition, ("",), WRITE), *scale])
+
+
+def _viewer(definition: JSONObject) -> JSONObject:
+    below = _rule(definition, _subresources(definition), ("get",))
+    return _role(definition, "viewer", "view", [_rule(definition, ("",), READ), below])
+
+
+def _role(definition: JSONObject, name: str, joins: str, rules: list[JSONObject]) -> JSONObject:
+    singular = meta.spec(definition)["names"]["singular"]
+    role = metadata.build(CLUSTER_ROLES, f"lws-{singular}-{name}-role", rules=rules)
+    own = role["metadata"]
+    return role | {"metadata": own | {"labels": own["labels"] | {f"{AGGREGATE}{joins}": "true"}}}
+
+
+def _rule(definition: JSONObject, subresources: Sequence[str], verbs: Sequence[str]) -> JSONObject:
+    spec = meta.spec(definition)
+    plural = spec["names"]["plural"]
+    resources = [f"{plural}/{one}" if one else plural for one in subresources]
+    return {"apiGroups": [spec["group"]], "resources": resources, "verbs": list(verbs)}
+
+
+def _subresources(definition: JSONObject) -> Sequence[str]:
+    """Return the subresources of the version that is stored."""
+    (stored,) = [one for one in meta.spec(definition)["versions"] if one["storage"]]
+    return sorted(stored.get("subresources") or {})

@@ -1,0 +1,218 @@
+"""What a diagnosis is made from, read in parallel: for a healthy LeaderWorkerSet its pods only, else what may explain it.
+
+A kind that the user may not read, or that the server fails to list, is noted as not read; one that is not served is empty.
+Lists of whole clusters have a bound, and beyond it nothing is said of them: a diagnosis never waits for 5,000 nodes.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kuberuntime.client.client import PAGE, Client
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.client.requests import only
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import APIError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    CORE_EVENTS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    LEASES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    STORAGE_CLASSES,
+    Resource,
+)
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.gangs import GROUPED, gates
+from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
+from leaderworkerset.install.metadata import LEASE, SELECTOR
+from leaderworkerset.observation import explaining
+from leaderworkerset.views.evidence import Evidence, explained
+from leaderworkerset.views.groups import View, view
+from leaderworkerset.views.selection import Selection
+
+MOST: Final = 2000
+"""Objects of a whole cluster that are read at most: nodes, and pods of all namespaces."""
+
+FEW: Final = 10
+"""So many nodes are read by name; for more of them the list is cheaper."""
+
+NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
+
+
+class TooManyError(Exception):
+    """A list is longer than what is read of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A list to be read; `instead` is asked where the first is not served."""
+
+    query: Query
+    instead: Resource | None = None
+
+
+async def explain(
+    client: Client, lws: JSONObject, chosen: Selection, commands: Commands, clock: Clock | None = None
+) -> Diagnosis:
+    """Return the diagnosis of a LeaderWorkerSet, or of a group or rank of it; `commands` are those of its next steps."""
+    observed = await observe(client, lws, chosen, clock or SystemClock())
+    return diagnose(replace(observed, commands=commands), chosen)
+
+
+async def observe(client: Client, lws: JSONObject, chosen: Selection, clock: Clock) -> Observed:
+    """Read what explains a LeaderWorkerSet."""
+    namespace, own = meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}"
+    listing = await client.list(PODS, namespace=namespace, label_selector=own)
+    plain = view(lws, listing.items)
+    if is_as_wanted(plain, chosen):
+        return Observed(view=plain, now=clock.now())
+    reader = Reader(client)
+    async with asyncio.TaskGroup() as tasks:
+        for want in wanted(plain):
+            tasks.create_task(reader.read(want))
+        tasks.create_task(reader.read_nodes(plain))
+        running = tasks.create_task(reader.read_running(plain))
+    records = [one for one in reader.objects.get(CONTROLLER_REVISIONS, ()) if not _is_revision(one)]
+    evidence = Evidence(events=reader.objects.get(CORE_EVENTS, ()), records=records)
+    now = clock.now()
+    return Observed(
+        view=explained([plain], evidence, now)[0],
+        now=now,
+        objects=reader.objects,
+        unread=frozenset(reader.unread),
+        running=running.result(),
+    )
+
+
+def wanted(shown: View) -> Iterator[Want]:
+    """Yield what is read of a LeaderWorkerSet that is not as it is wanted."""
+    namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
+    yield Want(explaining.warnings(namespace))
+    yield Want(Query(CONTROLLER_REVISIONS, namespace, own))
+    yield Want(Query(STATEFULSETS, namespace, own))
+    members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
+    if any(rank.object is not None for rank in members):
+        yield Want(Query(SERVICES, namespace))
+    if meta.status(shown.object).get("observedGeneration") != meta.generation(shown.object):
+        yield from _of_manager()
+    if any(map(ranks.is_unscheduled, members)):
+        yield from _of_places(shown)
+    if any(gates(rank) for rank in members):
+        yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
+
+
+def _of_manager() -> Iterator[Want]:
+    selector = ",".join(f"{key}={value}" for key, value in SELECTOR.items())
+    name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
+    yield Want(Query(DEPLOYMENTS, label_selector=selector))
+    yield Want(Query(LEASES, field_selector=f"metadata.name={LEASE}"))
+    yield Want(only(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
+
+
+def _of_places(shown: View) -> Iterator[Want]:
+    namespace = shown.namespace
+    yield Want(Query(PERSISTENT_VOLUME_CLAIMS, namespace))
+    yield Want(Query(STORAGE_CLASSES))
+    for _, kind in GROUPED:
+        yield Want(Query(kind, namespace, f"{labels.NAME}={shown.name}"))
+    if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(shown.object):
+        yield Want(Query(PODS, namespace, labels.GROUP_KEY))
+
+
+class Reader:
+    """Reads lists, and notes what could not be read."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.objects: dict[Resource, list[JSONObject]] = {}
+        self.unread: set[Resource] = set()
+
+    async def read(self, want: Want) -> None:
+        """Read one list."""
+        resource = want.query.resource
+        try:
+            self.objects[resource] = await self._list(want)
+        except APIError:
+            self.unread.add(resource)
+
+    async def read_nodes(self, shown: View) -> None:
+        """Read the nodes that ranks which are not ready are on; all of them where ranks wait for a node."""
+        members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
+        names = {rank.node for rank in members if rank.node}
+        if not members or (not names and not any(map(ranks.is_unscheduled, members))):
+            return
+        try:
+            if len(names) <= FEW and not any(map(ranks.is_unscheduled, members)):
+                found = [await self._node(name) for name in sorted(names)]
+                self.objects[NODES] = [node for node in found if node is not None]
+            else:
+                self.objects[NODES] = await self._bounded(Query(NODES))
+        except APIError:
+            self.unread.add(NODES)
+        except TooManyError:
+            return
+
+    async def read_running(self, shown: View) -> list[JSONObject] | None:
+        """Read the pods of all nodes where one waits for room; None where that is not needed or not possible."""
+        short = [rank for group in shown.groups for rank in group.ranks if "Insufficient" in rank.why]
+        if not short:
+            return None
+        try:
+            return await self._bounded(Query(PODS))
+        except (APIError, TooManyError):
+            return None
+
+    async def _list(self, want: Want) -> list[JSONObject]:
+        query = want.query
+        try:
+            return await self._all(query)
+        except NotFoundError:
+            if want.instead is None:
+                return []
+        try:
+            return await self._all(replace(query, resource=want.instead))
+        except NotFoundError:
+            return []
+
+    async def _all(self, query: Query) -> list[JSONObject]:
+        listing = await self._client.list(
+            query.resource,
+            namespace=query.namespace,
+            label_selector=query.label_selector,
+            field_selector=query.field_selector,
+        )
+        return listing.items
+
+    async def _bounded(self, query: Query) -> list[JSONObject]:
+        """Read a list of at most `MOST` objects."""
+        page = await self._client.list_page(query, limit=PAGE)
+        items = list(page.items)
+        while page.token:
+            if len(items) >= MOST:
+                raise TooManyError(query.resource.group_resource)
+            page = await self._client.list_page(query, limit=PAGE, token=page.token)
+            items += page.items
+        return items
+
+    async def _node(self, name: str) -> JSONObject | None:
+        try:
+            return await self._client.get(NODES, ObjectKey("", name))
+        except NotFoundError:
+            return None
+
+
+def _is_revision(obj: JSONObject) -> bool:
+    return labels.TEMPLATE_REVISION_HASH in meta.labels(obj)

@@ -1,0 +1,231 @@
+"""Objects of the API, followed: a command or a program waits for a condition, which is checked after every change."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError, KubeError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.observation import explaining
+from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.evidence import Evidence, explained, wants_events
+from leaderworkerset.views.groups import View, view
+
+T = TypeVar("T")
+
+LONGEST_PAUSE: Final = 0.25
+"""Seconds that a change may wait for others at most."""
+
+
+class Followed(Protocol):
+    """What runs while a command waits, and notifies of changes."""
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call back on every change."""
+        ...
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        ...
+
+    async def wait_synced(self) -> None:
+        """Wait until there is something to begin with."""
+        ...
+
+
+class Supplement:
+    """Objects that explain others: followed from the first time they are asked for, if the user may list them."""
+
+    def __init__(self, client: Client, selection: Selection) -> None:
+        self._client = client
+        self._selection = selection
+        self._informer = Informer(client, selection)
+        self._wanted = asyncio.Event()
+
+    def ask(self) -> list[JSONObject]:
+        """Return what is known by now; the first call begins to follow."""
+        self._wanted.set()
+        return list(self._informer.store.list())
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call back on every change."""
+        self._informer.subscribe(callback)
+
+    async def wait_synced(self) -> None:
+        """Return at once: nobody waits for a supplement."""
+
+    async def run(self) -> None:
+        """Follow once that is wanted, unless it is not permitted."""
+        await self._wanted.wait()
+        if await self._is_permitted():
+            await self._informer.run()
+
+    async def _is_permitted(self) -> bool:
+        try:
+            await self._client.list_page(self._selection, limit=1)
+        except KubeError as error:
+            return not isinstance(error, ForbiddenError)  # any other error is the informer's to get over
+        return True
+
+
+class Explanations:
+    """The evidence beside LeaderWorkerSets and pods of a namespace (empty: all): Warning events and recreations."""
+
+    def __init__(self, client: Client, namespace: str, name: str = "") -> None:
+        self._events = Supplement(client, explaining.warnings(namespace))
+        self._records = Supplement(client, explaining.records(namespace, name))
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return both supplements."""
+        return (self._events, self._records)
+
+    def explain(self, views: list[View]) -> list[View]:
+        """Return the views with what is known; events are followed once something is not ready."""
+        events = self._events.ask() if wants_events(views) else []
+        return explained(views, Evidence(events=events, records=self._records.ask()), SystemClock().now())
+
+
+class Following:
+    """Informers that run while somebody waits."""
+
+    def __init__(self, informers: tuple[Followed, ...]) -> None:
+        self._changed = asyncio.Event()
+        for informer in informers:
+            informer.subscribe(self._note)
+
+    def _note(self, _: Change) -> None:
+        self._changed.set()
+
+    async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
+        """Return the first answer of `check` that is not None; it is asked again after every change.
+
+        With `every`, it is asked after so many seconds without a change, too. A check that takes long, of hundreds of
+        pods, is followed by a pause three times as long: changes of that time are checked together, and the processors
+        are left to those who make them.
+        """
+        clock = SystemClock()
+        while True:
+            began = clock.monotonic()
+            if (answer := check()) is not None:
+                return answer
+            pause = min(3 * (clock.monotonic() - began), LONGEST_PAUSE)
+            with suppress(TimeoutError):
+                async with timeouts.within(every):
+                    await self._changed.wait()
+            await asyncio.sleep(pause)
+            self._changed.clear()
+
+
+@asynccontextmanager
+async def following(*informers: Followed) -> AsyncIterator[Following]:
+    """Run informers, and yield once each has been filled."""
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(informer.run()) for informer in informers]
+        for informer in informers:
+            await informer.wait_synced()
+        try:
+            yield Following(informers)
+        finally:
+            for task in running:
+                task.cancel()
+
+
+class AllSets:
+    """The informers of all LeaderWorkerSets of a namespace (empty: of all namespaces) with these labels, and pods."""
+
+    def __init__(self, client: Client, namespace: str, label_selector: str) -> None:
+        self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
+        self.pods = Informer(client, Selection(PODS, namespace, labels.NAME))
+        self._explanations = Explanations(client, namespace)
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return (self.sets, self.pods, *self._explanations.all)
+
+    def views(self) -> list[View]:
+        """Return the current views by namespace and name."""
+        return self._explanations.explain(_views(self.sets, self.pods))
+
+
+def _views(sets: Informer, pods: Informer) -> list[View]:
+    """Return the views of LeaderWorkerSets by namespace and name; every pod carries the name of its own."""
+    members: dict[ObjectKey, list[JSONObject]] = {}
+    for pod in pods.store.list():
+        members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+    return [view(lws, members.get(meta.key(lws), ())) for lws in sorted(sets.store.list(), key=meta.key)]
+
+
+class SetInformers:
+    """The informers of one LeaderWorkerSet and its pods."""
+
+    def __init__(self, client: Client, key: ObjectKey) -> None:
+        self.key = key
+        self.set = Informer(client, only(LEADERWORKERSETS, key))
+        self.pods = Informer(client, Selection(PODS, key.namespace, f"{labels.NAME}={key.name}"))
+        self._explanations = Explanations(client, key.namespace, key.name)
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return (self.set, self.pods, *self._explanations.all)
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the LeaderWorkerSet, None once it is gone."""
+        return self.set.store.get(self.key)
+
+    def view(self) -> View | None:
+        """Return the current view, None once the LeaderWorkerSet is gone."""
+        lws = self.object
+        return None if lws is None else self._explanations.explain([view(lws, self.pods.store.list())])[0]
+
+
+class DisaggregatedInformers:
+    """The informers of one DisaggregatedSet, of the LeaderWorkerSets that carry its name, and of their pods."""
+
+    def __init__(self, client: Client, key: ObjectKey) -> None:
+        selector = f"{SET_NAME}={key.name}"
+        self.key = key
+        self.set = Informer(client, only(DISAGGREGATED_SETS, key))
+        self.leaderworkersets = Informer(client, Selection(LEADERWORKERSETS, key.namespace, selector))
+        self.pods = Informer(client, Selection(PODS, key.namespace, f"{selector},{labels.NAME}"))
+        self._explanations = Explanations(client, key.namespace)
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return (self.set, self.leaderworkersets, self.pods, *self._explanations.all)
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the DisaggregatedSet, None once it is gone."""
+        return self.set.store.get(self.key)
+
+    def view(self) -> SetView | None:
+        """Return the current view, None once the DisaggregatedSet is gone."""
+        obj = self.object
+        if obj is None:
+            return None
+        return set_view(obj, self._explanations.explain(_views(self.leaderworkersets, self.pods)))
+
+
+OneSet: TypeAlias = SetInformers | DisaggregatedInformers
+"""The informers of whatever a name stands for."""
+
+
+def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
+    """Return the informers of a LeaderWorkerSet or of a DisaggregatedSet."""
+    return (DisaggregatedInformers if resource == DISAGGREGATED_SETS else SetInformers)(client, key)

@@ -1,0 +1,219 @@
+"""Logs followed: over restarts of containers, over broken connections, and with pods that come later.
+
+No line is passed on twice: each is asked for with its time, and what is not newer than the newest line of that pod is
+dropped. A stream that broke is opened again while its container runs.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConnectionFailedError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.observation.following import Following, OneSet
+from leaderworkerset.observation.logs import LogError, Options, Sink, read
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+"""Seconds before a stream is opened again; doubled each time that brought nothing."""
+
+
+@dataclass(slots=True)
+class Streams:
+    """How many logs may be followed at once (None: all); several followers share it.
+
+    `report_full` is called once, when a rank has to wait for another one's log to end.
+    """
+
+    most: int | None = None
+    report_full: Callable[[], None] = lambda: None
+    _open: set[asyncio.Task[None]] = field(default_factory=set)
+    _was_full: bool = False
+
+    def has_room(self) -> bool:
+        """Return whether one more may be opened."""
+        if self.most is None or len(self._open) < self.most:
+            return True
+        if not self._was_full:
+            self._was_full = True
+            self.report_full()
+        return False
+
+    def take(self, task: asyncio.Task[None]) -> None:
+        """Count a stream until its task is done."""
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+
+@dataclass(slots=True)
+class Newest:
+    """The time of the newest line of a pod, as it was written and as it compares."""
+
+    stamp: bytes = b""
+    moment: bytes = b""
+
+
+class Follower:
+    """Follows the logs of those pods of a set that are wanted."""
+
+    def __init__(
+        self,
+        client: Client,
+        wanted: Callable[[JSONObject], bool],
+        options: Options,
+        sink: Sink,
+        streams: Streams | None = None,
+    ) -> None:
+        self._client = client
+        self._wanted = wanted
+        self._options = replace(options, follow=True)
+        self._later = replace(self._options, tail=None, since=None)
+        self._sink = sink
+        self._streams = streams or Streams()
+        self._first: set[str] = set()
+        self._seen: set[tuple[str, int]] = set()
+        self._newest: defaultdict[str, Newest] = defaultdict(Newest)
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._readers: set[asyncio.Task[None]] = set()
+
+    async def run(self, objects: Following, informers: OneSet) -> None:
+        """Follow until the set is gone; of pods that are there already, from their current run on."""
+        for pod in informers.pods.store.list():
+            status = container_status(pod, self._options.container)
+            self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
+            self._first.add(meta.uid(pod))
+        async with asyncio.TaskGroup() as tasks:
+
+            def look() -> bool | None:
+                for pod in filter(self._wanted, informers.pods.store.list()):
+                    self._begin(tasks, informers, pod)
+                return True if informers.object is None else None
+
+            await objects.until(look)
+
+    async def drained(self, timeout: float) -> None:
+        """Wait until the logs that are being read have come to their end, at most `timeout` seconds."""
+        if self._readers:
+            await asyncio.wait(self._readers, timeout=timeout)
+
+    def _begin(self, tasks: asyncio.TaskGroup, informers: OneSet, pod: JSONObject) -> None:
+        status = container_status(pod, self._options.container)
+        uid, number = meta.uid(pod), status.get("restartCount", 0)
+        if (uid, number) in self._seen or not has_log(status) or not self._streams.has_room():
+            return
+        # A run that began and ended between two states of the pod left its log as that of the previous run.
+        was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
+        self._seen |= {(uid, number), (uid, number - 1)}
+
+        def current() -> JSONObject | None:
+            found = informers.pods.store.get(meta.key(pod))
+            return found if found is not None and meta.uid(found) == uid else None
+
+        task = tasks.create_task(self._copy(pod, number, current, after_previous=was_missed))
+        self._streams.take(task)
+        self._readers.add(task)
+        task.add_done_callback(self._readers.discard)
+
+    async def _copy(
+        self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], *, after_previous: bool
+    ) -> None:
+        is_first = meta.uid(pod) in self._first
+        self._first.discard(meta.uid(pod))
+        async with self._turns[meta.uid(pod)]:
+            with suppress(NotFoundError):  # the pod is gone, and its log with it
+                if after_previous:
+                    await self._copy_previous(pod)
+                is_whole = await self._copy_run(pod, self._options if is_first else self._later)
+                await self._copy_rest(pod, number, current, is_whole=is_whole)
+
+    async def _copy_rest(
+        self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], *, is_whole: bool
+    ) -> None:
+        """Open the log again while its run goes on, or where it broke before its end."""
+        pause = FIRST_PAUSE
+        while True:
+            before = self._newest[meta.uid(pod)].moment
+            if is_whole and not is_run(current(), number, self._options.container):
+                return
+            await asyncio.sleep(pause)
+            now = current()
+            if now is None or (is_whole and not is_run(now, number, self._options.container)):
+                return
+            if container_status(now, self._options.container).get("restartCount", 0) > number:
+                await self._copy_previous(pod)  # the run that broke off has ended; the next has a reader of its own
+                return
+            try:
+                is_whole = await self._copy_run(pod, self._later)
+            except LogError:
+                is_whole = False
+            is_progress = self._newest[meta.uid(pod)].moment > before
+            pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
+
+    async def _copy_previous(self, pod: JSONObject) -> None:
+        with suppress(LogError):  # there is no such log any more
+            await self._copy_run(pod, replace(self._later, follow=False, previous=True))
+
+    async def _copy_run(self, pod: JSONObject, options: Options) -> bool:
+        """Pass on the lines of a run that are newer than those before, and return whether it came to its end.
+
+        Which run is read can change meanwhile.
+        """
+        newest = self._newest[meta.uid(pod)]
+        bound = newest.moment
+        asked = replace(options, timestamps=True, since_time=newest.stamp.decode("ascii", errors="replace"))
+        try:
+            async for line in read(self._client, pod, asked):
+                stamp, _, text = line.partition(b" ")
+                moment = comparable(stamp)
+                if moment > bound:
+                    if moment > newest.moment:
+                        newest.stamp, newest.moment = stamp, moment
+                    self._sink.line(pod, line if options.timestamps else text)
+        except ConnectionFailedError:
+            return False
+        return True
+
+
+def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
+    """Return whether the container is still in this run."""
+    if pod is None:
+        return False
+    status = container_status(pod, container)
+    return status.get("restartCount", 0) == number and runs(status)
+
+
+def container_status(pod: JSONObject, container: str | None) -> JSONObject:
+    """Return the status of a container (None: the first one), empty before there is one."""
+    name = container or meta.spec(pod)["containers"][0]["name"]
+    status = meta.status(pod)
+    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
+    return next((entry for entry in statuses if entry.get("name") == name), {})
+
+
+def comparable(stamp: bytes) -> bytes:
+    """Return a time stamp of the log in a form that compares as it was written: with all nine digits of the fraction.
+
+    >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
+    True
+    """
+    whole, _, fraction = stamp.rstrip(b"Z").partition(b".")
+    return whole + b"." + fraction.ljust(9, b"0")
+
+
+def has_log(status: JSONObject) -> bool:
+    """Return whether the container has started: it runs, has ended, or waits after its end for the next start."""
+    return any("running" in state or "terminated" in state for state in (_state(status), status.get("lastState") or {}))
+
+
+def runs(status: JSONObject) -> bool:
+    """Return whether the container runs."""
+    return "running" in _state(status)
+
+
+def _state(status: JSONObject) -> JSONObject:
+    return status.get("state") or {}

@@ -1,0 +1,62 @@
+"""The configuration file of the operand: who issues certificates, the cluster's TLS profile, and what is overridden.
+
+`spec.unsupportedConfigOverrides` is a JSON merge patch (RFC 7386) over the file, and has the last word (R-OP-41). What
+comes of it is decoded as the manager does; a file that it would refuse is an error here, before any pod is replaced.
+"""
+
+from typing import Final
+
+import yaml
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.install import rendering
+from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates
+from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config.configuration import ConfigurationError
+
+FIELD: Final = "spec.unsupportedConfigOverrides"
+DEPTH: Final = 16
+"""Levels of a patch that are followed; the file has four."""
+
+
+class OverrideError(ValueError):
+    """Overrides of which no configuration comes that the manager would take; the text says why."""
+
+
+def text(certificates: Certificates, tls: JSONObject, overrides: JSONObject) -> str:
+    """Return the text of the file; raise `OverrideError` where the manager would refuse it."""
+    plain = CONFIGURATION if certificates == "internal" else MOUNTED_CERTIFICATES
+    if not tls and not overrides:
+        return plain
+    document = yaml.safe_load(plain) | ({"tls": tls} if tls else {})
+    merged = patched(document, overrides)
+    _check(merged)
+    return rendering.document(merged, sort_keys=False)
+
+
+def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
+    """Apply a merge patch: null removes a field, an object is merged, anything else replaces.
+
+    >>> patched({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
+    {'b': {'c': 2, 'd': 3}}
+    """
+    if depth > DEPTH:
+        raise OverrideError(f"{FIELD}: nested deeper than {DEPTH} levels")
+    found = dict(document)
+    for name, value in patch.items():
+        below = found.pop(name, None)
+        if isinstance(value, dict):
+            found[name] = patched(below if isinstance(below, dict) else {}, value, depth + 1)
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def _check(document: JSONObject) -> None:
+    try:
+        decoded = configuration.decode(document)
+        configuration.check_tls(decoded.tls)
+    except ConfigurationError as error:
+        raise OverrideError(f"{FIELD}: {error}") from error
+    if errors := configuration.validate(decoded):
+        raise OverrideError(f"{FIELD}: {'; '.join(map(str, errors))}")

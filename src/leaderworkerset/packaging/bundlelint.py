@@ -1,0 +1,168 @@
+"""Faults of a bundle for the Operator Lifecycle Manager, found offline (R-OP-69, R-OP-70).
+
+In: the manifests and annotations of a bundle as values. Out: one line for each fault; an empty list is a good bundle.
+The validators of the operator framework check the same facts, and more of them, where they can be had.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+
+REQUIRED: Final = (
+    "capabilities",
+    "categories",
+    "containerImage",
+    "createdAt",
+    "description",
+    "support",
+    "alm-examples",
+)
+CATEGORIES: Final = frozenset(
+    {
+        "AI/Machine Learning",
+        "Application Runtime",
+        "Cloud Provider",
+        "Integration & Delivery",
+        "Monitoring",
+        "Networking",
+        "OpenShift Optional",
+        "Security",
+        "Storage",
+    }
+)
+CAPABILITIES: Final = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
+MODES: Final = frozenset({"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"})
+PREFIX: Final = "operators.operatorframework.io.bundle."
+SEMVER: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?")
+DIGEST: Final = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
+LEFT_OVER: Final = re.compile(r"\$\{\w+\}|SERVICE_NAMESPACE|CERTIFICATE_NAMESPACE")
+LIMIT: Final = 1_000_000
+"""Bytes that a bundle may have as JSON: it is unpacked into a ConfigMap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle: its ClusterServiceVersion, the definitions beside it, its annotations."""
+
+    version: JSONObject
+    definitions: Sequence[JSONObject]
+    annotations: JSONObject
+
+
+def faults(bundle: Bundle, *, released: bool = False) -> list[str]:
+    """Return the faults; a released bundle names all images by digest."""
+    spec = meta.spec(bundle.version)
+    return [
+        *_identity(bundle),
+        *_annotated(meta.annotations(bundle.version)),
+        *_modes(spec),
+        *_owned(spec, bundle.definitions),
+        *_installed(spec),
+        *_images(spec, released=released),
+        *_whole(bundle),
+    ]
+
+
+def _identity(bundle: Bundle) -> Iterator[str]:
+    spec, own = meta.spec(bundle.version), bundle.annotations["annotations"]
+    package, version = own.get(f"{PREFIX}package.v1", ""), str(spec.get("version", ""))
+    if not SEMVER.fullmatch(version):
+        yield f"spec.version: {version!r} is not a semantic version"
+    if meta.name(bundle.version) != f"{package}.v{version}":
+        yield f"metadata.name: {meta.name(bundle.version)!r} is not {package}.v{version}"
+    channels = own.get(f"{PREFIX}channels.v1", "").split(",")
+    if own.get(f"{PREFIX}channel.default.v1") not in channels:
+        yield f"annotations: the default channel is not among {channels}"
+    for field in (
+        "displayName",
+        "description",
+        "provider",
+        "maintainers",
+        "links",
+        "icon",
+        "minKubeVersion",
+        "maturity",
+    ):
+        if not spec.get(field):
+            yield f"spec.{field}: missing"
+
+
+def _annotated(annotations: dict[str, str]) -> Iterator[str]:
+    for name in REQUIRED:
+        if not annotations.get(name):
+            yield f"metadata.annotations: {name} is missing"
+    unknown = set(filter(None, annotations.get("categories", "").split(", "))) - CATEGORIES
+    if unknown:
+        yield f"metadata.annotations: categories {sorted(unknown)} are not known"
+    if annotations.get("capabilities") not in CAPABILITIES:
+        yield f"metadata.annotations: capabilities is none of {', '.join(CAPABILITIES)}"
+
+
+def _modes(spec: JSONObject) -> Iterator[str]:
+    modes = {one["type"]: one["supported"] for one in spec.get("installModes") or []}
+    if modes.keys() != MODES:
+        yield f"spec.installModes: not all of {sorted(MODES)}"
+    if not any(modes.values()):
+        yield "spec.installModes: none is supported"
+
+
+def _owned(spec: JSONObject, definitions: Sequence[JSONObject]) -> Iterator[str]:
+    served = {meta.name(one): {each["name"] for each in meta.spec(one)["versions"]} for one in definitions}
+    owned = spec["customresourcedefinitions"]["owned"]
+    for one in owned:
+        if one["version"] not in served.get(one["name"], ()):
+            yield f"owned {one['name']}: no definition of version {one['version']} is in the bundle"
+        for field in ("displayName", "description", "resources", "specDescriptors", "statusDescriptors"):
+            if not one.get(field):
+                yield f"owned {one['name']}: {field} is missing"
+    for name in served.keys() - {one["name"] for one in owned}:
+        yield f"definition {name}: not owned by the version"
+
+
+def _installed(spec: JSONObject) -> Iterator[str]:
+    strategy = spec["install"]["spec"]
+    permitted = {
+        one["serviceAccountName"] for field in ("permissions", "clusterPermissions") for one in strategy[field]
+    }
+    for one in strategy["deployments"]:
+        template = one["spec"]["template"]
+        if template["spec"].get("serviceAccountName") not in permitted:
+            yield f"deployment {one['name']}: its account has no permissions"
+        if not one["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
+            yield f"deployment {one['name']}: it does not select its own pods"
+        for container in template["spec"]["containers"]:
+            if not (container.get("resources") or {}).get("requests"):
+                yield f"container {container['name']}: no requests of resources"
+    for rule in (
+        rule for field in ("permissions", "clusterPermissions") for one in strategy[field] for rule in one["rules"]
+    ):
+        if any("*" in rule.get(field, ()) for field in ("apiGroups", "resources", "verbs")):
+            yield f"rule {json.dumps(rule)}: a wildcard"
+
+
+def _images(spec: JSONObject, *, released: bool) -> Iterator[str]:
+    related = {one["image"] for one in spec.get("relatedImages") or []}
+    for image in sorted(set(_named(spec["install"]["spec"]["deployments"])) - related):
+        yield f"image {image}: not among spec.relatedImages"
+    for image in sorted(related) if released else ():
+        if not DIGEST.fullmatch(image):
+            yield f"image {image}: not by digest"
+
+
+def _named(deployments: Iterable[Any]) -> Iterator[str]:
+    for container in (one for each in deployments for one in each["spec"]["template"]["spec"]["containers"]):
+        yield container["image"]
+        yield from (one["value"] for one in container.get("env") or [] if one["name"].startswith("RELATED_IMAGE_"))
+
+
+def _whole(bundle: Bundle) -> Iterator[str]:
+    text = json.dumps([bundle.version, *bundle.definitions])
+    if found := LEFT_OVER.search(text):
+        yield f"{found[0]} was not replaced"
+    if len(text) > LIMIT:
+        yield f"{len(text)} bytes: more than {LIMIT}"

@@ -1,0 +1,112 @@
+"""The bill of materials of the image, as CycloneDX JSON: what the lock pins, by whom it is needed, with its hashes.
+
+In: the text of a lock as `uv pip compile --generate-hashes` writes it. Out: a document without times or random
+identities, so that the same lock is the same file. The base image of a build has a bill of its own.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+
+SPECIFICATION: Final = "1.6"
+OWN: Final = ("kuberuntime", "leaderworkerset")
+"""The packages of this repository that are in the image; the last one needs the first."""
+
+LICENSE: Final = "Apache-2.0"
+PINNED: Final = re.compile(r"^(?P<name>[a-z0-9][a-z0-9.-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+?))? \\$")
+HASH: Final = re.compile(r"^ {4}--hash=sha256:(?P<digest>[0-9a-f]{64})(?: \\)?$")
+NEEDED_BY: Final = re.compile(r"^ {4}#(?: via)? +(?P<name>[a-z0-9][a-z0-9.-]*)")
+ALONE: Final = "    # via"
+
+
+class LockError(ValueError):
+    """A line of the lock that cannot be read; the text names it."""
+
+
+@dataclass(slots=True)
+class Pin:
+    """One package of the lock: its version, the hashes of its files, who needs it, where it is not installed."""
+
+    name: str
+    version: str
+    marker: str
+    hashes: list[str]
+    needed_by: list[str]
+
+    @property
+    def reference(self) -> str:
+        """Return its package URL, which also is its name within the document."""
+        return f"pkg:pypi/{self.name}@{self.version}"
+
+
+def read(lock: str) -> Sequence[Pin]:
+    """Read a lock; every line is understood, or refused, but for empty ones and comments that begin a line."""
+    pins: list[Pin] = []
+    for number, line in enumerate(lock.splitlines(), start=1):
+        if line in {"", ALONE} or line.startswith("#"):
+            continue
+        if found := PINNED.match(line):
+            pins.append(Pin(found["name"], found["version"], found["marker"] or "", [], []))
+        elif pins and (found := HASH.match(line)):
+            pins[-1].hashes.append(found["digest"])
+        elif pins and (found := NEEDED_BY.match(line)):
+            pins[-1].needed_by.append(found["name"])
+        else:
+            raise LockError(f"line {number} of the lock cannot be read: {line!r}")
+    return pins
+
+
+def build(lock: str, version: str) -> JSONObject:
+    """Build the bill of materials of this version."""
+    pins = read(lock)
+    references = {pin.name: pin.reference for pin in pins} | {name: _own(name, version) for name in OWN}
+    needs: dict[str, list[str]] = {name: [] for name in references}
+    for pin in pins:
+        for name in pin.needed_by:
+            needs[name].append(pin.reference)
+    product, runtime = OWN[-1], OWN[0]
+    needs[product].append(references[runtime])
+    components = [_component(runtime, version, references[runtime]), *map(_pinned, pins)]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": SPECIFICATION,
+        "version": 1,
+        "metadata": {"component": _component(product, version, references[product]) | {"type": "application"}},
+        "components": components,
+        "dependencies": _dependencies(references, needs),
+    }
+
+
+def _own(name: str, version: str) -> str:
+    return f"pkg:generic/{name}@{version}"
+
+
+def _component(name: str, version: str, reference: str) -> JSONObject:
+    return {
+        "type": "library",
+        "bom-ref": reference,
+        "name": name,
+        "version": version,
+        "purl": reference,
+        "licenses": [{"license": {"id": LICENSE}}],
+    }
+
+
+def _pinned(pin: Pin) -> JSONObject:
+    return {
+        "type": "library",
+        "bom-ref": pin.reference,
+        "name": pin.name,
+        "version": pin.version,
+        "purl": pin.reference,
+        # A marker leaves a package out on some platforms, or on newer Pythons.
+        "scope": "optional" if pin.marker else "required",
+        "hashes": [{"alg": "SHA-256", "content": digest} for digest in pin.hashes],
+    }
+
+
+def _dependencies(references: Mapping[str, str], needs: Mapping[str, Iterable[str]]) -> list[JSONObject]:
+    return [{"ref": references[name], "dependsOn": sorted(needs[name])} for name in sorted(references)]

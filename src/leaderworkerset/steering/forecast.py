@@ -1,0 +1,160 @@
+"""What a rollout will do, step by step: the controller's own decisions, tried on groups that become ready as expected. Pure.
+
+In: the rollout strategy in numbers, the groups as they are. Out: waves, each with the groups replaced in it, and over all
+of them the most groups there will be and the fewest that stay available. The decisions are those of the core
+(`rollout.next_step`, `replacement.choose`); only what StatefulSets do is modeled: all missing leaders are made at once,
+those at or above the partition from the new revision, and every group of the new revision is ready before the next wave.
+
+Groups are bits of an integer as in `fold`. A rollout has at most a wave for each group; `LARGEST` bounds both.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.core.leaderworkerset import replacement, rollout
+from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, States
+
+LARGEST: Final = 10_000
+"""The most groups that a forecast is made for."""
+
+OLD: Final = "old"
+NEW: Final = "new"
+
+
+class TooLargeError(ValueError):
+    """A rollout of more groups than a forecast is made for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """One wave: the groups made in it, how many exist beyond the wanted ones, and how many are available meanwhile."""
+
+    groups: tuple[int, ...]
+    extra: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """All waves of a rollout. `held` groups keep the old revision; `is_stuck` says that it would not end by itself."""
+
+    waves: tuple[Wave, ...]
+    held: int
+    is_stuck: bool
+
+    @property
+    def extra(self) -> int:
+        """Return the most groups beyond the wanted ones at any time."""
+        return max((wave.extra for wave in self.waves), default=0)
+
+    @property
+    def available(self) -> int | None:
+        """Return the fewest groups available at any time; None where nothing happens."""
+        return min((wave.available for wave in self.waves), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The leader StatefulSet, and the groups that exist, are ready, and are of the revision that is wanted."""
+
+    current: Current
+    members: int = 0
+    ready: int = 0
+    updated: int = 0
+
+
+def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast:
+    """Try the rollout that follows a change; with a new revision no group is updated yet.
+
+    Raise `TooLargeError` for more than `LARGEST` groups.
+    """
+    current = world.current
+    if max(limits.replicas, current.replicas - limits.replicas) > LARGEST:
+        raise TooLargeError(f"more than {LARGEST} groups: a forecast is made for fewer only")
+    world = replace(world, updated=0) if is_new_revision else world
+    waves: list[Wave] = []
+    last = world
+    for state, wave in _waves(world, limits, is_new_revision=is_new_revision):
+        last = state
+        waves.append(wave)
+    outdated = below(last.members & ~last.updated, limits.replicas)
+    held = below(outdated, limits.partition).bit_count()
+    has_room = last.current.replicas == limits.replicas or held > 0  # surge groups stand in for those that are held
+    is_done = outdated.bit_count() == held and has_room
+    return Forecast(waves=tuple(waves), held=held, is_stuck=not is_done)
+
+
+def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[tuple[World, Wave]]:
+    """Yield each state with the wave that led to it, until nothing changes any more.
+
+    Groups below the partition are made from the old revision, where there is one.
+    """
+    is_new = is_new_revision
+    has_old = is_new_revision or bool(world.members & ~world.updated)
+    for _ in range(4 * LARGEST):
+        decided = _decide(world, limits, is_new_revision=is_new)
+        is_new = False
+        kept = decided.members & ~_chosen(decided, limits)
+        whole = (1 << decided.current.replicas) - 1
+        made = whole & ~kept
+        outdated = below(made, decided.current.partition) if has_old else 0
+        updated = (decided.updated & kept) | (made & ~outdated)
+        ended = replace(decided, members=whole, ready=(decided.ready & kept) | made | updated, updated=updated)
+        if made or world.members & ~whole:
+            extra = max(decided.current.replicas - limits.replicas, 0)
+            available = (decided.ready & kept).bit_count()
+            yield ended, Wave(groups=tuple(highest(made)), extra=extra, available=available)
+        elif ended == world:
+            return
+        world = ended
+
+
+def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
+    """Let the controller move the StatefulSet until it has nothing more to move; groups beyond its replicas go.
+
+    It waits for groups that it adds before it moves on.
+    """
+    while True:
+        states = States(world.ready, world.updated)
+        step = rollout.next_step(limits, world.current, states, is_new_revision=is_new_revision)
+        current = Current(step.replicas, step.partition, str(limits.replicas))
+        moved = replace(
+            world,
+            current=current,
+            members=below(world.members, current.replicas),
+            ready=below(world.ready, current.replicas),
+            updated=below(world.updated, current.replicas),
+        )
+        is_moved = moved != world
+        world, is_new_revision = moved, False
+        if not is_moved or current.replicas > below(world.members, current.replicas).bit_count():
+            return world
+
+
+def _chosen(world: World, limits: Budget) -> int:
+    """Return the groups whose leaders are replaced now."""
+    folded = Folded(
+        members=world.members,
+        leader_ready=world.ready,
+        leaders={NEW: world.updated, OLD: world.members & ~world.updated},
+        statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
+    )
+    chosen = 0
+    for index in replacement.choose(_statefulset(world.current), folded, limits=limits, size=1, key=NEW):
+        chosen |= 1 << index
+    return chosen
+
+
+def _statefulset(current: Current) -> JSONObject:
+    """Return a leader StatefulSet whose controller has seen it and leaves the replacing to ours."""
+    return {
+        "metadata": {"generation": 1},
+        "spec": {
+            "replicas": current.replicas,
+            "updateStrategy": {"rollingUpdate": {"partition": current.partition}},
+        },
+        "status": {"observedGeneration": 1, "updateRevision": NEW},
+    }

@@ -1,0 +1,271 @@
+"""What applying a manifest would do to a LeaderWorkerSet: which fields change, and which groups roll in which steps. Pure.
+
+In: the LeaderWorkerSet as it is with its pods and leader StatefulSet, and as it would be. Out: a `Foreseen`, its lines for
+people and its document for programs. Both are bounded, however many groups there are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median_low
+from typing import Final
+
+from kuberuntime.objects import meta, patch
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.leaderworkerset import revisions, rollout, statefulsets
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Current
+from leaderworkerset.steering.changes import is_paused
+from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
+from leaderworkerset.steering.pasts import indexes
+from leaderworkerset.views.document import VERSION
+from leaderworkerset.views.groups import Group, View, view
+from leaderworkerset.views.wording import counted, duration
+
+FIELDS_SHOWN: Final = 30
+WAVES_SHOWN: Final = 12
+"""How many lines people get of either; documents for programs have all fields and waves."""
+
+LONGEST_VALUE: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field that changes; None stands for a field that is not there."""
+
+    path: str
+    before: JSON
+    after: JSON
+
+    def __str__(self) -> str:
+        return f"{self.path}: {_short(self.before)} -> {_short(self.after)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A LeaderWorkerSet as it is: with its groups, and its leader StatefulSet where that exists."""
+
+    view: View
+    statefulset: JSONObject | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What a change of one LeaderWorkerSet does. `startup` is how long its groups took to start, as far as is known."""
+
+    name: str
+    is_new: bool
+    rolls: bool
+    is_paused: bool
+    changes: tuple[FieldChange, ...]
+    size: int
+    budget: Budget
+    forecast: Forecast
+    startup: timedelta | None
+    samples: int
+
+    @property
+    def takes(self) -> timedelta | None:
+        """Return how long all waves take that make groups, where that can be estimated."""
+        making = sum(bool(wave.groups) for wave in self.forecast.waves)
+        return None if self.startup is None else self.startup * making
+
+
+def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
+    """Foresee what follows when the LeaderWorkerSet becomes `after`; `before` is None where there is none yet.
+
+    Raise ValueError for values that the controller could not use, or for too many groups.
+    """
+    lws = leaderworkerset.decode(after)
+    limits = rollout.budget(lws.spec)
+    old = before.view.object if before else None
+    rolls = old is not None and revisions.build_data(old) != revisions.build_data(after)
+    starts = startups(before.view) if before else []
+    return Foreseen(
+        name=meta.name(after),
+        is_new=old is None,
+        rolls=rolls,
+        is_paused=is_paused(after),
+        changes=() if old is None else tuple(field_changes(old, after)),
+        size=lws.size,
+        budget=limits,
+        forecast=forecast(limits, _world(before), is_new_revision=rolls),
+        startup=median_low(starts) if starts else None,
+        samples=len(starts),
+    )
+
+
+def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
+    """Yield the fields of the spec, the labels and the annotations that differ; items of lists are told by their name.
+
+    >>> old, new = ({"spec": {"c": [{"name": "a", "image": image}]}} for image in ("x", "y"))
+    >>> [str(change) for change in field_changes(old, new)]
+    ['spec.c[a].image: x -> y']
+    """
+    for part in ("metadata.labels", "metadata.annotations", "spec"):
+        yield from _differences(part, _part(old, part), _part(new, part))
+
+
+def startups(shown: View) -> list[timedelta]:
+    """Return how long groups took from the creation of their leader until every rank was ready, without restarts."""
+    return [length for group in shown.groups if (length := _startup(group)) is not None]
+
+
+def lines(found: Foreseen) -> list[str]:
+    """Describe it for people."""
+    told = [f"{found.name}: {_word(found)}"]
+    told += [f"  {change}" for change in found.changes[:FIELDS_SHOWN]]
+    if len(found.changes) > FIELDS_SHOWN:
+        told.append(f"  and {counted(len(found.changes) - FIELDS_SHOWN, 'more field')}")
+    return [*told, _summary(found), *_steps(found), *_bounds(found)]
+
+
+def document(found: Foreseen) -> JSONObject:
+    """Return it under stable names, as `-o json` prints it."""
+    takes = found.takes
+    return {
+        "apiVersion": VERSION,
+        "kind": "RolloutPlan",
+        "leaderWorkerSet": found.name,
+        "created": found.is_new,
+        "newRevision": found.rolls,
+        "paused": found.is_paused,
+        "changes": [{"field": one.path, "before": one.before, "after": one.after} for one in found.changes],
+        "steps": [
+            {"groups": sorted(wave.groups), "extraGroups": wave.extra, "availableGroups": wave.available}
+            for wave in found.forecast.waves
+        ],
+        "heldGroups": found.forecast.held,
+        "peakExtraPods": found.forecast.extra * found.size,
+        "lowestAvailableGroups": found.forecast.available,
+        "estimatedSeconds": None if takes is None else int(takes.total_seconds()),
+        "endsByItself": not found.forecast.is_stuck,
+    }
+
+
+def _world(before: Situation | None) -> World:
+    if before is None:
+        return World(Current(0, 0, ""))
+    shown, found = before.view, before.statefulset
+    key = meta.labels(found).get(labels.TEMPLATE_REVISION_HASH, "") if found else ""
+    existing = [group for group in shown.groups if _has_leader(group)]
+    current = statefulsets.current(found) or Current(shown.desired, 0, str(shown.desired))
+    return World(
+        current,
+        members=_bits(existing),
+        ready=_bits([group for group in existing if group.is_ready]),
+        updated=_bits([group for group in existing if not key or group.revision == key]),
+    )
+
+
+def _bits(groups: list[Group]) -> int:
+    return sum(1 << group.index for group in groups)
+
+
+def _has_leader(group: Group) -> bool:
+    return any(rank.index == 0 and rank.object is not None for rank in group.ranks)
+
+
+def _startup(group: Group) -> timedelta | None:
+    if not group.is_ready or any(rank.restarts for rank in group.ranks):
+        return None
+    began = min((rank.created for rank in group.ranks if rank.created), default="")
+    ends = [
+        str((meta.find_condition(rank.object, "Ready") or {}).get("lastTransitionTime") or "")
+        for rank in group.ranks
+        if rank.object is not None
+    ]
+    if not began or not ends or not all(ends):
+        return None
+    return max(datetime.fromisoformat(max(ends)) - datetime.fromisoformat(began), timedelta())
+
+
+def _word(found: Foreseen) -> str:
+    if found.is_new:
+        return "created"
+    return f"{counted(len(found.changes), 'field')} would change" if found.changes else "unchanged"
+
+
+def _summary(found: Foreseen) -> str:
+    making = sum(len(wave.groups) for wave in found.forecast.waves)
+    if found.is_new:
+        return f"{counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} would be made"
+    if not found.forecast.waves:
+        return "no group is made or removed" + (_held(found) if found.rolls else "")
+    reason = "a new revision" if found.rolls else "no new revision"
+    return f"{reason}: {counted(making, 'group')} of {counted(found.size, 'pod')} would be made{_held(found)}"
+
+
+def _held(found: Foreseen) -> str:
+    if not found.forecast.held:
+        return ""
+    why = "the rollout is paused" if found.is_paused else f"partition {found.budget.partition}"
+    return f"; {counted(found.forecast.held, 'group')} would keep the old revision ({why})"
+
+
+def _steps(found: Foreseen) -> Iterator[str]:
+    waves = found.forecast.waves
+    for number, wave in enumerate(waves, start=1):
+        if number < WAVES_SHOWN or number == len(waves):
+            yield f"  step {number}: {_made(wave)}; {wave.available} available{_extra(wave, found.size)}"
+        elif number == WAVES_SHOWN:
+            yield f"  … {counted(len(waves) - WAVES_SHOWN, 'more step')}"
+
+
+def _made(wave: Wave) -> str:
+    if not wave.groups:
+        return "groups that are not wanted any more go"
+    return f"group{'s' if len(wave.groups) > 1 else ''} {indexes(wave.groups)}"
+
+
+def _extra(wave: Wave, size: int) -> str:
+    return f", {counted(wave.extra * size, 'extra pod')}" if wave.extra else ""
+
+
+def _bounds(found: Foreseen) -> Iterator[str]:
+    if found.forecast.is_stuck:
+        yield "  it would not end by itself: groups that are not ready use up what may be unavailable"
+    if found.forecast.available is None or found.is_new:
+        return
+    pods = counted(found.forecast.extra * found.size, "extra pod")
+    yield f"at most {pods}; at least {found.forecast.available} of {counted(found.budget.replicas, 'group')} available"
+    if (takes := found.takes) is not None and found.startup is not None:
+        yield f"about {duration(takes)}: {counted(found.samples, 'group')} started in {duration(found.startup)} each"
+
+
+def _part(obj: JSONObject, part: str) -> JSON:
+    value: JSON = obj
+    for name in part.split("."):
+        value = value.get(name) or {} if isinstance(value, dict) else {}
+    return value
+
+
+def _differences(path: str, old: JSON, new: JSON) -> Iterator[FieldChange]:
+    before, after = _members(old), _members(new)
+    if before is None or after is None:
+        if not patch.equal(old, new):
+            yield FieldChange(path, old, new)
+        return
+    for name in {**before, **after}:
+        yield from _differences(path + name, before.get(name), after.get(name))
+
+
+def _members(value: JSON) -> dict[str, JSON] | None:
+    """Return what is in an object or a list by the end of its path; None for other values."""
+    if isinstance(value, dict):
+        return {f"[{name}]" if "." in name or "/" in name else f".{name}": inner for name, inner in value.items()}
+    if not isinstance(value, list):
+        return None
+    names = [item.get("name") if isinstance(item, dict) else None for item in value]
+    named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return {f"[{names[number] if named else number}]": inner for number, inner in enumerate(value)}
+
+
+def _short(value: JSON) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def situation(lws: JSONObject, pods: list[JSONObject], found: JSONObject | None) -> Situation:
+    """Return the situation of a LeaderWorkerSet whose objects were read."""
+    return Situation(view=view(lws, pods), statefulset=found)

@@ -1,0 +1,108 @@
+"""How far a rollout is, and how long it takes from here at the pace so far. Pure.
+
+A group is done once it is of the revision that the leader StatefulSet has and every rank of it is ready. Groups below the
+partition are not part of the rollout.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.steering.changes import is_paused, partition
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.reasons import reasons
+from leaderworkerset.views.wording import counted, duration
+
+BAR: Final = 20
+"""Characters of the bar."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a rollout is. `done` of `wanted` groups are updated and ready, `held` are held back by the partition."""
+
+    name: str
+    done: int
+    updated: int
+    ready: int
+    wanted: int
+    held: int
+    is_complete: bool
+    is_paused: bool
+    left: timedelta | None
+    why: str
+
+    @property
+    def standing(self) -> tuple[int, int, int]:
+        """Return what changes as long as the rollout moves."""
+        return self.done, self.updated, self.ready
+
+
+def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Progress:
+    """Measure the rollout of a LeaderWorkerSet by its groups."""
+    lws = view.object
+    key = meta.labels(statefulset).get(labels.TEMPLATE_REVISION_HASH, "") if statefulset else ""
+    held = min(partition(lws), view.desired)
+    rolled = [group for group in view.groups if held <= group.index < view.desired]
+    updated = [group for group in rolled if key and group.revision == key]
+    done = [group for group in updated if group.is_ready]
+    ready = sum(group.is_ready for group in view.groups if group.index < view.desired)
+    is_observed = meta.status(lws).get("observedGeneration") == meta.generation(lws)
+    wanted = view.desired - held
+    is_complete = is_observed and statefulset is not None and len(done) == wanted and not view.is_updating
+    return Progress(
+        name=view.name,
+        done=len(done),
+        updated=len(updated),
+        ready=ready,
+        wanted=wanted,
+        held=held,
+        is_complete=is_complete,
+        is_paused=is_paused(lws),
+        left=None if is_complete else _left(lws, len(done), wanted, now),
+        why=reasons(view).removeprefix("; "),
+    )
+
+
+def line(found: Progress) -> str:
+    """Say in one line how far a rollout is.
+
+    >>> line(Progress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    ...     left=timedelta(seconds=90), why=""))
+    'web: 1 of 4 groups updated and ready, 1 starting; 3 ready in all; about 90s left'
+    """
+    parts = [f"{found.done} of {counted(found.wanted, 'group')} updated and ready"]
+    if starting := found.updated - found.done:
+        parts[0] += f", {starting} starting"
+    parts.append(f"{found.ready} ready in all")
+    if found.held:
+        parts.append(f"the partition holds {counted(found.held, 'group')}")
+    if found.is_paused:
+        parts.append("paused")
+    elif found.left is not None:
+        parts.append(f"about {duration(found.left)} left")
+    return f"{found.name}: {'; '.join(parts)}"
+
+
+def bar(found: Progress) -> str:
+    """Return a bar of the groups: done, starting, and still to come.
+
+    >>> bar(Progress(name="web", done=2, updated=3, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    ...     left=None, why=""))
+    '[##########=====-----]'
+    """
+    wanted = max(found.wanted, 1)
+    done = BAR * min(found.done, wanted) // wanted if found.wanted else BAR
+    starting = BAR * min(found.updated, wanted) // wanted - done if found.wanted else 0
+    return f"[{'#' * done}{'=' * starting}{'-' * (BAR - done - starting)}]"
+
+
+def _left(lws: JSONObject, done: int, wanted: int, now: datetime) -> timedelta | None:
+    """Return how long the other groups take at the pace since the rollout began; None before the first is done."""
+    began = (meta.find_condition(lws, "UpdateInProgress") or {}).get("lastTransitionTime")
+    if not began or not done or not meta.is_condition_true(lws, "UpdateInProgress"):
+        return None
+    return max(now - datetime.fromisoformat(began), timedelta()) / done * (wanted - done)

@@ -1,0 +1,131 @@
+"""What ran before: the revisions of a LeaderWorkerSet with those of its history, and the groups that run each.
+
+In: the LeaderWorkerSet, its ControllerRevisions of both kinds, the leader pods. Out: entries by number, the current last.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import history, revisions
+from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
+from leaderworkerset.views.document import VERSION
+from leaderworkerset.views.groups import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One revision: its number and key, when it was made and why, and the indexes of the groups that are made from it."""
+
+    number: int
+    key: str
+    created: str
+    cause: str
+    groups: tuple[int, ...]
+    is_current: bool
+    revision: JSONObject = field(repr=False)
+
+
+def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:
+    """Return the revisions of a LeaderWorkerSet, the oldest first; of several with one key the newest.
+
+    The current one is the newest that is not history: the controllers give it the highest number.
+    """
+    lws = view.object
+    own = [one for one in found if (meta.controller_of(one) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)]
+    by_key = {key: one for one in sorted(own, key=_rank) if (key := history.key_of(one))}
+    running: dict[str, list[int]] = {}
+    for group in view.groups:
+        running.setdefault(group.revision, []).append(group.index)
+    living = [one for one in by_key.values() if not _is_history(one)]
+    current = max(living, key=revisions.number_of, default=None)
+    return [
+        Entry(
+            number=revisions.number_of(one),
+            key=key,
+            created=str(meta.metadata(one).get("creationTimestamp") or ""),
+            cause=revisions.change_cause(one),
+            groups=tuple(running.get(key, ())),
+            is_current=one is current,
+            revision=one,
+        )
+        for key, one in sorted(by_key.items(), key=lambda item: revisions.number_of(item[1]))
+    ]
+
+
+def find(found: Sequence[Entry], number: int) -> Entry | None:
+    """Return the entry with the number."""
+    return next((entry for entry in found if entry.number == number), None)
+
+
+def current(found: Sequence[Entry]) -> Entry | None:
+    """Return the entry that new groups are made from."""
+    return next((entry for entry in found if entry.is_current), None)
+
+
+def before(found: Sequence[Entry]) -> Entry | None:
+    """Return the newest entry that is not the current one."""
+    return next((entry for entry in reversed(found) if not entry.is_current), None)
+
+
+def content(entry: Entry) -> JSONObject:
+    """Return the fields of `spec` that the revision holds; raise `UnreadableRevisionError` where it holds no template."""
+    restored = revisions.restore({"spec": {}}, entry.revision)
+    spec = _without_nulls(restored["spec"])
+    if not isinstance(spec, dict):
+        raise UnreadableRevisionError(f"ControllerRevision {meta.name(entry.revision)}: data: is not an object")
+    return spec
+
+
+def indexes(numbers: Iterable[int]) -> str:
+    """Return indexes as ranges, empty where there are none.
+
+    >>> indexes([0, 1, 2, 5, 7, 8]), indexes([])
+    ('0-2,5,7-8', '')
+    """
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def document(name: str, found: Sequence[Entry]) -> JSONObject:
+    """Return the entries under stable names, as `-o json` prints them."""
+    return {
+        "apiVersion": VERSION,
+        "kind": "RevisionList",
+        "leaderWorkerSet": name,
+        "items": [
+            {
+                "revision": entry.number,
+                "key": entry.key,
+                "created": entry.created,
+                "changeCause": entry.cause,
+                "groups": list(entry.groups),
+                "current": entry.is_current,
+                "spec": content(entry),
+            }
+            for entry in found
+        ],
+    }
+
+
+def _is_history(revision: JSONObject) -> bool:
+    return labels.HISTORY_OF in meta.labels(revision)
+
+
+def _rank(revision: JSONObject) -> tuple[bool, int]:
+    """Order such that of one key the one that groups are made from comes last, then the newest."""
+    return not _is_history(revision), revisions.number_of(revision)
+
+
+def _without_nulls(value: object) -> object:
+    """Leave out what Go writes as null, which an API server would refuse in some places."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

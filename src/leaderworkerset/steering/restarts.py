@@ -1,0 +1,61 @@
+"""Which groups to restart now, so that no more than the budget are unavailable at once. Pure.
+
+In: the groups as they are, the UIDs of the leaders that shall go, the budget. Out: the groups whose turn it is. A restart
+is over when another leader stands in the place and every rank is ready.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects import meta
+from leaderworkerset.views.groups import Group, Rank, View
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The ranks to delete now, and the indexes of the groups that are not back yet."""
+
+    now: tuple[Rank, ...]
+    left: tuple[int, ...]
+
+
+def doomed(view: View, indexes: Sequence[int], rank: int | None = None) -> dict[int, str]:
+    """Return, by group, the UID of the pod to delete: the leader's, or that of the rank that is named.
+
+    Groups without that pod are left out: it is being made.
+    """
+    found: dict[int, str] = {}
+    for group in view.groups:
+        member = _member(group, rank or 0)
+        if group.index in indexes and member is not None and member.object is not None:
+            found[group.index] = member.uid
+    return found
+
+
+def turn(view: View, old: Mapping[int, str], budget: int, *, rank: int | None = None) -> Turn:
+    """Return whose turn it is: groups that are not ready anyway at once, ready ones while the budget lasts."""
+    unavailable = sum(not group.is_ready for group in view.groups if group.index < view.desired)
+    chosen: list[Rank] = []
+    left: list[int] = []
+    for group in sorted(view.groups, key=lambda one: one.index, reverse=True):
+        if group.index not in old:
+            continue
+        member = _member(group, rank or 0)
+        is_old = member is not None and member.uid == old[group.index]
+        if is_old or not group.is_ready:
+            left.append(group.index)
+        if member is None or not is_old or _is_going(member):
+            continue
+        if group.is_ready and unavailable >= budget:
+            continue
+        unavailable += group.is_ready
+        chosen.append(member)
+    return Turn(tuple(chosen), tuple(sorted(left)))
+
+
+def _member(group: Group, rank: int) -> Rank | None:
+    return next((one for one in group.ranks if one.index == rank), None)
+
+
+def _is_going(rank: Rank) -> bool:
+    return rank.object is not None and meta.is_deleting(rank.object)

@@ -1,0 +1,52 @@
+"""What a pod waits for before a scheduler may bind it: quota, a place, or the rest of its group. Pure.
+
+In: a pod as the API has it. Out: one sentence, empty for a pod that nothing holds back.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+
+
+def held_back(pod: JSONObject) -> str:
+    """Return who holds the pod back; quota comes first, as nothing else happens before it.
+
+    >>> held_back({"spec": {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]}})
+    'waits for the scheduling gates example.com/a, example.com/b'
+    """
+    spec = meta.spec(pod)
+    gates = [gate.get("name", "") for gate in spec.get("schedulingGates") or []]
+    known = next((words for gate, words in KNOWN.items() if gate in gates), None)
+    if known is not None:
+        return known(pod)
+    if gates:
+        return f"waits for the scheduling gate{'s' if len(gates) > 1 else ''} {', '.join(gates)}"
+    group = (spec.get("schedulingGroup") or {}).get("podGroupName", "")
+    if group and not spec.get("nodeName") and meta.find_condition(pod, "PodScheduled") is None:
+        return f"waits for PodGroup {group}: all pods of the group are bound together, or none"
+    return ""
+
+
+def _quota(pod: JSONObject) -> str:
+    queue = meta.labels(pod).get(labels.QUEUE_NAME, "")
+    return f"waits for quota of queue {queue} (Kueue)" if queue else "waits for quota (Kueue)"
+
+
+def _topology(_pod: JSONObject) -> str:
+    return "waits for Kueue to choose its node"
+
+
+def _group(pod: JSONObject) -> str:
+    size = meta.annotations(pod).get(labels.SIZE, "")
+    return f"waits until all {size} pods of its group fit on the nodes"
+
+
+KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
+    labels.QUOTA_GATE: _quota,
+    labels.TOPOLOGY_GATE: _topology,
+    labels.GANG_GATE: _group,
+}
+"""Gates by their names, in the order in which they go."""

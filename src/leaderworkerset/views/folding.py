@@ -1,0 +1,117 @@
+"""Groups that are alike as one row: what is not ready first, the healthy together. Pure.
+
+In: the groups of a view. Out: folds, each the groups of one state, one reason and one revision. Hundreds of groups
+that wait for the same thing, or that are ready, are a row each, not hundreds.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.views import recreations, wording
+from leaderworkerset.views.groups import Group
+from leaderworkerset.views.reasons import is_fine, is_problem, others_than_ready
+
+FEW_GROUPS: Final = 10
+"""So many groups of a LeaderWorkerSet are shown by rank."""
+
+MOST_RANGES: Final = 6
+"""So many ranges of numbers are written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Groups that are alike, by index, and why they are not ready."""
+
+    groups: tuple[Group, ...]
+    state: str
+    why: str
+
+    @property
+    def is_fine(self) -> bool:
+        """Return whether nothing is missing."""
+        return all(is_fine(rank) for group in self.groups for rank in group.ranks)
+
+    @property
+    def places(self) -> str:
+        """Return the numbers of the groups as ranges."""
+        return ranges([group.index for group in self.groups])
+
+    @property
+    def ready_ranks(self) -> int:
+        """Return how many ranks are ready."""
+        return sum(group.ready_ranks for group in self.groups)
+
+    @property
+    def ranks(self) -> int:
+        """Return how many ranks there are, with or without a pod."""
+        return sum(len(group.ranks) for group in self.groups)
+
+    @property
+    def restarts(self) -> int:
+        """Return the restarts of all ranks."""
+        return sum(rank.restarts for group in self.groups for rank in group.ranks)
+
+    @property
+    def revision(self) -> str:
+        """Return the revision that all of them have."""
+        return self.groups[0].revision
+
+    def age(self, now: datetime) -> str:
+        """Return the age of the leaders: of the youngest and the oldest where they differ."""
+        created = sorted(group.ranks[0].created for group in self.groups if group.ranks and group.ranks[0].created)
+        if not created:
+            return ""
+        youngest, oldest = wording.age(created[-1], now), wording.age(created[0], now)
+        return youngest if youngest == oldest else f"{youngest}-{oldest}"
+
+
+def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
+    """Return the groups by what they have in common: first what is not ready, then what is, each by index."""
+    found: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
+    for group in sorted(groups, key=lambda one: one.index):
+        why, common = _why(group, now)
+        key = (_state(group), common, group.revision)
+        found.setdefault(key, []).append((group, why))
+    built = [
+        Fold(tuple(group for group, _ in members), key[0], members[0][1])  # the first speaks for all
+        for key, members in found.items()
+    ]
+    return sorted(built, key=lambda fold: (fold.is_fine, fold.groups[0].index))
+
+
+def _state(group: Group) -> str:
+    others = others_than_ready(group)
+    return others or "ready"
+
+
+def _why(group: Group, now: datetime) -> tuple[str, str]:
+    """Return why a group is not ready, and the same without its own name, by which it is compared with others."""
+    told = recreations.sentence(group.recreations, now) if group.recreations else ""
+    first = next((rank for rank in group.ranks if is_problem(rank)), None)
+    if first is None:
+        return told, told
+    leader = group.ranks[0].pod
+    pod = "" if first.pod in first.why else f"{first.pod}: "
+    return "; ".join(filter(None, [f"{pod}{first.why}", told])), "; ".join(
+        filter(None, [first.why.replace(leader, ""), told])
+    )
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return sorted numbers as ranges, the first few of them.
+
+    >>> ranges([0, 1, 2, 5, 7, 8]), ranges([3])
+    ('0-2,5,7-8', '3')
+    >>> ranges(range(0, 20, 2))
+    '0,2,4,6,8,10,… (10)'
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in found[:MOST_RANGES]]
+    return ",".join(shown) + (f",… ({len(numbers)})" if len(found) > MOST_RANGES else "")

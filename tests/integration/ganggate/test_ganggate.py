@@ -1,0 +1,63 @@
+"""Groups behind the built-in gate, on both clusters: all pods of a group get nodes, or none does."""
+
+import pytest
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.pools import add_to_pool, bound, half_a_node
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, pod_names
+
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.core.gang.gate import is_gated
+
+
+def gated(state: State, replicas: int) -> list[int]:
+    """Return how many pods of each group wait for the gate."""
+    return [sum(map(is_gated, state.group("web", index).values())) for index in range(replicas)]
+
+
+async def test_groups_start_together_or_not_at_all(space: Space) -> None:
+    """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts."""
+    await add_to_pool(space, range(4))
+    await space.create(lws(replicas=3, size=4, template={"workerTemplate": half_a_node(space)}))
+
+    def two_run(state: State) -> None:
+        assert state.of("web").keys() == pod_names("web", 3, 4)
+        assert sorted(bound(state, 3)) == [0, 4, 4]
+        assert sorted(gated(state, 3)) == [0, 0, 4]
+
+    await space.until(two_run)
+
+    await add_to_pool(space, range(4, 6))
+
+    await space.settled()
+    assert bound(space.state, 3) == [4, 4, 4]
+    assert gated(space.state, 3) == [0, 0, 0]
+
+
+async def test_a_group_lives_through_a_recreation_a_rollout_and_scaling(space: Space) -> None:
+    await add_to_pool(space, range(8, 12))
+    await space.create(lws(replicas=2, size=3, template={"workerTemplate": half_a_node(space)}))
+    await space.settled()
+
+    before = space.state.uids("web")
+    await space.delete("web-1-2", PODS)
+    await space.until(lambda state: _differs(before, state.uids("web"), "web-1"))
+    await space.settled()
+
+    await space.replace_worker_template(half_a_node(space, "app:2"))
+    await space.settled()
+    await space.edit(replicas=1)
+    await space.settled()
+    assert space.state.of("web").keys() == pod_names("web", 1, 3)
+    assert bound(space.state, 1) == [3]
+
+
+def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
+    assert after.get(name, before[name]) != before[name]
+
+
+async def test_what_can_never_start_is_refused(space: Space) -> None:
+    """Workers that are created once their leader is ready would wait for it, and it for them."""
+    with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
+        await space.create(lws(startupPolicy="LeaderReady"))

@@ -1,0 +1,1 @@
+"""LeaderWorkerSets under Kueue's rules, on both clusters."""

@@ -1,0 +1,81 @@
+"""What `lws explain` says on a cluster, and the situations that are waited for."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+from tests.integration.clusters.objects import pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+from tests.integration.lws.test_commands import session_of
+
+from kuberuntime import timeouts
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.commands.explain import explain
+from leaderworkerset.cli.targets import parse
+from leaderworkerset.diagnosis.finding import Diagnosis
+
+NAMED_WITHIN: Final = 5.0
+"""Seconds after the fault can be seen."""
+
+HELD: Final = "tests.example.com/held"
+
+
+async def diagnosis(space: Space, target: str = "web") -> Diagnosis:
+    """Return what `lws explain` says."""
+    (told,) = await explain(session_of(space), parse(target))
+    return told
+
+
+async def named(space: Space, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN) -> Diagnosis:
+    """Wait until `lws explain` names the code."""
+    told = await diagnosis(space, target)
+    try:
+        async with timeouts.within(seconds):
+            while told.code != code:
+                await asyncio.sleep(0.1)
+                told = await diagnosis(space, target)
+    except TimeoutError:
+        raise AssertionError(f"not {code}, but {told}") from None
+    return told
+
+
+def warned(words: str) -> Any:
+    """Return the expectation that a Warning event has these words."""
+
+    def expectation(state: State) -> None:
+        notes = [str(one.get("note")) for one in state.events.values() if one.get("type") == "Warning"]
+        assert any(words in note for note in notes), notes
+
+    return expectation
+
+
+def unschedulable(words: str, count: int = 1) -> Any:
+    """Return the expectation that so many pods are said to fit nowhere for a reason with these words."""
+
+    def expectation(state: State) -> None:
+        told = [meta.find_condition(pod, "PodScheduled") or {} for pod in state.pods.values()]
+        found = [one for one in told if one.get("status") == "False" and words in str(one.get("message"))]
+        assert len(found) >= count, told
+
+    return expectation
+
+
+def of_kubernetes(space: Space) -> None:
+    """Leave out a test of what the embedded API server does not enforce."""
+    if space.cluster.name == "embedded":
+        pytest.skip("the embedded API server has no such admission")
+
+
+def template(**fields: Any) -> JSONObject:
+    """Return the templates of a group whose pods have these fields."""
+    return {"workerTemplate": pod_template(**fields)}
+
+
+def asking(**requests: str) -> JSONObject:
+    """Return the templates of a group whose containers request so much."""
+    found = pod_template()
+    amounts = {name.replace("__", "/").replace("_", "."): amount for name, amount in requests.items()}
+    found["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return {"workerTemplate": found}

@@ -1,0 +1,78 @@
+"""The Python client on both clusters: apply, wait, read, watch, scale, delete; without and with an event loop."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+from tests.integration.clusters.space import Space
+
+from leaderworkerset.client import (
+    AsyncClient,
+    Client,
+    ConflictError,
+    Container,
+    Manifest,
+    NotFoundError,
+    View,
+    WaitTimeoutError,
+)
+
+LIMIT = 60.0
+WEB = Manifest(name="web", worker=Container(image="app:1", command=["sleep", "600"]), groups=1, size=2)
+STUCK = Manifest(
+    name="stuck",
+    worker=Container(image="app:1", command=["sleep", "600"], resources={"cpu": "1000"}),
+    labels={"team": "search"},
+)
+
+
+async def test_a_script_applies_waits_scales_and_deletes(space: Space) -> None:
+    def script() -> None:
+        config = str(space.cluster.kubeconfig)
+        with Client(kubeconfig=config, namespace=space.namespace) as cluster:
+            with pytest.raises(NotFoundError):
+                cluster.wait("web")
+            cluster.apply(WEB)
+            ready = cluster.wait("web", timeout=LIMIT)
+            assert ready is not None
+            assert [rank.pod for rank in ready.groups[0].ranks] == ["web-0", "web-0-1"]
+            cluster.scale("web", 2)
+            cluster.wait("web", "replicas=2", timeout=LIMIT)
+            with pytest.raises(ConflictError, match="lws-scale"):
+                cluster.apply(WEB)
+            cluster.apply(WEB, force=True)
+            seen = [view.desired for view in cluster_until(cluster, 1)]
+            assert seen[-1] == 1
+            cluster.delete("web", timeout=LIMIT)
+            cluster.delete("web")
+            assert cluster.names() == []
+            assert list(cluster.watch("web")) == []
+        with pytest.raises(RuntimeError, match="use it as a context manager"):
+            cluster.names()
+
+    await asyncio.to_thread(script)
+
+
+def cluster_until(cluster: Client, ready: int) -> list[View]:
+    """Watch until so many groups are ready and there; leave the watch then."""
+    seen = []
+    for view in cluster.watch("web"):
+        seen.append(view)
+        if view.ready == view.desired == ready and len(view.groups) == ready:
+            break
+    return seen
+
+
+async def test_a_wait_that_ends_too_late_names_the_reason(space: Space) -> None:
+    client = AsyncClient.over(space.client, space.namespace)
+    await client.apply(STUCK)
+    await space.eventually(lambda: client.get("stuck"), lambda view: "cpu" in view.groups[0].ranks[0].why)
+    with pytest.raises(WaitTimeoutError, match=r"^stuck after 2 s: 0 of 1 group ready; stuck-0 is Pending: .*cpu"):
+        await client.wait("stuck", timeout=2)
+    async with aclosing(client.watch("stuck")) as views:
+        first = await anext(views)
+        assert (first.ready, first.desired) == (0, 1)
+        await client.delete("stuck", timeout=LIMIT)
+        async for _ in views:
+            pass
+    assert await client.names() == []

@@ -1,0 +1,254 @@
+"""`lws explain` on both clusters: the fault is really made, and named by its code within seconds of being observable."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+from tests.integration.lws.explanations import (
+    HELD,
+    NAMED_WITHIN,
+    asking,
+    diagnosis,
+    named,
+    of_kubernetes,
+    template,
+    warned,
+)
+from tests.integration.lws.test_commands import session_of
+
+from kuberuntime import timeouts
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.cli.commands.explain import explain, note, reason
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.targets import parse
+from leaderworkerset.diagnosis.diagnose import worst
+from leaderworkerset.diagnosis.document import headline
+from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
+
+
+async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> None:
+    await space.create(lws(replicas=2, size=2))
+    await space.settled()
+    for target in ("web", "web/1", "web/1/1"):
+        told = await diagnosis(space, target)
+        assert (told.verdict, told.code) == (Verdict.HEALTHY, ""), told
+    assert (await diagnosis(space)).sentence == "2 of 2 groups ready, all of the newest revision"
+
+
+async def test_a_quota_is_named_with_what_is_missing(space: Space) -> None:
+    of_kubernetes(space)
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small"},
+        "spec": {"hard": {"pods": "1"}},
+    }
+    await space.create(quota, RESOURCE_QUOTAS)
+    await space.until(lambda state: None)
+    await space.eventually(lambda: space.get(RESOURCE_QUOTAS, "small"), lambda one: bool(meta.status(one).get("hard")))
+    await space.create(lws(replicas=1, size=3))
+    await space.until(warned("exceeded quota"))
+    told = await named(space, "LWS-E020")
+    assert told.verdict is Verdict.STUCK
+    assert "ResourceQuota small has no room for pod web-0-" in told.sentence
+    assert "it requests pods=1, pods=1 of pods=1 is used" in told.sentence
+
+
+async def test_a_limit_range_is_named(space: Space) -> None:
+    of_kubernetes(space)
+    limits = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
+    await space.create(
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "max"}, "spec": limits}, LIMIT_RANGES
+    )
+    await space.create(lws(replicas=1, size=2, template=asking(cpu="2")))
+    await space.until(warned("maximum cpu usage"))
+    assert "maximum cpu usage per Container is 1" in (await named(space, "LWS-E022")).sentence
+
+
+async def test_pod_security_is_named(space: Space) -> None:
+    of_kubernetes(space)
+    restricted = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    await space.client.patch(NAMESPACES, ObjectKey("", space.namespace), restricted, kind="merge")
+    await space.create(lws(replicas=1, size=2))
+    await space.until(warned("violates PodSecurity"))
+    assert "Pod Security level restricted:" in (await named(space, "LWS-E023")).sentence
+
+
+async def test_a_missing_service_account_is_named(space: Space) -> None:
+    of_kubernetes(space)
+    await space.create(lws(replicas=1, size=2, template=template(serviceAccountName="nobody")))
+    await space.until(warned('serviceaccount "nobody" not found'))
+    assert "service account nobody does not exist" in (await named(space, "LWS-E025")).sentence
+
+
+async def test_a_missing_priority_class_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
+    await space.until(warned("urgent"))
+    told = await named(space, "LWS-E026")
+    assert told.sentence == "PriorityClass urgent does not exist, so pod web-0 cannot be created"
+
+
+@asynccontextmanager
+async def unreachable_webhook(space: Space) -> AsyncIterator[None]:
+    """Configure a webhook for the pods of the namespace that nobody serves."""
+    name = f"unreachable-{space.namespace}"
+    hook = {
+        "name": "unreachable.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:9/"},
+        "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space.namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 2,
+    }
+    configuration = {
+        "apiVersion": VALIDATING_WEBHOOK_CONFIGURATIONS.api_version,
+        "kind": VALIDATING_WEBHOOK_CONFIGURATIONS.kind,
+        "metadata": {"name": name},
+        "webhooks": [hook],
+    }
+    await space.client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration)
+    try:
+        yield
+    finally:
+        await space.client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, ObjectKey("", name))
+
+
+async def test_a_webhook_that_cannot_be_reached_is_named(space: Space) -> None:
+    async with unreachable_webhook(space):
+        await space.create(lws(replicas=1, size=2))
+        await space.until(warned("unreachable.example.com"))
+        told = await named(space, "LWS-E008")
+    assert told.sentence == "webhook unreachable.example.com cannot be reached, so pod web-0 cannot be created"
+
+
+async def test_an_invalid_template_is_named(space: Space) -> None:
+    found = pod_template()
+    found["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
+    await space.create(lws(replicas=1, size=2, template={"workerTemplate": found}))
+    await space.until(warned("99999"))
+    assert "must be between 1 and 65535" in (await named(space, "LWS-E012")).sentence
+
+
+async def test_a_finalizer_of_a_pod_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2))
+    await space.settled()
+    await space.patch({"metadata": {"finalizers": [HELD]}}, "web-0-1", resource=PODS)
+    await space.delete("web-0-1", PODS)
+    try:
+
+        def is_late(state: State) -> None:
+            assert meta.is_deleting(state.pods["web-0-1"])
+
+        await space.until(is_late)
+        told = await named(space, "LWS-E052", "web/0/1", seconds=NAMED_WITHIN + 2)  # its grace period is a second
+    finally:
+        await space.patch({"metadata": {"finalizers": None}}, "web-0-1", resource=PODS)
+    assert f"pod web-0-1 is terminating, and finalizer {HELD} holds it" in told.sentence
+
+
+async def test_a_finalizer_of_the_set_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    await space.patch({"metadata": {"finalizers": [HELD]}})
+    await space.delete("web")
+    try:
+        told = await named(space, "LWS-E001", seconds=3 + NAMED_WITHIN)  # a finalizer may hold it for three seconds
+        assert f"finalizer {HELD} holds it" in told.sentence
+    finally:
+        await space.patch({"metadata": {"finalizers": None}})
+
+
+async def test_a_readiness_gate_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1, gated=True))
+
+    def runs(state: State) -> None:
+        assert meta.is_condition_true(state.pods["web-0"], "ContainersReady")
+
+    await space.until(runs)
+    told = await named(space, "LWS-E074")
+    assert told.sentence.endswith("of pod web-0 is not open, though its containers are ready")
+
+
+async def test_a_service_that_hides_ranks_that_start_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2, gated=True))
+
+    def runs(state: State) -> None:
+        assert meta.is_condition_true(state.pods["web-0"], "ContainersReady")
+        assert state.services["web"]
+
+    await space.until(runs)
+    await space.patch({"spec": {"publishNotReadyAddresses": False}}, resource=SERVICES)
+    told = await named(space, "LWS-E083")
+    assert "Service web publishes only ranks that are ready" in told.sentence
+
+
+async def test_a_partition_is_named(space: Space) -> None:
+    await space.create(lws(replicas=3, size=1))
+    await space.settled()
+    await space.edit(
+        rolloutStrategy={"type": "RollingUpdate", "rollingUpdateConfiguration": {"partition": 2}},
+        leaderWorkerTemplate={"workerTemplate": pod_template("app:2")},
+    )
+
+    def is_held(state: State) -> None:
+        found = state.leaderworkersets["web"]
+        assert meta.status(found).get("updatedReplicas") == 1
+        assert meta.status(found).get("readyReplicas") == 3
+
+    await space.until(is_held)
+    told = await named(space, "LWS-E085")
+    assert told.verdict is Verdict.PROGRESSING
+    assert told.sentence == "partition 2 holds the rollout: 1 of 3 groups updated"
+
+
+async def test_a_manager_that_does_not_act_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    await space.manager.stop()
+    try:
+        await space.patch({"spec": {"replicas": 2}})
+        told = await named(space, "LWS-E005", seconds=10 + NAMED_WITHIN)  # a controller has ten seconds to act
+    finally:
+        await space.manager.start()
+    assert "no manager acts: the newest spec of web is not acted on for" in told.sentence
+    assert await space.get(LEADERWORKERSETS, "web")
+
+
+async def test_of_a_disaggregated_set_the_worst_part_is_explained_first(space: Space) -> None:
+    roles = [role("prefill", 1), role("decode", 1)]
+    roles[1]["spec"]["leaderWorkerTemplate"] |= template(priorityClassName="urgent")
+    await space.create(disaggregatedset_object(roles) | {"metadata": {"name": "split"}}, DISAGGREGATED_SETS)
+    await space.until(warned("urgent"))
+    async with timeouts.within(NAMED_WITHIN * 2):
+        found = await explain(session_of(space), parse("split"))
+        while worst(found).code != "LWS-E026":
+            await asyncio.sleep(0.1)
+            found = await explain(session_of(space), parse("split"))
+    assert worst(found).target.endswith("-decode")
+    assert len(found) == 2
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+        await explain(session_of(space), parse("split/0"))
+
+
+async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
+    await space.until(warned("urgent"))
+    told = await named(space, "LWS-E026")
+    said = await reason(session_of(space), "web")
+    assert said == f"\n{headline(told)}\n`lws -n {space.namespace} explain web` says more"
+    title = "web is stuck: LWS-E026 (the priority class does not exist)"
+    assert (
+        await note(session_of(space), space.namespace, "web")
+        == f"{title}; `lws -n {space.namespace} explain web` says more"
+    )
+    assert await reason(session_of(space), "nobody") == ""

@@ -1,0 +1,33 @@
+"""`lws must-gather` on both clusters: all of a LeaderWorkerSet, and a note of what is not there."""
+
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import pod_names
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.gathering.gatherer import Gatherer
+
+
+async def test_all_of_a_set_is_gathered(space: Space) -> None:
+    """R-OP-42: a cluster without operator and cert-manager is gathered, too."""
+    await space.create(lws(replicas=2, size=2))
+    await space.settled()
+    found: dict[Resource, set[str]] = {}
+    logs: dict[str, bytes] = {}
+
+    def write(kind: Resource, obj: JSONObject) -> None:
+        if meta.namespace(obj) == space.namespace:
+            found.setdefault(kind, set()).add(meta.name(obj))
+
+    gatherer = Gatherer(space.client, write, logs.__setitem__)
+    await gatherer.gather([space.namespace])
+    assert found[LEADERWORKERSETS] == {"web"}
+    assert found[PODS] == pod_names("web", 2, 2)
+    assert found[STATEFULSETS] == {"web", "web-0", "web-1"}
+    assert [note for note in gatherer.notes if note.startswith("leaderworkersetoperators.operator.openshift.io: ")]
+    assert not [note for note in gatherer.notes if note.startswith(("pods", "statefulsets", "leaderworkersets."))]
+    if space.cluster.name == "embedded":
+        assert len(logs) == len(pod_names("web", 2, 2))

@@ -1,0 +1,191 @@
+"""The verbs of `lws rollout`, on both clusters: history, diff, undo, pause, resume, restart, status."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, assert_pods, revision_of
+from tests.integration.lws.test_commands import apply, session_of
+
+from kuberuntime import timeouts
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import errors
+from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.commands.rollout.following import Follower, StuckError
+from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
+from leaderworkerset.cli.commands.rollout.restart import Restart, Wanted, restart_all
+from leaderworkerset.cli.commands.rollout.undo import undo
+from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.core.leaderworkerset import history
+from leaderworkerset.steering import changes, pasts
+
+ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
+"""Words that Go's JSON encoder escapes: a revision is moved without a change of its data."""
+
+STUCK = 3.0
+
+
+def with_image(image: str) -> dict[str, object]:
+    template = pod_template(image)
+    template["spec"]["containers"][0]["args"] = ODD
+    return template
+
+
+async def numbers(space: Space) -> list[tuple[int, bool]]:
+    found = await subjects.past(session_of(space), "web")
+    return [(entry.number, entry.is_current) for entry in found]
+
+
+@contextmanager
+def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
+    """Expect the error that ends what follows objects, which comes in a group."""
+    with pytest.raises(ExceptionGroup) as caught:
+        yield
+    (found,) = errors.leaves(caught.value)
+    assert isinstance(found, kind)
+    assert re.search(match, str(found)), found
+
+
+def follower(space: Space, stuck_after: float = 600.0) -> Follower:
+    return Follower(session_of(space), space.key("web"), stuck_after)
+
+
+def image_of(state: State, pod: str) -> str:
+    return str(state.pods[pod]["spec"]["containers"][0]["image"])
+
+
+async def test_old_revisions_are_kept_where_nobody_counts_them_and_undo_returns_to_them(space: Space) -> None:
+    session = session_of(space)
+    first = lws(replicas=2, size=2, template={"workerTemplate": with_image("app:1")})
+    await space.create(first)
+    await space.settled()
+    (original,) = space.state.revisions.values()
+    await space.replace_worker_template(with_image("app:2"))
+    await space.settled()
+
+    await space.until(_assert_one_revision)
+    (kept,) = await _history(space)
+    assert kept["data"] == original["data"]
+    assert kept["revision"] == 1
+    assert await numbers(space) == [(1, False), (2, True)]
+    old, new = await subjects.past(session, "web")
+    assert (old.groups, new.groups) == ((), (0, 1))
+    assert "app:1" in str(pasts.content(old))
+
+    assert await undo(session, "web") == "web rolled back to revision 1"
+    assert await follower(space).follow(60) == "web: the rollout is done: 2 groups updated and ready"
+    state = await space.settled()
+    assert image_of(state, "web-1") == "app:1"
+    await space.until(_assert_one_revision)
+    assert await numbers(space) == [(2, False), (3, True)]
+    assert await undo(session, "web", 3) == "web is of revision 3 already"
+    with pytest.raises(CommandError, match=r"web has no revision 9 \(there: 2, 3\)"):
+        await undo(session, "web", 9)
+
+
+async def test_what_was_undone_may_be_applied_again(space: Space) -> None:
+    await apply(space, lws(replicas=1, size=1))
+    await space.settled()
+    await apply(space, lws(replicas=1, size=1, image="app:2"))
+    assert "done" in await follower(space).follow(60)
+    assert await undo(session_of(space), "web", 1) == "web rolled back to revision 1"
+    (told,) = await apply(space, lws(replicas=1, size=1, image="app:2"))
+    assert told.startswith("leaderworkerset/web configured (taken over from lws rollout: spec.leaderWorkerTemplate.")
+
+
+async def _history(space: Space) -> list[JSONObject]:
+    selector = history.selector("web")
+    return list(
+        (await space.client.list(CONTROLLER_REVISIONS, namespace=space.namespace, label_selector=selector)).items
+    )
+
+
+def _assert_one_revision(state: State) -> None:
+    assert len([one for one in state.revisions.values() if meta.labels(one).get(labels.NAME) == "web"]) == 1
+
+
+async def test_a_paused_rollout_stays_where_it_is_until_it_is_resumed(space: Space) -> None:
+    session = session_of(space)
+    await space.create(lws(replicas=3, size=1))
+    await space.settled()
+    assert await pause(session, "web") == "web paused: 3 groups held by the partition"
+    assert await pause(session, "web") == "web is paused already"
+    before = space.state.uids("web")
+    await space.until(lambda state: _assert_held(state, 3))
+    await space.replace_worker_template(pod_template("app:2"))
+    with pytest.raises(CommandError, match=r"the rollout of web is paused: nothing was changed.*rollout resume web"):
+        await undo(session, "web")
+    with pytest.raises(CommandError, match="paused"):
+        await restart_all(session, "web")
+    state = await space.until(_assert_observed)
+    assert state.uids("web") == before
+
+    assert await let_go(session, "web") == "web resumed"
+    assert await let_go(session, "web") == "web is not paused"
+    assert "the rollout is done: 3 groups updated and ready" in await follower(space).follow(60)
+    state = await space.settled()
+    assert {image_of(state, pod) for pod in state.of("web")} == {"app:2"}
+    assert not changes.is_paused(await space.get(LEADERWORKERSETS, "web"))
+
+
+def _assert_observed(state: State) -> None:
+    lws = state.leaderworkersets["web"]
+    assert meta.status(lws)["observedGeneration"] == meta.generation(lws)
+    _assert_held(state, 3)
+    assert revision_of(state.statefulsets["web"]) != revision_of(state.pods["web-0"])
+
+
+def _assert_held(state: State, partition: int) -> None:
+    assert meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]["partition"] == partition
+
+
+async def test_a_rollout_that_does_not_get_on_is_told_with_the_reason(space: Space) -> None:
+    await space.create(lws(replicas=2, size=1, gated=True))
+    with raises_one(StuckError, r"no group changed for 3 s: web: 0 of 2 groups updated and ready, .*web-"):
+        await follower(space, STUCK).follow(60)
+    with pytest.raises(TimedOutError, match=r"not done after 1 s: web: 0 of 2 groups updated and ready"):
+        await follower(space).follow(1)
+    assert (await follower(space).once()).startswith("web: 0 of 2 groups updated and ready")
+
+
+async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
+    session = session_of(space)
+    await space.create(lws(replicas=3, size=2))
+    before = (await space.settled()).uids("web")
+
+    def at_most_one_is_away(state: State) -> None:
+        away = [index for index in range(3) if not _is_up(state, index)]
+        assert len(away) <= 1, f"groups {away} are away"
+
+    space.always(at_most_one_is_away)
+    assert await Restart(session, Wanted("web", (0, 2))).run(60) == "web groups 0,2 restarted"
+    state = await space.until(lambda state: assert_pods(state, "web", replicas=3, size=2))
+    after = state.uids("web")
+    assert {pod for pod in after if after[pod] == before[pod]} == {"web-1", "web-1-1"}
+    with raises_one(CommandError, "web has no pod for group 7 now: nothing was restarted; there are 3 groups"):
+        await Restart(session, Wanted("web", (7,))).run(60)
+
+
+def _is_up(state: State, index: int) -> bool:
+    pods = state.group("web", index)
+    leader = pods.get(f"web-{index}")
+    return leader is not None and meta.is_condition_true(leader, "Ready") and not meta.is_deleting(leader)
+
+
+async def test_a_restart_of_all_rolls_the_same_program(space: Space) -> None:
+    session = session_of(space)
+    await space.create(lws(replicas=2, size=1))
+    before = (await space.settled()).uids("web")
+    assert await restart_all(session, "web") == "web restarts: `lws rollout status web` follows it"
+    async with timeouts.within(60):
+        assert "the rollout is done" in await follower(space).follow(60)
+    state = await space.settled()
+    assert not set(state.uids("web").values()) & set(before.values())
+    assert {image_of(state, pod) for pod in state.of("web")} == {"app:1"}

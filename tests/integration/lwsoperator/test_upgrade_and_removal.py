@@ -1,0 +1,205 @@
+"""The end of a release and of an operator: upgraded under running groups, removed in the right order and in wrong ones."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.clusters import objects as sets
+from tests.integration.lwsoperator.conftest import IN, MANAGER, OBJECT, Site, objects
+from tests.integration.lwsoperator.managers import Managers, managers
+from tests.integration.lwsoperator.test_scenarios import DEFINITION, generation, owned
+from tests.integration.lwsoperator.waiting import until
+
+from leaderworkerset.install import metadata
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+NEWER = "example.com/lws:2"
+GROUPS = "groups"
+KEPT = ("CustomResourceDefinition", "Namespace")
+SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfiguration", "mutatingwebhookconfiguration")
+
+
+@pytest.fixture
+def installed(site: Site) -> Iterator[Site]:
+    """Return a site whose operand runs, whatever an earlier test has removed."""
+    site.stop()
+    site.install()
+    site.start()
+    site.create()
+    site.await_available()
+    yield site
+    site.stop()
+
+
+def snapshot(site: Site) -> dict[str, Any]:
+    """Return what identifies every object of the groups, and how often containers were restarted (R-OP-44)."""
+    listed = site.administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
+    return {f"{obj['kind']}/{obj['metadata']['name']}": _identity(obj) for obj in listed}
+
+
+def _identity(obj: dict[str, Any]) -> tuple[str, str, int]:
+    restarts = sum(one["restartCount"] for one in obj.get("status", {}).get("containerStatuses", []))
+    return obj["metadata"]["uid"], obj["metadata"]["resourceVersion"], restarts
+
+
+def create_set(site: Site, name: str) -> None:
+    lws = sets.lws(name, replicas=2, size=3)
+    site.administrator.kubectl("create", "-n", GROUPS, "-f", "-", objects=[lws])
+
+
+def await_set(site: Site, name: str, running: Managers) -> None:
+    """Wait until all its groups are ready, as its status says."""
+
+    def is_ready() -> bool:
+        status = site.administrator.there(f"lws/{name}", "-n", GROUPS).get("status", {})
+        return bool(status.get("readyReplicas") == 2)
+
+    try:
+        until(is_ready, f"LeaderWorkerSet {name}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{running.tail()}") from error
+
+
+def make_older(site: Site) -> None:
+    """Bring the operand to what an older release would have left: another definition, an object too many."""
+    kubectl = site.administrator.kubectl
+    remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
+    kubectl("patch", DEFINITION, "--type=json", "-p", remove)
+    labels = {**metadata.LABELS, OWNED_LABEL: OWNED_BY}
+    own = {"name": "lws-older", "namespace": OPERATOR, "labels": labels}
+    kubectl("create", "-f", "-", objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": own}])
+
+
+def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path) -> None:
+    """R-OP-39, R-OP-44: image, definition and objects change; groups keep pods, generations and restart counts."""
+    with managers(installed, tmp_path) as running:
+        running.start("old")
+        running.route("old")
+        installed.administrator.kubectl("create", "namespace", GROUPS)
+        create_set(installed, "before")
+        await_set(installed, "before", running)
+        installed.stop()
+        make_older(installed)
+        before = snapshot(installed)
+        assert len(before) == 2 * 3 + 3 + 1 + 1 + 4  # pods, StatefulSets, service, set; revisions of all these
+
+        installed.start(NEWER)
+        until(lambda: image(installed) == NEWER, "the newer image")
+        installed.await_condition("Available", "True", "AsExpected")
+        until(lambda: installed.administrator.get("configmap/lws-older", *IN) is None, "no older ConfigMap")
+        columns = installed.administrator.there(DEFINITION)["spec"]["versions"][0]["additionalPrinterColumns"]
+        assert "Ready" in {one["name"] for one in columns}
+        running.start("new")
+        running.route("new")
+        running.stop("old")
+        create_set(installed, "after")
+        await_set(installed, "after", running)
+
+        after = snapshot(installed)
+        assert {name: after.get(name) for name in before} == before
+    installed.administrator.kubectl("delete", "namespace", GROUPS, "--wait=false")
+    route_nowhere(installed)
+
+
+def image(site: Site) -> str:
+    return str(site.manager()["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+def route_nowhere(site: Site) -> None:
+    """Have the service as the operator makes it, which nobody answers here."""
+    site.administrator.kubectl("delete", "service/lws-webhook-service", *IN)
+
+
+def remove_operator(site: Site) -> None:
+    """Remove the operator, but its kind and its namespace."""
+    site.stop()
+    found = [obj for obj in objects() if obj["kind"] not in KEPT]
+    site.administrator.kubectl("delete", "-f", "-", objects=found)
+
+
+def is_gone(site: Site) -> bool:
+    """Return whether nothing of the operand is left, the definitions set apart."""
+    return site.administrator.get(*MANAGER) is None and owned(site) == {}
+
+
+def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) -> None:
+    """R-OP-31, AT-001-5: nothing of the operand goes, and the next operator writes nothing but the status."""
+    before = owned(installed)
+    remove_operator(installed)
+    assert owned(installed) == before
+    installed.install()
+    installed.start()
+    installed.patch(operatorLogLevel="Trace")
+    until(lambda: installed.cluster()["status"]["observedGeneration"] == generation(installed), "the new generation")
+    assert owned(installed) == before
+    installed.await_condition("Available", "True", "AsExpected")
+
+
+def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) -> None:
+    """AT-001-5: the garbage collector removes what the object owned; definitions of workloads stay (D1)."""
+    remove_operator(installed)
+    installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
+    until(lambda: is_gone(installed), "nothing owned")
+    assert installed.administrator.get(DEFINITION) is not None
+
+
+def test_a_namespace_that_went_first_blocks_nobody_for_long(installed: Site) -> None:
+    """R-OP-31: webhooks that nobody answers refuse pods of groups, until the object that owns them is deleted."""
+    kubectl = installed.administrator.kubectl
+    installed.stop()
+    kubectl("delete", "namespace", OPERATOR)
+    assert "webhook" in kubectl("create", "-f", "-", objects=[labeled_pod()], code=1)
+    refused = installed.administrator.lws("uninstall", "--keep-crd", "-n", OPERATOR, code=1)
+    assert OBJECT.partition("/")[2] in refused
+    kubectl("delete", OBJECT)
+    until(lambda: installed.administrator.get("mutatingwebhookconfigurations") is None, "no webhooks")
+    until(lambda: installed.administrator.get("validatingwebhookconfigurations") is None, "no webhooks")
+    kubectl("create", "-f", "-", objects=[labeled_pod()])
+    kubectl("delete", "pod/labeled", "--force")
+
+
+def labeled_pod() -> dict[str, Any]:
+    labels = {"leaderworkerset.sigs.k8s.io/name": "x"}
+    spec = {"containers": [{"name": "main", "image": "app:1"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "labeled", "labels": labels}, "spec": spec}
+
+
+def test_the_commands_of_the_page_leave_nothing_but_workloads(installed: Site) -> None:
+    """AT-001-5, R-OP-30: the operand goes and its operator; a LeaderWorkerSet stays until it is deleted, then all is gone."""
+    kubectl = installed.administrator.kubectl
+    installed.stop()
+    kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
+    kubectl("create", "-f", "-", objects=[sets.lws("kept", replicas=1)])
+    installed.start()
+    lines = removal()
+    assert lines[0].startswith("kubectl delete lwsop/cluster")
+    kubectl(*lines[0].split()[1:3])
+    until(lambda: is_gone(installed), "nothing owned")
+    installed.stop()
+    kubectl("delete", "-k", str(ROOT / "deploy/operator"))
+    assert installed.administrator.get("lws/kept") is not None
+    left = [name for name in names(installed) if not name.startswith("customresourcedefinition")]
+    assert left == []
+    kubectl("delete", "lws", "--all", "-A")
+    kubectl("delete", *names(installed))
+    assert names(installed) == []
+    kubectl("create", "-f", "-", objects=[labeled_pod()])
+
+
+def removal() -> list[str]:
+    """Return the commands by which the page removes the operator."""
+    page = (ROOT / "docs/how-to/operator.md").read_text()
+    section = page[page.index("## Remove it") :]
+    (block,) = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return str(block).splitlines()
+
+
+def names(site: Site) -> list[str]:
+    """Return whatever of the whole cluster is named after LeaderWorkerSets."""
+    found = site.administrator.kubectl("get", ",".join(SERVED), "-o", "name").splitlines()
+    return [name for name in found if re.search("lws|leaderworkerset|disaggregatedset", name, re.IGNORECASE)]

@@ -1,0 +1,144 @@
+"""Each alert fires in its own case, after its time, and is silent in all others, as promtool evaluates it."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from tests.packages import build
+
+from leaderworkerset.install import alerts
+from leaderworkerset.install.alerts import ALERTS, Alert
+from leaderworkerset.install.metadata import LEASE, METRICS_SERVICE
+
+PROMTOOL = build.PROMTOOL.find()
+LENGTH: Final = 150
+"""Minutes of every series."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROMTOOL is None, reason=build.PROMTOOL.missing)]
+
+UP: Final = "up"
+LEADS: Final = f'leader_election_master_status,name="{LEASE}"'
+ADMITTED: Final = 'controller_runtime_webhook_requests_total,webhook="/mutate--v1-pod",code="200"'
+BROKEN: Final = 'controller_runtime_webhook_requests_total,webhook="/mutate--v1-pod",code="500"'
+RECONCILED: Final = 'controller_runtime_reconcile_total,controller="pod",result="success"'
+FAILED: Final = 'controller_runtime_reconcile_errors_total,controller="pod"'
+UNREADABLE: Final = "certwatcher_read_certificate_errors_total"
+ENDS: Final = 'lws_certificate_expiry_timestamp_seconds,server="webhooks"'
+RECREATED: Final = 'lws_group_recreations_total,cause="pod-deleted"'
+DESIRED: Final = 'lws_groups,namespace="serving",leaderworkerset="web",state="desired"'
+READY: Final = 'lws_groups,namespace="serving",leaderworkerset="web",state="ready"'
+
+DAY: Final = 86_400
+HEALTHY: Final[dict[str, str]] = {
+    UP: "1",
+    LEADS: "1",
+    ADMITTED: "0+60",
+    BROKEN: "0",
+    RECONCILED: "0+60",
+    FAILED: "0",
+    UNREADABLE: "0",
+    ENDS: str(30 * DAY),
+    RECREATED: "0",
+    DESIRED: "3",
+    READY: "3",
+}
+"""A manager at work: metric and labels to its first value, and by how much it grows in a minute."""
+
+INSTANCE: Final = {"instance": "10.0.0.1:8443"}
+OF_SET: Final = {"namespace": "serving", "leaderworkerset": "web"}
+CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
+    "LWSManagerDown": ({UP: "0"}, {}),
+    "LWSWithoutLeader": (HEALTHY | {LEADS: "0"}, {}),
+    "LWSWebhookErrors": (HEALTHY | {BROKEN: "0+6"}, {"webhook": "/mutate--v1-pod"}),
+    "LWSReconcileErrors": (HEALTHY | {FAILED: "0+30"}, {"controller": "pod"}),
+    "LWSCertificateUnusable": (HEALTHY | {UNREADABLE: "0+12"}, INSTANCE | {"job": METRICS_SERVICE}),
+    "LWSCertificateExpiring": (HEALTHY | {ENDS: str(6 * DAY)}, {"server": "webhooks"}),
+    "LWSGroupRestartStorm": (HEALTHY | {RECREATED: "0+1"}, {}),
+    "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | INSTANCE | {"job": METRICS_SERVICE}),
+}
+"""By alert: the series in which it fires, and the labels that it then has of them."""
+
+NEARLY: Final[Mapping[str, str]] = HEALTHY | {
+    BROKEN: "0+3",
+    FAILED: "0+10",
+    ENDS: str(8 * DAY),
+    RECREATED: "0+0.5",
+}
+"""Below every bound: 3 of 63 requests, 10 of 60 reconciliations, 8 days, 7.5 groups in a quarter of an hour."""
+
+IN_TIME: Final = 20
+"""Minutes that rates look back at most, and a reading."""
+
+
+def series(found: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the series as promtool reads them."""
+    listed = []
+    for name, course in found.items():
+        metric, _, labels = name.partition(",")
+        pairs = ",".join([alerts.JOB, f'instance="{INSTANCE["instance"]}"', *([labels] if labels else [])])
+        step = course if "+" in course else f"{course}+0"
+        listed.append({"series": f"{metric}{{{pairs}}}", "values": f"{step}x{LENGTH}"})
+    return listed
+
+
+def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return the alert as it is sent, its text with the labels in it."""
+    text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
+    annotations = {"summary": text, "runbook": alerts.runbook(alert)}
+    return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
+
+
+def case(found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return one test: the alert that fires, once its time is over; no other, then and before."""
+    checks = []
+    for alert in ALERTS:
+        is_firing = alert.name == firing
+        late = alert.minutes + IN_TIME
+        answers = [expected(alert, labels or {})] if is_firing else []
+        checks.append({"eval_time": f"{late}m", "alertname": alert.name, "exp_alerts": answers})
+        if alert.minutes:
+            checks.append({"eval_time": f"{alert.minutes - 1}m", "alertname": alert.name, "exp_alerts": []})
+    return {"interval": "1m", "name": firing or "silent", "input_series": series(found), "alert_rule_test": checks}
+
+
+def evaluate(directory: Path, *cases: dict[str, Any]) -> str:
+    """Let promtool evaluate the rules in these cases; return what it prints where one is otherwise."""
+    rule = alerts.prometheus_rule("lws-system")
+    (directory / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]))
+    document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": list(cases)}
+    file = directory / "test.yaml"
+    file.write_text(yaml.safe_dump(document))
+    words = [str(PROMTOOL), "test", "rules", str(file)]
+    result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    return "" if result.returncode == 0 else result.stdout + result.stderr
+
+
+def test_every_alert_has_a_case() -> None:
+    assert list(CASES) == [alert.name for alert in ALERTS]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
+    """R-OP-76: with severity, text and runbook."""
+    found, labels = CASES[name]
+    assert evaluate(tmp_path, case(found, name, labels)) == ""
+
+
+@pytest.mark.parametrize("found", [HEALTHY, NEARLY], ids=["healthy", "below every bound"])
+def test_all_are_silent(tmp_path: Path, found: Mapping[str, str]) -> None:
+    assert evaluate(tmp_path, case(found)) == ""
+
+
+def test_a_case_that_is_otherwise_is_noticed(tmp_path: Path) -> None:
+    """The check itself can fail."""
+    assert "LWSWithoutLeader" in evaluate(tmp_path, case(HEALTHY, "LWSWithoutLeader", {}))
+
+
+def test_the_file_passes_promtools_check(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump(alerts.prometheus_rule("lws-system")["spec"]))
+    subprocess.run([str(PROMTOOL), "check", "rules", "--lint-fatal", str(path)], check=True, timeout=60)

@@ -1,0 +1,15 @@
+"""Play random schedules: `python -m tests.simulation --seeds 2000`, or one of them: `--seed 12.3`, with its trace."""
+
+import os
+import sys
+
+from tests.simulation.schedules.command import main
+
+HASHES = "PYTHONHASHSEED"
+
+if __name__ == "__main__":
+    if os.environ.get(HASHES) != "0":  # sets of strings have an order of their own in each process otherwise
+        os.execve(
+            sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]], {**os.environ, HASHES: "0"}
+        )
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""The state at the end of a schedule: what it may have in common with that of a fresh creation, and what is left over."""
+
+from typing import Any, Final
+
+import msgspec
+from tests.simulation.checks.facts import FOREIGN, Facts
+from tests.simulation.states import comparable
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers.selection import OF_STATEFULSETS
+
+HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds"}
+"""Fields that tell of the past."""
+
+
+def declared(facts: Facts) -> JSONObject | None:
+    """Return what a user would apply to get the LeaderWorkerSet that is there."""
+    (lws,) = facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
+    if lws is None:
+        return None
+    metadata = {name: lws["metadata"][name] for name in ("name", "namespace", "labels", "annotations")
+                if lws["metadata"].get(name)}  # fmt: skip
+    return {field: lws[field] for field in ("apiVersion", "kind", "spec")} | {"metadata": metadata}
+
+
+def final(facts: Facts) -> dict[str, JSONObject]:
+    """Return all objects that matter, without what differs from run to run, under names without numbers."""
+    found: dict[str, JSONObject] = {}
+    for resource, objects in facts.objects.items():
+        for name, obj in objects.items():
+            if not _is_historical(resource, obj) and FOREIGN not in meta.annotations(obj):
+                found[f"{obj['kind']} {_timeless_name(resource, name)}"] = _normal(resource, obj)
+    return found
+
+
+def leftovers(facts: Facts) -> list[str]:
+    """Name everything that is there and not foreign."""
+    return [f"{obj['kind']} {name}" for objects in facts.objects.values() for name, obj in sorted(objects.items())
+            if FOREIGN not in meta.annotations(obj)]  # fmt: skip
+
+
+def encode(value: Any) -> bytes:
+    """Encode a value so that equal values are equal bytes."""
+    return msgspec.json.encode(value, order="sorted")
+
+
+def _is_historical(resource: str, obj: JSONObject) -> bool:
+    """Return whether an object tells of the past: revisions of StatefulSets, and records of recreations."""
+    if resource != CONTROLLER_REVISIONS.group_resource:
+        return False
+    return OF_STATEFULSETS in meta.labels(obj) or labels.TEMPLATE_REVISION_HASH not in meta.labels(obj)
+
+
+def _timeless_name(resource: str, name: str) -> str:
+    """Return the name; of a revision, without its number."""
+    return name.rpartition("-")[0] if resource == CONTROLLER_REVISIONS.group_resource else name
+
+
+def _normal(resource: str, obj: JSONObject) -> JSONObject:
+    cleaned: JSONObject = _without_history(comparable(obj))
+    if resource == CONTROLLER_REVISIONS.group_resource:
+        cleaned["metadata"].pop("name")
+    status = cleaned.get("status") or {}
+    if "conditions" in status:
+        holding = [one for one in status["conditions"] if one["status"] != "False"]
+        cleaned["status"] = status | {"conditions": holding}
+    return cleaned
+
+
+def _without_history(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_history(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _without_history(field) for name, field in value.items() if name not in HISTORICAL}
+    return value

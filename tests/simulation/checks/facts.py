@@ -1,0 +1,187 @@
+"""What the API server has, as invariants ask for it: groups by incarnation, identities, and the bounds of rollouts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kuberuntime.client.transport import Request
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEASES, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+FOREIGN: Final = "simulation/foreign"
+"""The annotation of objects that are not ours."""
+
+KINDS: Final = {
+    one.group_resource for one in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
+}  # fmt: skip
+
+RECREATING: Final = {"RecreateGroupOnPodRestart", "RecreateGroupAfterStart"}
+
+
+class Target(NamedTuple):
+    """What a request is about; the name is empty where it creates."""
+
+    resource: str
+    name: str
+    subresource: str
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.name}".strip()
+
+
+def read_target(request: Request) -> Target | None:
+    """Return what a request is about; None for leases, which belong to leader election."""
+    parts = request.path.strip("/").split("/")
+    group = "" if parts[0] == "api" else f".{parts[1]}"
+    rest = parts[2:] if parts[0] == "api" else parts[3:]
+    if rest[:1] == ["namespaces"]:
+        rest = rest[2:]
+    resource = f"{rest[0]}{group}"
+    if resource == LEASES.group_resource:
+        return None
+    return Target(resource, rest[1] if len(rest) > 1 else "", rest[2] if len(rest) > 2 else "")
+
+
+@dataclass(slots=True)
+class Group:
+    """An incarnation: a leader, and the pods of the StatefulSet that belongs to this very leader."""
+
+    index: int
+    leader: JSONObject
+    size: int
+    workers: list[JSONObject] = field(default_factory=list)
+    is_hurt: bool = False
+    has_failed: bool = False
+
+    @property
+    def is_available(self) -> bool:
+        """Return whether all its pods are there, ready, and stay."""
+        pods = (self.leader, *self.workers)
+        whole = len(pods) == self.size
+        return whole and all(meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod) for pod in pods)
+
+
+@dataclass
+class Facts:
+    """All objects that matter, by resource and name, and what was true once."""
+
+    objects: dict[str, dict[str, JSONObject]] = field(default_factory=dict)
+    identities: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Kind and name of every object that was ever there, by UID."""
+    hurt: set[str] = field(default_factory=set)
+    """UIDs of pods that somebody else hurt."""
+    failed: set[str] = field(default_factory=set)
+    """UIDs of pods that were restarted or deleted."""
+    owners: dict[str, str] = field(default_factory=dict)
+    """The UID of its leader by that of a worker StatefulSet, and of its StatefulSet by that of a pod."""
+    specs: list[JSONObject] = field(default_factory=list)
+    """Specs of the LeaderWorkerSet since the beginning of the schedule."""
+    has_recreated: bool = False
+    """Whether any of these specs recreates groups."""
+
+    def put(self, resource: str, obj: JSONObject) -> None:
+        """Take in an object as it is now; of kinds that nobody asks for, nothing."""
+        if resource not in KINDS:
+            return
+        self.objects.setdefault(resource, {})[meta.name(obj)] = obj
+        self.identities[meta.uid(obj)] = (obj["kind"], meta.name(obj))
+        owner = meta.controller_of(obj)
+        if owner is not None:
+            self.owners[meta.uid(obj)] = owner["uid"]
+        if resource == PODS.group_resource and _has_failed(obj):
+            self.failed.add(meta.uid(obj))
+        if resource == LEADERWORKERSETS.group_resource:
+            self._note_spec(obj)
+
+    def remove(self, resource: str, obj: JSONObject) -> None:
+        """Take out an object."""
+        self.objects.get(resource, {}).pop(meta.name(obj), None)
+        if resource == PODS.group_resource:
+            self.failed.add(meta.uid(obj))
+
+    def find(self, target: Target) -> JSONObject | None:
+        """Return the object that a request names."""
+        return self.objects.get(target.resource, {}).get(target.name)
+
+    def groups(self) -> dict[int, Group]:
+        """Return the incarnations that live, by the index of their group."""
+        pods = self.objects.get(PODS.group_resource, {}).values()
+        found: dict[str, Group] = {}
+        for pod in pods:
+            mark = meta.labels(pod)
+            if mark.get(labels.WORKER_INDEX) == "0" and FOREIGN not in meta.annotations(pod):
+                size = int(meta.annotations(pod).get(labels.SIZE) or 1)
+                found[meta.uid(pod)] = Group(int(mark.get(labels.GROUP_INDEX) or -1), pod, size)
+        for pod in pods:
+            leader = self.owners.get(self.owners.get(meta.uid(pod), ""), "")
+            if leader in found:
+                found[leader].workers.append(pod)
+        self._mark(found.values())
+        return {group.index: group for group in found.values()}
+
+    def group_of(self, leader: JSONObject) -> Group | None:
+        """Return the group that a pod leads."""
+        return next((one for one in self.groups().values() if meta.uid(one.leader) == meta.uid(leader)), None)
+
+    def is_outdated(self, leader: JSONObject) -> bool:
+        """Return whether the leader StatefulSet wants another revision than this leader has."""
+        statefulset = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.labels(leader).get(labels.NAME, ""))
+        if statefulset is None:
+            return True
+        template = meta.spec(statefulset)["template"]
+        key = labels.TEMPLATE_REVISION_HASH
+        return meta.labels(template).get(key) != meta.labels(leader).get(key)
+
+    def floor(self) -> int:
+        """Return how many groups must stay available, by the weakest of the specs."""
+        return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
+
+    def ceiling(self) -> int:
+        """Return how many leaders there may be, by the weakest of the specs."""
+        return max(map(_replicas, self.specs)) + max(_limit(spec, "maxSurge") for spec in self.specs)
+
+    def is_current(self, group: Group) -> bool:
+        """Return whether a group belongs to the LeaderWorkerSet that is there, and not to one before it."""
+        lws = self.owners.get(self.owners.get(meta.uid(group.leader), ""))
+        return any(meta.uid(one) == lws for one in self.objects.get(LEADERWORKERSETS.group_resource, {}).values())
+
+    def _mark(self, groups: Iterable[Group]) -> None:
+        by_leader: dict[str, Group] = {meta.uid(group.leader): group for group in groups}
+        for uids, attribute in ((self.hurt, "is_hurt"), (self.failed, "has_failed")):
+            for uid in uids:
+                group = by_leader.get(uid) or by_leader.get(self.owners.get(self.owners.get(uid, ""), ""))
+                if group is not None:
+                    setattr(group, attribute, True)
+
+    def _note_spec(self, lws: JSONObject) -> None:
+        spec = meta.spec(lws)
+        if not self.specs or self.specs[-1] != spec:
+            self.specs.append(spec)
+        self.has_recreated |= spec["leaderWorkerTemplate"].get("restartPolicy", "") in RECREATING
+
+
+def _replicas(spec: JSONObject) -> int:
+    return int(spec["replicas"])
+
+
+def _unavailable(spec: JSONObject) -> int:
+    return max(_limit(spec, "maxUnavailable"), int(not _limit(spec, "maxSurge")))
+
+
+def _limit(spec: JSONObject, name: str) -> int:
+    """Return a limit of the rollout; for percentages the weakest."""
+    rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    value = rolling.get(name) or 0
+    return _replicas(spec) if isinstance(value, str) else int(value)
+
+
+def has_restarted(pod: JSONObject) -> bool:
+    """Return whether a container of the pod was restarted."""
+    return any(one.get("restartCount") for one in meta.status(pod).get("containerStatuses") or ())
+
+
+def _has_failed(pod: JSONObject) -> bool:
+    return has_restarted(pod) or meta.is_deleting(pod) or meta.status(pod).get("phase") == "Failed"

@@ -1,0 +1,232 @@
+"""What must hold after every write of a simulation, whoever made it and whatever failed.
+
+In: every change that the API server commits, and every write of a manager as it arrives. Out: `violations`, sentences.
+
+- Identity: managers create objects of owners that exist or existed, delete by UID, replace a status at the version that
+  they read, and write nothing that belongs to somebody else.
+- One failure, one recreation: a manager deletes a leader only where its StatefulSet wants another revision, or a pod of
+  this very incarnation failed; a group that fails again and again is recreated at most `STORM` times in 90 seconds.
+- Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
+  surge allows.
+- One revision: the ready pods of an incarnation have one.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from tests.simulation.checks.facts import FOREIGN, Facts, Group, Target, has_restarted, read_target
+
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.clock import Clock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube.apiserver.storage.store import Change, Store
+
+STORM: Final = 4
+WINDOW: Final = 90.0
+"""Seconds in which a group is recreated at most `STORM` times, however often it fails."""
+
+CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
+DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource}
+
+
+class Invariants:
+    """Checks while a simulation runs. What people and machines break is told by `excuse` and `tolerate`."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.violations: list[str] = []
+        self.steps = 0
+        self.recreations = 0
+        self.facts = Facts()
+        self._clock = clock
+        self._available: set[int] = set()
+        self._excused: set[int] = set()
+        self._is_tolerant = False
+        self._recent: dict[tuple[int, str], deque[float]] = defaultdict(deque)
+        self._deleting: dict[int, tuple[str, Target, JSONObject]] = {}
+        for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS):
+            for value in store.list(resource.group_resource):
+                self.facts.put(resource.group_resource, msgspec.json.decode(value))
+        self._available = self._now_available()
+        store.subscribe(self._committed)
+
+    def excuse(self, *uids: str) -> None:
+        """Expect no bounds of the groups of these pods until they are whole again."""
+        self.facts.hurt.update(uids)
+        self._excused |= {index for index, group in self.facts.groups().items() if group.is_hurt}
+
+    def tolerate(self) -> None:
+        """Expect no bounds of availability any more: somebody changes what is ours."""
+        self._is_tolerant = True
+
+    def unanswered_failures(self) -> list[str]:
+        """Return the groups at rest that were not recreated though a container of theirs was restarted."""
+        policies = {spec["leaderWorkerTemplate"].get("restartPolicy") for spec in self.facts.specs}
+        if policies != {"RecreateGroupOnPodRestart"}:
+            return []
+        groups = sorted(self.facts.groups().items())
+        return [f"group {index} was not recreated, though a container of it restarted"
+                for index, group in groups if any(map(has_restarted, (group.leader, *group.workers)))]  # fmt: skip
+
+    # What the API server commits.
+
+    def _committed(self, changes: Sequence[Change]) -> None:
+        try:
+            for change in changes:
+                self.steps += 1
+                self._step(change)
+        except Exception as error:  # noqa: BLE001 - the store would only log it
+            self.violations.append(f"the check itself broke: {error!r}")
+
+    def _step(self, change: Change) -> None:
+        facts = self.facts
+        if change.type == "DELETED":
+            facts.remove(change.key.resource, change.object)
+        else:
+            facts.put(change.key.resource, change.object)
+        if change.key.resource == LEADERWORKERSETS.group_resource:
+            self._new_spec(change)
+        elif change.key.resource in (PODS.group_resource, STATEFULSETS.group_resource):
+            self._check_groups(change)
+
+    def _new_spec(self, change: Change) -> None:
+        if change.type == "DELETED" or meta.is_deleting(change.object):
+            self.facts.specs.clear()
+            self._excused.clear()
+            self._available.clear()
+            self._recent.clear()
+
+    def _check_groups(self, change: Change) -> None:
+        groups = self.facts.groups()
+        self._check_revisions(groups, change)
+        groups = {index: group for index, group in groups.items() if self.facts.is_current(group)}
+        available = {index for index, group in groups.items() if group.is_available}
+        self._excused |= {index for index, group in groups.items() if group.is_hurt}
+        lost = self._available - available - self._excused
+        self._available = available
+        self._excused -= {index for index in available if index in groups and not groups[index].is_hurt}
+        if not self.facts.specs or self._is_tolerant:
+            return
+        if lost and len(available | self._excused) < self.facts.floor():
+            self._violate(
+                f"groups {sorted(lost)} were taken down by {_what(change)}: {len(available)} available,"
+                f" {self.facts.floor()} must be"
+            )
+        leaders = sum(not meta.is_deleting(group.leader) for group in groups.values())
+        if leaders > self.facts.ceiling():
+            self._violate(f"{leaders} leaders after {_what(change)}, at most {self.facts.ceiling()} may be")
+
+    def _check_revisions(self, groups: dict[int, Group], change: Change) -> None:
+        for index, group in groups.items():
+            ready = [pod for pod in (group.leader, *group.workers) if is_ready(pod)]
+            found = {meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH) for pod in ready}
+            if len(found) > 1:
+                self._violate(f"group {index} has ready pods of {sorted(map(str, found))} after {_what(change)}")
+
+    def _now_available(self) -> set[int]:
+        return {index for index, group in self.facts.groups().items() if group.is_available}
+
+    # What managers write.
+
+    def arriving(self, actor: str, request: Request) -> None:
+        """Check a write of a manager against what the API server has at this moment."""
+        if not actor.startswith("manager"):
+            return
+        target = read_target(request)
+        if target is None:
+            return
+        known = self.facts.find(target)
+        if known is not None and FOREIGN in meta.annotations(known) and request.method == "DELETE":
+            self._violate(f"{actor} deletes {target}, which is not ours")
+        if request.method == "DELETE":
+            self._check_deletion(actor, target, request, known)
+        elif request.method == "POST":
+            self._check_creation(actor, target, request)
+        elif request.method == "PUT":
+            self._check_status(actor, target, request)
+        elif target.resource != STATEFULSETS.group_resource and target.resource != CONTROLLER_REVISIONS.group_resource:
+            self._violate(f"{actor} patches {target}")
+
+    def answered(self, actor: str, request: Request, response: Response) -> None:
+        """Count a deletion of a leader that the API server performed; note a write that changed what is not ours."""
+        target = read_target(request) if actor.startswith("manager") else None
+        if target is None:
+            return
+        pending = self._deleting.pop(id(request), None)
+        if response.status < 300 and pending is not None:
+            self._note_recreation(*pending)
+        if request.method == "PATCH" and response.status < 300:
+            answer = msgspec.json.decode(response.body)
+            if FOREIGN in meta.annotations(answer):
+                self._violate(f"{actor} took over {target}, which is not ours")
+
+    def _check_deletion(self, actor: str, target: Target, request: Request, known: JSONObject | None) -> None:
+        options = msgspec.json.decode(request.body) if request.body else {}
+        uid = (options.get("preconditions") or {}).get("uid")
+        if target.resource not in DELETED:
+            self._violate(f"{actor} deletes {target}")
+        if not uid:
+            self._violate(f"{actor} deletes {target} whatever its UID")
+        if known is None or meta.uid(known) != uid or meta.is_deleting(known):
+            return
+        if target.resource == PODS.group_resource:
+            self._check_leader_deletion(actor, target, request, known)
+            if options.get("gracePeriodSeconds") == 0:
+                self._violate(f"{actor} deletes {target} without waiting for its processes")
+
+    def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
+        group = self.facts.group_of(leader)
+        if group is None:
+            self._violate(f"{actor} deletes {target}, which leads no group")
+            return
+        if self.facts.is_outdated(leader):
+            return
+        if not group.has_failed:
+            self._violate(f"{actor} recreates group {group.index}, none of whose pods failed: {target}")
+        if not self.facts.has_recreated:
+            self._violate(f"{actor} recreates group {group.index} against the restart policy")
+        self._deleting[id(request)] = (actor, target, leader)
+
+    def _note_recreation(self, actor: str, target: Target, leader: JSONObject) -> None:
+        self.recreations += 1
+        index = int(meta.labels(leader).get(labels.GROUP_INDEX, "-1"))
+        recent = self._recent[index, meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")]
+        now = self._clock.monotonic()
+        recent.append(now)
+        while recent[0] < now - WINDOW:
+            recent.popleft()
+        if len(recent) > STORM:
+            self._violate(f"{actor} recreated {target} {len(recent)} times in {WINDOW:.0f} s")
+
+    def _check_creation(self, actor: str, target: Target, request: Request) -> None:
+        if target.resource not in CREATED:
+            self._violate(f"{actor} creates {target}")
+            return
+        sent = msgspec.json.decode(request.body)
+        owner = meta.controller_of(sent)
+        if owner is None or self.facts.identities.get(owner["uid"]) != (owner["kind"], owner["name"]):
+            self._violate(f"{actor} creates {target} for {owner}, which never was")
+
+    def _check_status(self, actor: str, target: Target, request: Request) -> None:
+        sent = msgspec.json.decode(request.body)
+        if target.resource != LEADERWORKERSETS.group_resource or target.subresource != "status":
+            self._violate(f"{actor} replaces {target}")
+        elif not meta.resource_version(sent):
+            self._violate(f"{actor} replaces the status of {target} whatever its version")
+
+    def _violate(self, text: str) -> None:
+        self.violations.append(f"{self._clock.monotonic():.3f}  {text}")
+
+
+def is_ready(pod: JSONObject) -> bool:
+    """Return whether a pod is ready and stays."""
+    return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+
+
+def _what(change: Change) -> str:
+    return f"{change.type} {change.key.resource} {change.key.name}"

@@ -1,0 +1,67 @@
+"""The wire between actors and the API server: drops events, and lets invariants see every write before and after it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, Protocol
+
+from tests.simulation.trace import EVENT
+
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+
+READS: Final = frozenset({"GET", "HEAD"})
+WARNING: Final = b'"Warning"'
+
+
+class Witness(Protocol):
+    """Sees the writes of actors as the API server gets and answers them."""
+
+    def arriving(self, actor: str, request: Request) -> None:
+        """Note a write before the API server performs it."""
+        ...
+
+    def answered(self, actor: str, request: Request, response: Response) -> None:
+        """Note how the API server answered a write."""
+        ...
+
+
+class Wire:
+    """What all transports share: who sees the writes."""
+
+    def __init__(self) -> None:
+        self.witness: Witness | None = None
+        self.warnings: list[bytes] = []
+        """Events that warn, as they were sent."""
+
+    def around(self, inner: Transport, actor: str) -> Transport:
+        """Return the transport of an actor."""
+        return _Witnessed(inner, actor, self)
+
+
+class _Witnessed:
+    def __init__(self, inner: Transport, actor: str, wire: Wire) -> None:
+        self._inner = inner
+        self._actor = actor
+        self._wire = wire
+
+    async def request(self, request: Request) -> Response:
+        if request.method in READS:
+            return await self._inner.request(request)
+        if EVENT in request.path:
+            if WARNING in request.body and self._actor != "controllers":
+                self._wire.warnings.append(request.body)
+            return Response(201, {"content-type": "application/json"}, request.body)
+        witness = self._wire.witness
+        if witness is not None:
+            witness.arriving(self._actor, request)
+        response = await self._inner.request(request)
+        if witness is not None:
+            witness.answered(self._actor, request, response)
+        return response
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        async with self._inner.stream(request) as response:
+            yield response
+
+    async def close(self) -> None:
+        await self._inner.close()

@@ -1,0 +1,149 @@
+"""Many schedules in one process: families one after the other, verdicts held against fresh creations, and a sum of all."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import msgspec
+from tests.simulation.cluster import Settings, without_logs
+from tests.simulation.faults import Schedule
+from tests.simulation.schedules import lean, planted
+from tests.simulation.schedules.crashes import play_crashes
+from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.misuse import play_misuse
+from tests.simulation.schedules.playing import Verdict, play_family, play_reference
+from tests.simulation.states import differences
+from tests.simulation.trace import Trace
+from tests.simulation.virtualtime import SingleThreadLoop, run
+
+MISUSE: Final = "misuse"
+"""What the names of families of bent specs begin with."""
+
+BRANCHES: Final = 20
+"""Schedules of one family."""
+
+
+@dataclass
+class Summary:
+    """What schedules came to, together."""
+
+    schedules: int = 0
+    writes: int = 0
+    steps: int = 0
+    recreations: int = 0
+    seconds: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
+    states: set[bytes] = field(default_factory=set)
+    violations: list[Verdict] = field(default_factory=list)
+
+    def add(self, verdict: Verdict) -> None:
+        """Take in one verdict."""
+        self.schedules += 1
+        self.writes += verdict.writes
+        self.steps += verdict.steps
+        self.recreations += verdict.recreations
+        self.seconds += verdict.seconds
+        self.faults.update(verdict.faults)
+        self.happened.update(verdict.happened)
+        self.states.add(verdict.declared)
+        if verdict.violations:
+            self.violations.append(verdict)
+
+    def lines(self) -> Iterator[str]:
+        """Describe it for people."""
+        yield (
+            f"{self.schedules} schedules of {self.seconds / 3600:.1f} virtual hours: {self.writes} writes,"
+            f" {self.steps} changes checked, {self.recreations} recreations, {len(self.states)} different ends"
+        )
+        yield "happened: " + _counts(self.happened)
+        yield "faults: " + _counts(self.faults)
+        yield f"violations: {len(self.violations)}"
+
+
+class References:
+    """Final states of fresh creations, by what was declared; each is found once."""
+
+    def __init__(self, world: LeanWorld) -> None:
+        self._world = world
+        self._known: dict[bytes, bytes] = {}
+
+    async def compare(self, verdict: Verdict) -> Verdict:
+        """Add to a verdict how its end differs from a fresh creation."""
+        if verdict.violations or not verdict.declared or is_held_back(verdict.declared):
+            return verdict
+        known = self._known.get(verdict.declared)
+        if known is None:
+            known = self._known[verdict.declared] = await self._create(verdict.declared)
+        if known == verdict.final:
+            return verdict
+        found = differences(msgspec.json.decode(known), msgspec.json.decode(verdict.final))
+        return msgspec.structs.replace(verdict, violations=["a fresh creation and this end differ:", *found])
+
+    async def _create(self, declared: bytes) -> bytes:
+        found: list[bytes] = []
+
+        async def work(send: Send) -> None:
+            await play_reference(self._world, declared, send)
+
+        await branch(work, found.append)
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is played: branches of families, with a bug planted where one is named."""
+
+    families: Sequence[int | str]
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse` with a number."""
+    branches: Sequence[int]
+    bug: str | None = None
+
+
+async def play_all(world: LeanWorld, part: Part, references: References) -> AsyncIterator[Verdict]:
+    """Play the branches of every family; yield the verdicts. A bug is in the branches, not in the references."""
+    for family in part.families:
+        verdicts: list[Verdict] = []
+
+        async def work(send: Send, family: int | str = family) -> None:
+            with planted.bug(part.bug):
+                if isinstance(family, str) and family.startswith(MISUSE):
+                    await play_misuse(world, family, part.branches, send)
+                elif isinstance(family, str):
+                    await play_crashes(world, family, send)
+                else:
+                    await play_family(world, family, part.branches, send)
+
+        await branch(work, lambda message: verdicts.append(msgspec.json.decode(message, type=Verdict)))  # noqa: B023 - used before the next
+        for verdict in verdicts:
+            yield await references.compare(verdict)
+
+
+def campaign(parts: Iterable[Part], each: Callable[[Part, Verdict], bool]) -> None:
+    """Play parts in a cluster of this process; a part ends where `each` returns False."""
+
+    async def body(directory: Path) -> None:
+        async with lean.running(Settings(managers=(), others=Schedule()), Trace(), directory) as world:
+            references = References(world)
+            for part in parts:
+                async for verdict in play_all(world, part, references):
+                    if not each(part, verdict):
+                        break
+
+    with TemporaryDirectory() as directory, without_logs():
+        run(body(Path(directory)), SingleThreadLoop)
+
+
+def is_held_back(declared: bytes) -> bool:
+    """Return whether a partition keeps groups of the revision before, which a fresh creation has none of."""
+    spec = msgspec.json.decode(declared)["spec"]
+    rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    return bool(rolling.get("partition"))
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counter.most_common()) or "none"

@@ -1,0 +1,124 @@
+"""The command that plays schedules: how many, from which seed on, in how many processes; progress, and a summary."""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tests.simulation.schedules import crashes, planted
+from tests.simulation.schedules.campaign import BRANCHES, MISUSE, Part, Summary, campaign
+from tests.simulation.schedules.playing import Verdict
+from tests.simulation.schedules.processes import play_in_parallel
+
+HUNTED: Final = 4
+"""Schedules of a family in which a bug is hunted."""
+
+PROGRESS: Final = 10.0
+"""Seconds between two lines of progress."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play, and return 1 where anything was violated."""
+    options = _parser().parse_args(arguments)
+    if options.seed:
+        return _replay(options.seed, options.bug)
+    return _hunt(options) if options.hunt else _play(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200, help="how many schedules")
+    parser.add_argument("--first", type=int, default=1, help="the first family of seeds")
+    parser.add_argument("--seed", help="play this one, as FAMILY.BRANCH, and print its trace")
+    parser.add_argument(
+        "--crashes", action="store_true", help="play every death at every write of named scenarios first"
+    )
+    parser.add_argument("--misuse", type=int, default=0, help="so many schedules of bent specs, too")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--bug", choices=sorted(planted.BUGS), help="plant a bug first")
+    parser.add_argument("--hunt", action="store_true", help="find each of the planted bugs, or the one named")
+    return parser
+
+
+def _replay(seed: str, bug: str | None) -> int:
+    """Play one schedule and print what happened."""
+    family, _, number = seed.partition(".")
+    found: list[Verdict] = []
+
+    def each(_part: Part, verdict: Verdict) -> bool:
+        found.append(verdict)
+        return True
+
+    campaign([Part([int(family) if family.isdigit() else family], [int(number)], bug)], each)
+    for verdict in found:
+        print(verdict.trace, *_report(verdict), sep="\n")  # noqa: T201
+    return int(any(verdict.violations for verdict in found))
+
+
+def _hunt(options: argparse.Namespace) -> int:
+    """Find every planted bug: with the schedule that is known to find it, or with at most so many others."""
+    families = range(options.first, options.first + max(options.seeds // HUNTED, 1))
+    bugs = [options.bug] if options.bug else list(planted.BUGS)
+    played: Counter[str] = Counter()
+    found: dict[str, Verdict] = {}
+
+    def parts() -> Iterator[Part]:
+        for name in bugs:
+            family, _, number = planted.BUGS[name].seed.partition(".")
+            if family:
+                yield Part([int(family)], [int(number)], name)
+            if name not in found:
+                yield Part(families, range(HUNTED), name)
+
+    def each(part: Part, verdict: Verdict) -> bool:
+        name = str(part.bug)
+        played[name] += 1
+        if verdict.violations and name not in found:
+            found[name] = verdict
+            print(f"{name}: schedule {played[name]}, seed {verdict.seed}: {verdict.violations[0]}", flush=True)  # noqa: T201
+        return name not in found
+
+    campaign(parts(), each)
+    missed = [name for name in bugs if name not in found]
+    print(f"{len(found)} of {len(bugs)} planted bugs were found; missed: {', '.join(missed) or 'none'}")  # noqa: T201
+    return int(bool(missed))
+
+
+def _play(options: argparse.Namespace) -> int:
+    families: list[int | str] = list(crashes.SCENARIOS) if options.crashes else []
+    families += range(options.first, options.first + -(-options.seeds // BRANCHES))
+    families += [f"{MISUSE}{number}" for number in range(options.first, options.first + -(-options.misuse // BRANCHES))]
+    summary, started = Summary(), time.monotonic()
+    shown = started
+    try:
+        for verdict in play_in_parallel(Part(families, range(BRANCHES), options.bug), options.processes):
+            summary.add(verdict)
+            if verdict.violations:
+                print(*_report(verdict), sep="\n", flush=True)  # noqa: T201
+            if time.monotonic() - shown > PROGRESS:
+                shown = time.monotonic()
+                _progress(summary, shown - started)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)  # noqa: T201
+    seconds = time.monotonic() - started
+    print(*summary.lines(), f"{summary.schedules / seconds * 60:.0f} schedules a minute", sep="\n")  # noqa: T201
+    return int(bool(summary.violations))
+
+
+def _progress(summary: Summary, seconds: float) -> None:
+    rate = summary.schedules / seconds * 60
+    text = f"{summary.schedules} schedules, {rate:.0f} a minute, {len(summary.violations)} violations"
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _report(verdict: Verdict) -> list[str]:
+    """Describe a verdict for people."""
+    if not verdict.violations:
+        return [f"seed {verdict.seed}: nothing was violated"]
+    again = f"see it all: make simulate SEED={verdict.seed}"
+    return [
+        f"seed {verdict.seed} ({', '.join(verdict.happened)}), {again}",
+        *(f"  {one}" for one in verdict.violations[:12]),
+    ]

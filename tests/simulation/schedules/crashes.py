@@ -1,0 +1,103 @@
+"""Every death at every write: named scenarios in which a manager dies at its first write, at its second, and so on.
+
+It dies before the write, or after the API server performed it and before it learns of that. (To die after the answer is
+to die before the next write.) Whatever is left undone, the next manager does, and nothing is done twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+from tests.simulation.faults import Death, Schedule
+from tests.simulation.schedules import faultplans, happenings
+from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.happenings import Happening, Play
+from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.playing import Script, Verdict, play
+from tests.simulation.workloads import groups, template
+
+from kuberuntime.objects import meta
+
+DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
+
+
+async def create(_play: Play) -> None:
+    """Let nothing happen but the creation."""
+
+
+async def roll(play: Play) -> None:
+    """Ask for another image."""
+    await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template("app:2")})
+
+
+async def grow(play: Play) -> None:
+    """Ask for one group more."""
+    await play.edit("scales", replicas=3)
+
+
+async def shrink(play: Play) -> None:
+    """Ask for one group less."""
+    await play.edit("scales", replicas=1)
+
+
+async def resize(play: Play) -> None:
+    """Ask for larger groups."""
+    await play.edit("resizes", leaderWorkerTemplate={"size": 3})
+
+
+async def fail(play: Play) -> None:
+    """Let a worker fail."""
+    (worker,) = (pod for pod in play.pods() if meta.name(pod) == "web-1-1")
+    play.world.kubelet.restart("web-1-1")
+    play.checks.excuse(meta.uid(worker))
+
+
+async def surge(play: Play) -> None:
+    """Roll with a group more than there are."""
+    rolling = {"partition": 0, "maxUnavailable": 0, "maxSurge": 1}
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    changed = {"workerTemplate": template("app:2")}
+    await play.edit("rolls with a surge", rolloutStrategy=strategy, leaderWorkerTemplate=changed)
+
+
+SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
+    "create": (create,),
+    "roll": (roll,),
+    "surge": (surge,),
+    "grow": (grow,),
+    "shrink": (shrink,),
+    "resize": (resize,),
+    "fail": (fail,),
+    "fail in a rollout": (roll, fail),
+    "revert": (happenings.roll_and_return,),
+    "replace": (happenings.replace,),
+}
+
+
+async def play_crashes(world: LeanWorld, name: str, send: Send) -> None:
+    """Play a scenario undisturbed, and then with a death at each of its writes; every verdict is sent."""
+    world.reseed(f"crashes {name}")
+    world.settings = replace(world.settings, managers=(faultplans.CALM,))
+    world.start_manager("manager-0", faultplans.CALM)
+    lws = groups(replicas=2, size=2)
+    creates = name == "create"
+    if not creates:
+        await world.create(lws)
+    await world.at_rest()
+    script = Script([(0.0, one) for one in SCENARIOS[name]], (), faultplans.CALM, lws if creates else None)
+
+    async def one(schedule: Schedule, seed: str) -> Verdict:
+        found: list[bytes] = []
+
+        async def work(send: Send) -> None:
+            send(msgspec.json.encode(await play(world, seed, replace(script, managers=(schedule,)))))
+
+        await branch(work, found.append)
+        send(found[0])
+        return msgspec.json.decode(found[0], type=Verdict)
+
+    undisturbed = await one(faultplans.CALM, f"{name}.0")
+    for number in range(1, undisturbed.made + 1):
+        for death in DEATHS:
+            await one(replace(faultplans.CALM, crash_after=number, death=death), f"{name}.{number}.{death.name}")

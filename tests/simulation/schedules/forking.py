@@ -1,0 +1,64 @@
+"""Branches of a running simulation: a copy of the whole process continues by itself, and sends back what it found.
+
+A simulated cluster lives in one process without threads, so `fork` copies all of it: the objects, what is under way and
+every timer. Hundreds of schedules share what came before them, instead of each starting a cluster again.
+"""
+
+import asyncio
+import gc
+import os
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import BinaryIO, Final, TypeAlias
+
+Send: TypeAlias = Callable[[bytes], None]
+"""Sends one message to the process that the branch was made from."""
+
+FAILED: Final = 70
+"""The status with which a branch ends that the simulation itself broke."""
+
+
+class BranchError(Exception):
+    """A branch ended without an answer: not the product but the simulation is broken."""
+
+
+async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None:
+    """Run `work` in a copy of this process; pass on its messages as they come. This process stands still meanwhile."""
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    loop = asyncio.get_running_loop()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        asyncio._set_running_loop(loop)  # a loop belongs to the process that started it
+        await _live(work, writing)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            while head := pipe.read(4):
+                receive(pipe.read(int.from_bytes(head, "big")))
+    finally:
+        _, status = os.waitpid(child, 0)  # noqa: ASYNC222 - nothing else runs meanwhile
+    if status:
+        raise BranchError(f"a branch of the simulation ended with {os.waitstatus_to_exitcode(status)}")
+
+
+async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
+    """Be the copy: do the work, and end the process whatever happens."""
+    gc.disable()  # a branch is short
+    status = FAILED
+    try:
+        with os.fdopen(writing, "wb") as pipe:
+            await work(lambda message: _send(pipe, message))
+        status = 0
+    except BaseException:  # noqa: BLE001 - the end of a process
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _send(pipe: BinaryIO, message: bytes) -> None:
+    pipe.write(len(message).to_bytes(4, "big") + message)
+    pipe.flush()

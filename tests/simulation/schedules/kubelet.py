@@ -1,0 +1,165 @@
+"""A model of the kubelet and the scheduler: pods that are bound, start, become ready, fail, are evicted, and end.
+
+It writes to the store as the kubelet writes through the API, in the order in which a kubelet does, but without
+containers, volumes and log files: a schedule of some seconds has some hundred of its steps.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from kuberuntime.clock import Clock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.timestamps import render
+from localkube.apiserver.storage.store import Change, StaleError, Store, StoreKey
+
+RESOURCE: Final = PODS.group_resource
+NODES: Final = ("node-0", "node-1", "node-2")
+
+_decoder: Final = msgspec.json.Decoder(JSONObject)
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long the steps of a pod take, in seconds from least to most."""
+
+    start: tuple[float, float] = (0.05, 0.5)
+    end: tuple[float, float] = (0.02, 0.3)
+
+
+class ModelKubelet:
+    """Runs the pods of a store. `stuck` are the UIDs of pods that never end, `lost` the names of nodes that are gone."""
+
+    def __init__(self, store: Store, clock: Clock, random: Random) -> None:
+        self.pace = Pace()
+        self.stuck: set[str] = set()
+        self.lost: set[str] = set()
+        self.failures: list[tuple[str, str]] = []
+        """Every failure that was caused here: the pod's UID, and what happened to it."""
+        self._store = store
+        self._clock = clock
+        self._random = random
+        store.subscribe(self._committed)
+
+    def restart(self, name: str) -> bool:
+        """Let a container of a running pod end with an error and be started again; return whether it was running."""
+        pod = self._pod(name)
+        if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, "Ready") or self._is_lost(pod):
+            return False
+        restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
+        self.failures.append((meta.uid(pod), "restart"))
+        self._put(pod, self._status(pod, ready=False, restarts=restarts))
+        self._later(self.pace.start, self._recover, pod)
+        return True
+
+    def evict(self, name: str) -> bool:
+        """Fail a pod as the kubelet does that lacks memory; return whether there was one."""
+        pod = self._pod(name)
+        if pod is None or meta.is_deleting(pod) or self._is_lost(pod):
+            return False
+        self.failures.append((meta.uid(pod), "eviction"))
+        self._put(pod, {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."})
+        return True
+
+    def release(self) -> None:
+        """Let stuck pods end, and nodes come back."""
+        self.stuck.clear()
+        self.lost.clear()
+        for value in list(self._store.list(RESOURCE)):
+            pod = _decoder.decode(value)
+            if meta.is_deleting(pod):
+                self._later(self.pace.end, self._end, pod)
+            elif not meta.is_condition_true(pod, "Ready") and meta.status(pod).get("phase") != "Failed":
+                self._later(self.pace.start, self._recover, pod)
+
+    def lose(self, node: str) -> None:
+        """Let a node be gone: its pods are not ready any more, and none of them ends."""
+        self.lost.add(node)
+        for value in list(self._store.list(RESOURCE)):
+            pod = _decoder.decode(value)
+            if meta.spec(pod).get("nodeName") == node and meta.is_condition_true(pod, "Ready"):
+                restarts = meta.status(pod)["containerStatuses"][0]["restartCount"]
+                self._put(pod, self._status(pod, ready=False, restarts=restarts))
+
+    def _committed(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.key.resource != RESOURCE or change.type == "DELETED":
+                continue
+            if meta.is_deleting(change.object):
+                if change.previous is not None and not meta.is_deleting(change.previous):
+                    self._later(self.pace.end, self._end, change.object)
+            elif change.type == "ADDED":
+                self._later(self.pace.start, self._start, change.object)
+
+    def _later(self, pace: tuple[float, float], step: Any, pod: JSONObject) -> None:
+        asyncio.get_running_loop().call_later(self._random.uniform(*pace), step, meta.name(pod), meta.uid(pod))
+
+    def _start(self, name: str, uid: str) -> None:
+        pod = self._pod(name, uid)
+        if pod is None or meta.is_deleting(pod) or meta.spec(pod).get("schedulingGates"):
+            return
+        free = [node for node in NODES if node not in self.lost]
+        if not free:
+            return
+        bound = pod | {"spec": meta.spec(pod) | {"nodeName": self._random.choice(free)}}
+        self._put(bound, self._status(pod, ready=True, restarts=0))
+
+    def _recover(self, name: str, uid: str) -> None:
+        pod = self._pod(name, uid)
+        if pod is None or meta.is_deleting(pod) or self._is_lost(pod):
+            return
+        if not meta.spec(pod).get("nodeName"):
+            self._start(name, uid)
+        elif meta.status(pod).get("phase") != "Failed":
+            restarts = meta.status(pod)["containerStatuses"][0]["restartCount"]
+            self._put(pod, self._status(pod, ready=True, restarts=restarts))
+
+    def _end(self, name: str, uid: str) -> None:
+        """Confirm the deletion of a pod; what waits for finalizers stays."""
+        pod = self._pod(name, uid)
+        if pod is None or uid in self.stuck or self._is_lost(pod):
+            return
+        if meta.metadata(pod).get("finalizers"):
+            metadata = meta.metadata(pod) | {"deletionGracePeriodSeconds": 0}
+            if metadata != meta.metadata(pod):
+                self._store.update(StoreKey(RESOURCE, meta.namespace(pod), name), pod | {"metadata": metadata}, pod)
+            return
+        self._store.delete(StoreKey(RESOURCE, meta.namespace(pod), name), pod)
+
+    def _is_lost(self, pod: JSONObject) -> bool:
+        return meta.spec(pod).get("nodeName") in self.lost
+
+    def _pod(self, name: str, uid: str = "") -> JSONObject | None:
+        pod = self._store.get(StoreKey(RESOURCE, "default", name))
+        return None if pod is None or (uid and meta.uid(pod) != uid) else pod
+
+    def _put(self, pod: JSONObject, status: JSONObject) -> None:
+        key = StoreKey(RESOURCE, meta.namespace(pod), meta.name(pod))
+        previous = self._store.get(key)
+        if previous is None or meta.uid(previous) != meta.uid(pod):
+            raise StaleError(key.name)
+        self._store.update(key, pod | {"status": status}, previous)
+
+    def _status(self, pod: JSONObject, *, ready: bool, restarts: int) -> JSONObject:
+        now, state = render(self._clock.now()), "True" if ready else "False"
+        kinds = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        conditions = [
+            {"type": kind, "status": "True" if kind in kinds[:2] else state, "lastTransitionTime": now}
+            for kind in kinds
+        ]
+        container = {
+            "name": "main", "image": "", "imageID": "", "ready": ready, "started": ready, "restartCount": restarts,
+            "state": {"running": {"startedAt": now}}, "lastState": {},
+        }  # fmt: skip
+        return meta.status(pod) | {
+            "phase": "Running",
+            "conditions": conditions,
+            "containerStatuses": [container],
+            "startTime": now,
+        }

@@ -1,0 +1,108 @@
+"""A cluster for thousands of schedules: the API server, the controllers and the managers of production, less of the rest.
+
+Against `cluster.py` pods run on a model (`kubelet.py`), events end before the API server, and of localkube's controllers
+run those whom a LeaderWorkerSet needs: StatefulSets and garbage collection. It is started once for each process;
+branches (`forking.py`) continue from there, each with randomness of its own.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+from tests.simulation import product
+from tests.simulation.checks.wire import Wire
+from tests.simulation.cluster import Settings, World
+from tests.simulation.faults import FaultyTransport, Schedule
+from tests.simulation.schedules.kubelet import NODES, ModelKubelet
+from tests.simulation.trace import Trace
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Executor, NoEvents
+from kuberuntime.controller.manager import Manager
+from kuberuntime.objects.resources import NODES as NODE_KIND
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.controllers.composition import MANY, build_controller
+from localkube.controllers.garbage.controller import GarbageCollector
+from localkube.controllers.informers import Informers, build_informers
+from localkube.controllers.statefulset.controller import StatefulSets
+
+
+class LeanWorld(World):
+    """A running cluster; `wire` sees every request of a manager before and after the API server does."""
+
+    def __init__(self, settings: Settings, trace: Trace, directory: Path, group: asyncio.TaskGroup) -> None:
+        self._randoms: dict[str, Random] = {}
+        super().__init__(settings, trace, directory, group)
+        self.kubelet = ModelKubelet(self.server.backend.store, self.clock, self.random("kubelet"))
+        self.wire = Wire()
+        self.others: FaultyTransport | None = None
+
+    def random(self, actor: str) -> Random:
+        """Return the source of what is random to an actor; `reseed` reaches it later."""
+        return self._randoms.setdefault(actor, super().random(actor))
+
+    def reseed(self, seed: str) -> None:
+        """Give every actor other randomness from now on."""
+        for actor, random in self._randoms.items():
+            random.seed(f"{seed} {actor}")
+
+    async def start(self) -> None:
+        """Start everything but managers."""
+        await self.server.start()
+        await product.install(self.client, self.settings.kinds)
+        for name in NODES:
+            await self.client.create(NODE_KIND, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        ready = asyncio.Event()
+        self._spawn("controllers", self._run_controllers(ready))
+        await ready.wait()
+
+    def _transport(self, actor: str, schedule: Schedule) -> FaultyTransport:
+        inner = self.wire.around(InProcessTransport(self.server, actor), actor) if actor != "scenario" else None
+        inner = inner or InProcessTransport(self.server, actor)
+        return FaultyTransport(inner, actor, schedule, self.random(f"{actor}'s faults"), self.trace)
+
+    async def _run_controllers(self, ready: asyncio.Event) -> None:
+        self.others = self._transport("controllers", self.settings.others)
+        client = Client(self.others)
+        informers = build_informers(client)
+        collector = GarbageCollector(client, informers.definitions, self.clock)
+        sets = build_controller("statefulset", _statefulsets(client, informers, self.clock),
+                                Executor(client, NoEvents(), self.clock), MANY)  # fmt: skip
+        used = [informers.pods, informers.statefulsets, informers.revisions, informers.claims, informers.definitions]
+        manager = Manager(informers=used, runnables=(sets, collector))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(manager.run(), name="controllers")
+            await manager.wait_synced()
+            await collector.synced.wait()
+            ready.set()
+
+    def errors(self) -> list[BaseException]:
+        """Return the errors that ended an actor."""
+        return [error for task in self._tasks.values() if task.done() and not task.cancelled()
+                and (error := task.exception()) is not None]  # fmt: skip
+
+
+def _statefulsets(client: Client, informers: Informers, clock: Clock) -> StatefulSets:
+    return StatefulSets(
+        sets=informers.statefulsets,
+        pods=informers.pods,
+        revisions=informers.revisions,
+        claims=informers.claims,
+        client=client,
+        clock=clock,
+    )
+
+
+@asynccontextmanager
+async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[LeanWorld]:
+    """Run a cluster without managers around the body."""
+    async with asyncio.TaskGroup() as group:
+        world = LeanWorld(settings, trace, directory, group)
+        await world.start()
+        try:
+            yield world
+        finally:
+            await world.stop()

@@ -1,0 +1,250 @@
+"""Bugs to be found: each is a known way to get a controller of groups wrong, planted by a patch for as long as it lasts.
+
+Nothing here touches the product's code. That the schedules find every one of them, within a fixed budget, is what their
+silence about the product is worth.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final, TypeAlias
+from unittest.mock import patch
+
+from kuberuntime.client import requests
+from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.plan import Create, Delete, Plan, PutStatus
+from leaderworkerset.controllers import leaderworkerset as of_lws
+from leaderworkerset.controllers import pod as of_pod
+from leaderworkerset.core.leaderworkerset import history, replacement, revisions, rollout, statefulsets
+from leaderworkerset.core.policies import failures, restart
+from leaderworkerset.core.restarts.settings import RestartSettings
+
+Plant: TypeAlias = Any
+"""A context manager in whose body the bug is there."""
+
+
+def _deletes_whatever_the_uid() -> Plant:
+    """Delete by name, so that a successor of the same name may be hit."""
+    perform = Executor._delete
+
+    async def _delete(self: Executor, action: Delete) -> Any:
+        return await perform(self, replace(action, uid=None))
+
+    return patch.object(Executor, "_delete", _delete)
+
+
+def _deletes_without_grace() -> Plant:
+    """Delete leaders without waiting for their processes, so that two of one identity may run."""
+    perform = Executor._delete
+
+    async def _delete(self: Executor, action: Delete) -> Any:
+        return await perform(self, replace(action, grace_period=0))
+
+    return patch.object(Executor, "_delete", _delete)
+
+
+def _orphans_workers() -> Plant:
+    """Delete leaders without what they own."""
+    perform = Executor._delete
+
+    async def _delete(self: Executor, action: Delete) -> Any:
+        return await perform(self, replace(action, propagation="Orphan"))
+
+    return patch.object(Executor, "_delete", _delete)
+
+
+def _counts_failures_of_predecessors() -> Plant:
+    """Take a failed pod of the incarnation before for one of this one: one failure, two recreations."""
+    return patch.object(failures._Group, "_has", lambda self, pod: True)
+
+
+def _recreates_whatever_the_policy() -> Plant:
+    """Recreate groups whose restart policy is None."""
+    return patch.object(failures, "is_active", lambda lws: True)
+
+
+def _ignores_restarts() -> Plant:
+    """Recreate for deleted pods only."""
+    return patch.object(failures, "has_failed", lambda pod: False)
+
+
+def _never_backs_off() -> Plant:
+    """Recreate a group as fast as it fails."""
+    return patch.object(RestartSettings, "delay", lambda self, count: timedelta())
+
+
+def _forgets_recreations() -> Plant:
+    """Do not record a recreation, so that every one is the first."""
+    decide = restart.POLICY.decide
+
+    def forgetful(group: Any) -> Any:
+        return decide(replace(group, record=None))
+
+    return patch.object(restart, "POLICY", replace(restart.POLICY, decide=forgetful))
+
+
+def _partition_off_by_one() -> Plant:
+    """Let one group more go than may be unavailable."""
+    step = rollout.rolling_partition
+    return patch.object(rollout, "rolling_partition", lambda *arguments: max(step(*arguments) - 1, 0))
+
+
+def _ignores_readiness() -> Plant:
+    """Let groups go whether or not those before them are ready."""
+    return patch.object(rollout, "rolling_partition", lambda limits, current, states: 0)
+
+
+def _replaces_one_too_many() -> Plant:
+    """Replace leaders as if one more might be unavailable."""
+
+    def choose(statefulset: Any, folded: Any, *, limits: Any, size: int, key: str) -> list[int]:
+        return real(statefulset, folded, limits=replace(limits, unavailable=limits.unavailable + 1), size=size, key=key)
+
+    real = replacement.choose
+    return patch.object(replacement, "choose", choose)
+
+
+def _reclaims_surge_early() -> Plant:
+    """Give surge groups back at once."""
+    return patch.multiple(
+        rollout.Budget,
+        replicas_needed=lambda self, unready: self.replicas,
+    )
+
+
+def _keeps_surge() -> Plant:
+    """Never give surge groups back."""
+    return patch.object(rollout.Budget, "replicas_needed", lambda self, unready: self.burst)
+
+
+def _surges_too_far() -> Plant:
+    """Ask for one surge group more than may be."""
+    return patch.object(rollout.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready))
+
+
+def _rolls_without_holding_back() -> Plant:
+    """Set the new template and lower the partition in one step."""
+
+    def hold_back(limits: Any, current: Any) -> Any:
+        return rollout.Step(rollout.Case.NEW_REVISION, 0, current.replicas)
+
+    return patch.object(rollout, "_hold_back", hold_back)
+
+
+def _builds_workers_of_today() -> Plant:
+    """Build the workers of a group of an older revision from the present spec."""
+    real = revisions.find
+
+    def find(known: Any, key: str) -> Any:
+        return max(known, key=lambda one: one["revision"], default=real(known, key))
+
+    return patch.object(revisions, "find", find)
+
+
+def _keeps_revisions() -> Plant:
+    """Never delete revisions that no group needs."""
+    return patch.object(history, "settle", lambda obj, key, outdated, known: [])
+
+
+def _writes_status_over_others() -> Plant:
+    """Replace a status whatever its version is."""
+    real = requests.update
+
+    def update(resource: Any, obj: Any, *, subresource: str = "") -> Any:
+        metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+        return real(resource, obj | {"metadata": metadata} if subresource else obj, subresource=subresource)
+
+    return patch.object(requests, "update", update)
+
+
+def _never_repairs() -> Plant:
+    """Take a StatefulSet that is there for the wanted one."""
+    return patch.object(statefulsets, "is_applied", lambda current, desired: current is not None)
+
+
+def _never_retries() -> Plant:
+    """Drop a key whose plan failed."""
+    return patch.object(WorkQueue, "add_rate_limited", lambda self, key: 1.0)
+
+
+def _forgets_what_is_due_later() -> Plant:
+    """Drop the wish to be asked again, so that what waits for its time is never done."""
+    return _changed_plans(of_pod, lambda plan: replace(plan, requeue_after=None))
+
+
+def _insists_on_creating() -> Plant:
+    """Take it for an error that an object exists already, which after a lost answer it does."""
+    return _changed_plans(
+        of_pod,
+        lambda plan: replace(
+            plan,
+            actions=tuple(replace(one, if_absent=False) if isinstance(one, Create) else one for one in plan.actions),
+        ),
+    )
+
+
+def _reports_once() -> Plant:
+    """Write a status only where there is none."""
+
+    def kept(plan: Plan) -> Plan:
+        actions = [
+            one
+            for one in plan.actions
+            if not (isinstance(one, PutStatus) and one.object.get("metadata", {}).get("generation", 1) > 1)
+        ]
+        return replace(plan, actions=tuple(actions))
+
+    return _changed_plans(of_lws, kept)
+
+
+def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
+    real = module.reconcile
+    return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug, and a schedule that was seen to find it."""
+
+    plant: Callable[[], Plant]
+    seed: str = ""
+
+
+BUGS: Final = {
+    one.plant.__name__.strip("_").replace("_", "-"): one
+    for one in (
+        Bug(_deletes_whatever_the_uid),
+        Bug(_deletes_without_grace),
+        Bug(_orphans_workers),
+        Bug(_counts_failures_of_predecessors),
+        Bug(_recreates_whatever_the_policy),
+        Bug(_ignores_restarts),
+        Bug(_never_backs_off),
+        Bug(_forgets_recreations),
+        Bug(_partition_off_by_one),
+        Bug(_ignores_readiness),
+        Bug(_replaces_one_too_many),
+        Bug(_reclaims_surge_early),
+        Bug(_keeps_surge),
+        Bug(_surges_too_far),
+        Bug(_rolls_without_holding_back),
+        Bug(_builds_workers_of_today),
+        Bug(_keeps_revisions),
+        Bug(_writes_status_over_others),
+        Bug(_never_repairs),
+        Bug(_never_retries),
+        Bug(_forgets_what_is_due_later),
+        Bug(_insists_on_creating),
+        Bug(_reports_once),
+    )
+}
+"""All bugs by name."""
+
+
+@contextmanager
+def bug(name: str | None) -> Iterator[None]:
+    """Plant one in the body; none where it has no name."""
+    with BUGS[name].plant() if name else nullcontext():
+        yield

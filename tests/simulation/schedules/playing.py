@@ -1,0 +1,198 @@
+"""One schedule, from its seed to its verdict; and the families of schedules that share their beginning.
+
+The seed `12.3` is branch 3 of family 12: the family decides what LeaderWorkerSet there is and how many managers, the
+branch what happens to it. In every third family the creation belongs to the branch.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Final
+
+import msgspec
+from tests.simulation.checks import endstate
+from tests.simulation.checks.invariants import Invariants
+from tests.simulation.faults import Schedule
+from tests.simulation.schedules import faultplans, happenings
+from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.happenings import Happening, Play
+from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.workloads import groups, template
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+LONG: Final = 400.0
+"""Virtual seconds after which nothing is still backed off."""
+
+LASTING: Final = {happenings.crash_loop, happenings.jump_clock, happenings.fail_twice}
+"""What may leave a group waiting for its next recreation."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What one schedule came to. `declared` and `final` are encoded; without them the end was not reached."""
+
+    seed: str
+    violations: list[str]
+    writes: int = 0
+    steps: int = 0
+    recreations: int = 0
+    seconds: float = 0.0
+    faults: dict[str, int] = {}
+    happened: list[str] = []
+    declared: bytes = b""
+    final: bytes = b""
+    trace: str = ""
+    made: int = 0
+    """Writes of the first manager, as its schedule counts them."""
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """The final state of a fresh creation."""
+
+    final: bytes
+
+
+async def play_family(world: LeanWorld, family: int, branches: Sequence[int], send: Send) -> None:
+    """Play branches of a family; every verdict is sent."""
+    world.reseed(f"family {family}")
+    random = Random(f"family {family}")
+    lws = draw_leaderworkerset(random)
+    managers = random.choice((1, 1, 2))
+    creates = random.random() < 1 / 3
+    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
+    for number in range(managers):
+        world.start_manager(f"manager-{number}", faultplans.CALM)
+    await asyncio.sleep(3.0)
+    if not creates:
+        await world.create(lws)
+        await world.at_rest()
+    for number in branches:
+        seed = f"{family}.{number}"
+
+        async def one(send: Send, seed: str = seed) -> None:
+            script = draw_script(Random(seed), managers, lws if creates else None)
+            send(msgspec.json.encode(await play(world, seed, script)))
+
+        await branch(one, send)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What happens in a schedule, and the faults of each manager and of the others; `lws`, if any, is created first."""
+
+    picked: Sequence[tuple[float, Happening]]
+    managers: Sequence[Schedule]
+    others: Schedule
+    lws: JSONObject | None = None
+
+
+def draw_script(random: Random, managers: int, lws: JSONObject | None) -> Script:
+    """Pick what happens in a random schedule."""
+    faults = [faultplans.draw_manager(random) for _ in range(managers)]
+    others = faultplans.draw_others(random)
+    return Script(happenings.draw(random), faults, others, lws)
+
+
+async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
+    """Play one schedule in a cluster that has no other future."""
+    world.reseed(seed)
+    random = Random(f"{seed} script")
+    world.trace.seed = seed
+    checks = world.wire.witness = Invariants(world.server.backend.store, world.clock)
+    it = Play(world, checks, random)
+    begin, writes = world.clock.monotonic(), len(world.trace.entries)
+    for name, schedule in zip(sorted(world.managers), script.managers, strict=True):
+        world.managers[name].arm(schedule)
+    assert world.others is not None
+    world.others.arm(script.others)
+    try:
+        if script.lws is not None:
+            await it.attempt(world.create(script.lws))
+        await _happen(it, script.picked)
+        await come_to_rest(it, long=any(happening in LASTING for _, happening in script.picked))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
+        checks.violations.append(f"{type(error).__name__}: {error}")
+    checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]
+    checks.violations += checks.unanswered_failures()
+    wanted, final = endstate.declared(checks.facts), endstate.final(checks.facts)
+    if not checks.violations and random.random() < 0.25:
+        checks.violations += await _end(it)
+    faults = sum((wire.counts for wire in it.transports()), world.others.counts.copy())
+    return Verdict(
+        seed=seed,
+        violations=checks.violations,
+        writes=len(world.trace.entries) - writes,
+        steps=checks.steps,
+        recreations=checks.recreations,
+        seconds=world.clock.monotonic() - begin,
+        faults=dict(faults),
+        happened=[happening.__name__ for _, happening in script.picked],
+        declared=endstate.encode(wanted) if wanted else b"",
+        final=endstate.encode(final),
+        trace=str(world.trace),
+        made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),
+    )
+
+
+async def play_reference(world: LeanWorld, declared: bytes, send: Send) -> None:
+    """Create what was declared in a cluster without faults, and send its final state."""
+    world.reseed("reference")
+    world.settings = replace(world.settings, managers=(faultplans.CALM,))
+    world.start_manager("manager-0", faultplans.CALM)
+    checks = Invariants(world.server.backend.store, world.clock)
+    await world.create(msgspec.json.decode(declared))
+    await world.at_rest()
+    send(endstate.encode(endstate.final(checks.facts)))
+
+
+def draw_leaderworkerset(random: Random) -> JSONObject:
+    """Pick a LeaderWorkerSet."""
+    policy = random.choice(
+        ("RecreateGroupOnPodRestart", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None")
+    )
+    unavailable, surge = random.choice(((1, 0), (1, 0), (2, 0), (0, 1), (1, 1)))
+    rolling = {"partition": 0, "maxUnavailable": unavailable, "maxSurge": surge}
+    spec: dict[str, Any] = {
+        "replicas": random.choice((1, 2, 2, 3)),
+        "leaderWorkerTemplate": {
+            "size": random.choice((1, 2, 2, 3)),
+            "workerTemplate": template(),
+            "restartPolicy": policy,
+        },
+        "startupPolicy": random.choice(("LeaderCreated", "LeaderCreated", "LeaderReady")),
+        "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling},
+        "networkConfig": {"subdomainPolicy": random.choice(("Shared", "Shared", "UniquePerReplica"))},
+    }
+    return groups() | {"spec": spec}
+
+
+async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
+    for before, happening in picked:
+        await asyncio.sleep(before)
+        await happening(it)
+    await asyncio.sleep(it.random.choice((0.0, 1.0, 10.0)))
+
+
+async def come_to_rest(it: Play, *, long: bool) -> None:
+    """Mend what is broken, and wait until nobody writes any more."""
+    await it.calm()
+    world = it.world
+    for wire in (*it.transports(), *((world.others,) if world.others else ())):
+        wire.arm(faultplans.CALM)
+    await world.at_rest()
+    while long:
+        before = world.trace.settled_at()
+        await asyncio.sleep(LONG)
+        await world.at_rest()
+        long = world.trace.settled_at() > before
+
+
+async def _end(it: Play) -> list[str]:
+    """Delete the LeaderWorkerSet; return what is left."""
+    world = it.world
+    it.note("user", "deletes", "LeaderWorkerSet web")
+    await world.delete(LEADERWORKERSETS, "web")
+    await world.at_rest()
+    return [f"left over: {left}" for left in endstate.leftovers(it.checks.facts)] + it.checks.violations

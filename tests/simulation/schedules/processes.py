@@ -1,0 +1,95 @@
+"""Campaigns in several processes: each plays a part of the families and sends its verdicts; they come as they are ready."""
+
+import gc
+import os
+import selectors
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from io import FileIO
+from typing import BinaryIO, cast
+
+import msgspec
+from tests.simulation.schedules.campaign import Part, campaign
+from tests.simulation.schedules.playing import Verdict
+
+
+def play_in_parallel(part: Part, processes: int) -> Iterator[Verdict]:
+    """Play a campaign in so many processes; they end when nobody takes their verdicts any more."""
+    children: dict[int, FileIO] = {}
+    for number in range(min(processes, len(part.families))):
+        child, pipe = _start(replace(part, families=part.families[number::processes]))
+        children[child] = pipe
+    try:
+        yield from _verdicts(list(children.values()))
+    finally:
+        for child, pipe in children.items():
+            pipe.close()
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+            os.waitpid(child, 0)
+
+
+def _start(part: Part) -> tuple[int, FileIO]:
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        return child, os.fdopen(reading, "rb", buffering=0)
+    os.close(reading)
+    gc.freeze()
+    status = 1
+    try:
+        with os.fdopen(writing, "wb") as pipe:
+            campaign([part], lambda _, verdict: _send(pipe, verdict))
+        status = 0
+    except (KeyboardInterrupt, BrokenPipeError):
+        status = 0
+    except BaseException:  # noqa: BLE001 - the end of a process
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _send(pipe: BinaryIO, verdict: Verdict) -> bool:
+    if not verdict.violations:
+        verdict = msgspec.structs.replace(verdict, trace="", final=b"")
+    message = msgspec.json.encode(verdict)
+    pipe.write(len(message).to_bytes(4, "big") + message)
+    pipe.flush()
+    return True
+
+
+def _verdicts(pipes: Sequence[FileIO]) -> Iterator[Verdict]:
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                verdict = _receive(cast("FileIO", key.fileobj))
+                if verdict is None:
+                    selector.unregister(key.fileobj)
+                else:
+                    yield verdict
+
+
+def _receive(pipe: FileIO) -> Verdict | None:
+    """Read one verdict; None where there will be no more."""
+    head = _read(pipe, 4)
+    return msgspec.json.decode(_read(pipe, int.from_bytes(head, "big")), type=Verdict) if head else None
+
+
+def _read(pipe: FileIO, size: int) -> bytes:
+    """Read so many bytes, or none at the end; unbuffered, so that what a selector says is all there is."""
+    read = b""
+    while len(read) < size:
+        piece = pipe.read(size - len(read))
+        if not piece:
+            return b""
+        read += piece
+    return read

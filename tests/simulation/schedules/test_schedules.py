@@ -1,0 +1,66 @@
+"""Random schedules, every death at every write, and planted bugs: a small budget of what `make simulate` plays."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from tests.simulation.schedules import planted
+from tests.simulation.schedules.campaign import Summary
+from tests.simulation.schedules.playing import Verdict
+
+pytestmark = pytest.mark.slow
+
+SEEDS = 40
+"""Random schedules; `make simulate SEEDS=...` plays more."""
+
+BUDGET = 60
+"""Schedules in which a planted bug must be found."""
+
+
+def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Play in a process of its own, which branches."""
+    command = [sys.executable, "-m", "tests.simulation", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"}
+    )
+
+
+@pytest.mark.parametrize("what", [("--crashes", "--seeds", "0"), ("--seeds", str(SEEDS))], ids=["crashes", "random"])
+def test_nothing_is_violated(what: tuple[str, ...]) -> None:
+    played = play(*what, "--processes", "1")
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert "violations: 0" in played.stdout
+    count = re.search(r"^(\d+) schedules", played.stdout, re.MULTILINE)
+    assert count is not None
+    assert int(count[1]) >= SEEDS
+
+
+def test_every_planted_bug_is_found() -> None:
+    assert len(planted.BUGS) >= 15
+    hunted = play("--hunt", "--seeds", str(BUDGET))
+    assert hunted.returncode == 0, hunted.stdout + hunted.stderr
+    assert hunted.stdout.rstrip().endswith(
+        f"{len(planted.BUGS)} of {len(planted.BUGS)} planted bugs were found; missed: none"
+    )
+
+
+def test_a_seed_is_the_same_schedule_in_every_process() -> None:
+    first, again = (play("--seed", "2.7").stdout for _ in range(2))
+    assert first == again
+    assert first.startswith("seed 2.7: ")
+
+
+def test_a_summary_counts_what_was_played() -> None:
+    summary = Summary()
+    summary.add(
+        Verdict(seed="1.0", violations=[], writes=3, steps=2, faults={"409": 1}, happened=["roll"], declared=b"{}")
+    )
+    summary.add(Verdict(seed="1.1", violations=["bad"], writes=4, steps=5, faults={"409": 2}, happened=["roll"]))
+    assert list(summary.lines()) == [
+        "2 schedules of 0.0 virtual hours: 7 writes, 7 changes checked, 0 recreations, 2 different ends",
+        "happened: roll 2",
+        "faults: 409 3",
+        "violations: 1",
+    ]

@@ -1,0 +1,186 @@
+"""Groups behind the built-in gate in a simulated cluster: all pods of a group get nodes, or none does."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.faults import Schedule
+from tests.simulation.test_kueue import kueue, queued
+from tests.simulation.test_life import fail
+from tests.simulation.workloads import SLOW, groups
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.gang.builtin import BUILT_IN
+from leaderworkerset.core.gang.gate import is_gated
+from leaderworkerset.kinds.managed import managed
+from localkube.apiserver.storage.store import Change
+from localkube.controllers.nodes.nodes import NodeSettings
+
+
+def settings(nodes: int, schedule: Schedule = SLOW, cpu: str = "2") -> Settings:
+    """Return a cluster of small nodes, whose manager opens gates."""
+    return Settings(
+        managers=(schedule,),
+        others=SLOW,
+        kinds=managed(BUILT_IN.name),
+        nodes=NodeSettings(count=nodes, capacity={"cpu": cpu}),
+    )
+
+
+def asking(replicas: int, size: int, cpu: str = "1", **spec: object) -> JSONObject:
+    """Return the LeaderWorkerSet `web`, each pod of which asks for so much CPU."""
+    lws = groups(replicas=replicas, size=size, **spec)
+    (container,) = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
+    container["resources"] = {"requests": {"cpu": cpu}}
+    return lws
+
+
+def bound(pods: list[JSONObject]) -> Counter[str]:
+    """Return how many pods of each group have a node."""
+    return Counter(meta.labels(pod)[labels.GROUP_INDEX] for pod in pods if meta.spec(pod).get("nodeName"))
+
+
+def gated(pods: list[JSONObject]) -> Counter[str]:
+    """Return how many pods of each group wait for our gate."""
+    return Counter(meta.labels(pod)[labels.GROUP_INDEX] for pod in pods if is_gated(pod))
+
+
+class Watched:
+    """What must hold at every moment: a pod loses its gate only when all pods of its group exist."""
+
+    def __init__(self, world: World) -> None:
+        self.groups: dict[str, set[str]] = {}
+        self.early: list[str] = []
+        world.observe(PODS, self._changed)
+
+    def _changed(self, change: Change) -> None:
+        pod = change.object
+        members = self.groups.setdefault(meta.annotations(pod)[labels.GANG_GROUP], set())
+        if change.type != "DELETED":
+            members.add(meta.name(pod))
+            if not is_gated(pod) and len(members) < int(meta.annotations(pod)[labels.SIZE]):
+                self.early.append(meta.name(pod))
+
+
+async def resize_nodes(world: World, cpu: str) -> None:
+    """Give every node so much CPU."""
+    patch = {"status": {"allocatable": {"cpu": cpu}, "capacity": {"cpu": cpu}}}
+    for node in (await world.client.list(NODES)).items:
+        await world.client.patch(NODES, ObjectKey("", meta.name(node)), patch, kind="merge", subresource="status")
+
+
+def test_three_groups_on_nodes_for_two_and_the_third_starts_when_there_is_room() -> None:
+    """Two run, all pods of the third wait; nobody writes meanwhile."""
+
+    async def scenario(world: World) -> None:
+        watched = Watched(world)
+        await world.create(asking(replicas=3, size=4))
+        await world.until(PODS, lambda pods: sorted(bound(pods).values()) == [4, 4] and len(pods) == 12)
+        await world.at_rest()
+        pods = await world.objects(PODS)
+        assert sorted(bound(pods).values()) == [4, 4]
+        assert list(gated(pods).values()) == [4]
+
+        await resize_nodes(world, "3")
+        await world.ready()
+        assert sorted(bound(await world.objects(PODS)).values()) == [4, 4, 4]
+        assert watched.early == []
+
+    simulate(scenario, settings(nodes=4))
+
+
+def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(asking(replicas=1, size=4))
+        await world.until(PODS, lambda pods: bound(pods) == {"0": 4})
+        other = asking(replicas=1, size=3)
+        await world.create(other | {"metadata": other["metadata"] | {"name": "other"}})
+        await world.until(PODS, lambda pods: gated(pods) == {"0": 3} and len(pods) == 7)
+        await world.edit(replicas=0)
+        await world.ready("other")
+
+    simulate(scenario, settings(nodes=2))
+
+
+@pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
+def test_a_group_lives_through_failures_rollouts_and_scaling(restart: str) -> None:
+    """A pod that is made anew waits for room like all others; its group is the first that gets it."""
+
+    async def scenario(world: World) -> None:
+        watched = Watched(world)
+        lws = asking(replicas=2, size=3)
+        lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = restart
+        await world.create(lws)
+        await world.ready()
+        await fail(world, "web-1-2")
+        await world.ready()
+        await world.delete(PODS, "web-0-1")
+        await world.ready()
+        template = asking(1, 1)["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+        template["spec"]["containers"][0]["image"] = "app:2"
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template})
+        await world.ready()
+        await world.edit(replicas=3)
+        await world.ready()
+        pods = await world.objects(PODS)
+        assert bound(pods) == {"0": 3, "1": 3, "2": 3}
+        assert not gated(pods)
+        assert restart == "None" or watched.early == []
+
+    simulate(scenario, settings(nodes=5))
+
+
+def test_a_group_of_one_pod_waits_for_nobody() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(asking(replicas=3, size=1))
+        await world.until(PODS, lambda pods: len(pods) == 3 and len(bound(pods)) == 2)
+        assert not gated(await world.objects(PODS))
+
+    simulate(scenario, settings(nodes=1))
+
+
+def test_quota_comes_first_and_room_second() -> None:
+    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no room is kept for it."""
+
+    async def scenario(world: World) -> None:
+        async with kueue(world, quota=1) as one:
+            await world.create(queued_asking(replicas=2, size=3))
+            await world.until(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
+            one.quota = 2
+            await world.until(PODS, lambda pods: bound(pods) == {"0": 3, "1": 3} and not gated(pods))
+
+    simulate(scenario, settings(nodes=3))
+
+
+def queued_asking(replicas: int, size: int) -> JSONObject:
+    """Return a LeaderWorkerSet that asks for CPU, in a queue."""
+    return asking(replicas, size) | {"metadata": queued()["metadata"]}
+
+
+@pytest.mark.parametrize("crash", [4, 6, 8, 10, 12])
+def test_a_manager_may_die_after_any_write(crash: int) -> None:
+    """Also between the gates of one group: the next manager opens the rest."""
+
+    async def scenario(world: World) -> None:
+        await world.create(asking(replicas=2, size=4))
+        await world.ready()
+        assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
+
+    simulate(scenario, settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
+
+
+def test_a_leaderworkerset_may_decline() -> None:
+    async def scenario(world: World) -> None:
+        lws = asking(replicas=1, size=3)
+        annotations: Mapping[str, str] = {labels.GANG_SCHEDULER: "none"}
+        await world.create(lws | {"metadata": lws["metadata"] | {"annotations": dict(annotations)}})
+        await world.until(PODS, lambda pods: bound(pods) == {"0": 2} and len(pods) == 3)
+        status = meta.status(await world.client.get(LEADERWORKERSETS, ObjectKey("default", "web")))
+        assert status.get("readyReplicas", 0) == 0
+
+    simulate(scenario, settings(nodes=1))

@@ -1,0 +1,106 @@
+"""The tables and the tree of many groups: problems first, the healthy in one line."""
+
+from datetime import UTC, datetime
+
+from leaderworkerset.cli.views import treelines
+from leaderworkerset.cli.views.tables import MOST_FOLDS, Form, tables
+from leaderworkerset.views.disaggregation import set_view
+from leaderworkerset.views.groups import Group, Rank, View
+
+NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+CREATED = "2026-01-01T00:00:00Z"
+
+
+def group(index: int, size: int = 2, *, why: str = "") -> Group:
+    ranks = tuple(
+        Rank(
+            group=index,
+            index=at,
+            pod=f"web-{index}-{at}" if at else f"web-{index}",
+            state="Error" if at and why else "Running",
+            why=why if at else "",
+            is_ready=not (at and why),
+            node=f"node-{at}",
+            created=CREATED,
+        )
+        for at in range(size)
+    )
+    return Group(index=index, ranks=ranks, revision="abc")
+
+
+def view(*groups: Group, name: str = "web") -> View:
+    obj = {"metadata": {"name": name, "ownerReferences": [{"controller": True, "uid": "of-split"}]}}
+    return View(
+        name=name,
+        namespace="prod",
+        ready=sum(one.is_ready for one in groups),
+        desired=len(groups),
+        up_to_date=len(groups),
+        created=CREATED,
+        groups=groups,
+        object=obj,
+    )
+
+
+MANY = view(*(group(index, why="boom" if index == 7 else "") for index in range(200)))
+
+
+def test_many_groups_have_a_row_for_each_kind() -> None:
+    assert tables([MANY], NOW, Form()) == [
+        "NAME   READY   DESIRED   UP-TO-DATE   AGE",
+        "web    199     200       200          60s",
+        "",
+        "GROUPS      READY     STATE     RESTARTS   AGE   REVISION   WHY",
+        "7           1/2       1 Error   0          60s   abc        web-7-1: boom",
+        "0-6,8-199   398/398   ready     0          60s   abc",
+    ]
+
+
+def test_every_rank_is_shown_where_that_is_wanted() -> None:
+    assert len(tables([MANY], NOW, Form(every_rank=True))) == 400 + 4
+    assert len(tables([MANY], NOW, Form(wide=True))) == 400 + 4
+
+
+def test_many_different_problems_are_cut() -> None:
+    different = view(*(group(index, why=f"boom {index}") for index in range(MOST_FOLDS + 5)))
+    lines = tables([different], NOW, Form())
+    assert len(lines) == MOST_FOLDS + 5
+    assert lines[-1] == "… and 5 more groups that are not ready: --not-ready shows their ranks"
+
+
+def test_the_tree_shows_few_groups_by_rank() -> None:
+    assert treelines.lines([view(group(0), group(1, why="boom"))], [], NOW) == [
+        "NAME              READY   STATE     NODE     REVISION   RESTARTS   AGE   WHY",
+        "web               1/2                                              60s",
+        "├─ group 0        2/2     ready              abc        0          60s",
+        "│  ├─ 0 web-0     yes     Running   node-0              0          60s",
+        "│  └─ 1 web-0-1   yes     Running   node-1              0          60s",
+        "└─ group 1        1/2     1 Error            abc        0          60s",
+        "   ├─ 0 web-1     yes     Running   node-0              0          60s",
+        "   └─ 1 web-1-1   no      Error     node-1              0          60s   boom",
+    ]
+
+
+def test_the_tree_folds_many_groups() -> None:
+    assert [line.split("   ")[0] for line in treelines.lines([MANY], [], NOW)] == [
+        "NAME",
+        "web",
+        "├─ group 7",
+        "└─ groups 0-6,8-199",
+    ]
+    assert len(treelines.lines([MANY], [], NOW, every_rank=True)) == 2 + 200 + 400
+
+
+def test_the_tree_hangs_parts_below_their_set() -> None:
+    obj = {
+        "metadata": {"name": "split", "namespace": "prod", "uid": "of-split", "creationTimestamp": CREATED},
+        "spec": {"roles": []},
+    }
+    part = view(group(0, 1), name="split-0-a-decode")
+    lines = treelines.lines([part], [set_view(obj, [part])], NOW, with_namespace=True)
+    assert [line.partition("0/0" if "prod" in line else "1/1")[0].rstrip() for line in lines[1:-1]] == [
+        "prod/split",
+        "└─ split-0-a-decode",
+        "   └─ group 0",
+    ]
+    assert treelines.lines([], [], NOW) == []

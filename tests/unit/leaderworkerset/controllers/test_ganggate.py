@@ -1,0 +1,144 @@
+"""The controller of the built-in gate: what it sums up, what it keeps of foreign objects, what wakes it."""
+
+from typing import Any
+
+import pytest
+from tests.kept import Reads, TrackedObject, assert_declared
+from tests.unit.leaderworkerset.core.gang.test_gate import member
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.cache.projection import Path, Projection
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import NANOS
+from leaderworkerset.controllers import ganggate, kept
+from leaderworkerset.controllers.ganggate import KEY, Usage
+from leaderworkerset.core.gang import gate
+from leaderworkerset.kinds.managed import MANAGED, managed
+
+TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+NODE: JSONObject = {
+    "kind": "Node",
+    "metadata": {"name": "n", "labels": {"zone": "a", "pool": "p"}, "annotations": {"noise": "x"}},
+    "spec": {"taints": [{"key": "t", "effect": "NoSchedule"}], "unschedulable": False, "podCIDR": "10.0.0.0/24"},
+    "status": {"allocatable": {"cpu": "4", "pods": "10"}, "conditions": [{"type": "Ready"}]},
+}
+
+
+def pod(index: int = 0, **spec: Any) -> JSONObject:
+    """Return a gated pod that has everything which counts, and more."""
+    made = member("web-0-x", index)
+    made["kind"] = "Pod"
+    made["spec"] |= {
+        "initContainers": [{"restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}, "image": "i"}],
+        "resources": {"requests": {"cpu": "1"}},
+        "overhead": {"cpu": "250m"},
+        "priority": 3,
+        "nodeSelector": {"pool": "p"},
+        "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]}},
+            "podAffinity": {},
+        },
+        "tolerations": [{"operator": "Exists"}],
+        "volumes": [{"name": "v"}],
+    } | spec
+    return made
+
+
+def bound(node: str = "n", cpu: str = "1") -> JSONObject:
+    made = member("x", 0, gates=())
+    made["spec"] |= {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}]}
+    return made
+
+
+def test_what_is_bound_to_a_node_is_summed_up_and_given_back() -> None:
+    usage = Usage()
+    one, other = bound(), bound()
+    other["metadata"]["uid"] = "other"
+
+    usage.take(Change(None, one))
+    usage.take(Change(None, other))
+    assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": 2 * NANOS}}
+    usage.take(Change(one, bound()))
+    assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": 2 * NANOS}}
+    usage.take(Change(other, None))
+    assert usage.snapshot() == {"n": {"cpu": NANOS, "pods": NANOS}}
+    usage.take(Change(one, None))
+    assert usage.snapshot() == {}
+
+
+def test_a_pod_counts_from_its_binding_on_and_with_what_it_asks_for_now() -> None:
+    usage = Usage()
+
+    usage.take(Change(None, pod()))
+    assert usage.snapshot() == {}
+    usage.take(Change(pod(), bound()))
+    usage.take(Change(bound(), bound(cpu="2")))
+    assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": NANOS}}
+
+
+def test_the_caches_keep_what_is_read_and_nothing_else() -> None:
+    """Of all pods of a cluster every field costs memory."""
+    reads: list[Reads] = []
+
+    def tracked(obj: JSONObject, projection: Projection) -> JSONObject:
+        reads.append(Reads(obj, projection))
+        return TrackedObject(obj, (), reads[-1])
+
+    pods = [tracked(pod(index), kept.PLACED_POD) for index in range(2)]
+    states = [list(ganggate.states(one)) for one in pods]
+    gate.reconcile(gate.Observed(nodes=[tracked(NODE, kept.NODE)], used={}, unbound=pods, members=pods))
+
+    assert states == [["unbound", "gated"]] * 2
+    assert_declared(reads)
+    for kind, projection in (("Pod", kept.PLACED_POD), ("Node", kept.NODE)):
+        read = {path for one in reads if one.kind == kind for path in one.paths}
+        assert not {path for path in declared(projection) if not any(one[: len(path)] == path for one in read)}
+
+
+def declared(projection: Projection) -> set[Path]:
+    return set(projection.paths) - set(Projection().paths)
+
+
+def test_the_decision_is_the_same_with_what_the_caches_keep() -> None:
+    pods = [pod(index) for index in range(2)]
+    lean = [kept.PLACED_POD(one) for one in pods]
+
+    whole = gate.reconcile(gate.Observed(nodes=[NODE], used={}, unbound=pods, members=pods))
+
+    assert whole.actions
+    assert gate.reconcile(gate.Observed(nodes=[kept.NODE(NODE)], used={}, unbound=lean, members=lean)) == whole
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wakes"),
+    [
+        (None, pod(), True),
+        (pod(), None, True),
+        (pod(), pod(nodeName="n"), True),
+        (pod(), pod(schedulingGates=[]), True),
+        (pod(), pod() | {"status": {"phase": "Running"}}, False),
+    ],
+    ids=["came", "went", "bound", "gates", "status"],
+)
+def test_only_changes_of_room_and_gates_matter(old: JSONObject | None, new: JSONObject | None, wakes: bool) -> None:
+    assert list(ganggate.keys_of_pod(Change(old, new))) == ([KEY] if wakes else [])
+
+
+def test_a_heartbeat_of_a_node_does_not_matter() -> None:
+    beating = NODE | {"status": NODE["status"] | {"conditions": [{"type": "Ready", "lastHeartbeatTime": "now"}]}}
+    grown = NODE | {"status": {"allocatable": {"cpu": "8"}}}
+
+    assert list(ganggate.keys_of_node(Change(NODE, beating))) == []
+    assert list(ganggate.keys_of_node(Change(NODE, grown))) == [KEY]
+    assert list(ganggate.keys_of_node(Change(None, NODE))) == [KEY]
+
+
+def test_only_the_built_in_gate_takes_the_right_to_list_nodes_and_patch_pods() -> None:
+    """All pods may be listed in any case: a selector is no limit of rights."""
+    more = set(managed("built-in").permissions) - set(MANAGED.permissions)
+
+    assert {(one.resource.plural, verb) for one in more for verb in one.verbs} == {
+        ("nodes", "list"),
+        ("nodes", "watch"),
+        ("pods", "patch"),
+    }

@@ -1,0 +1,94 @@
+"""The history of revisions in a cluster: what the controllers keep, and what clients that count revisions see."""
+
+from typing import Any
+
+from tests import builders
+from tests.simulation import virtualtime
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import history
+
+LIMIT = 3
+
+
+async def revise(cluster: Cluster, image: str) -> None:
+    """Roll an image out."""
+    await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template(image)})
+    await cluster.settle(120)
+
+
+async def numbers(cluster: Cluster, selector: str) -> list[int]:
+    found = await cluster.client.list(CONTROLLER_REVISIONS, namespace=NAMESPACE, label_selector=selector)
+    own = [one for one in found.items if (meta.controller_of(one) or {}).get("kind") == LEADERWORKERSETS.kind]
+    return sorted(int(one["revision"]) for one in own)
+
+
+async def seen(cluster: Cluster) -> tuple[list[int], list[int]]:
+    """Return the numbers of the revisions that clients count, and of those in the history."""
+    return await numbers(cluster, f"{labels.NAME}=web"), await numbers(cluster, history.selector("web"))
+
+
+def limited(**fields: Any) -> JSONObject:
+    metadata = {"annotations": {labels.REVISION_HISTORY_LIMIT: str(LIMIT)}}
+    return builders.leaderworkerset_object(image="app:1", replicas=1, size=1, metadata=metadata, **fields)
+
+
+def test_clients_count_one_revision_while_the_last_ones_are_kept() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster, cluster.managed():
+            await cluster.create(limited())
+            await cluster.settle()
+            assert await seen(cluster) == ([1], [])
+            for number in range(2, 7):
+                await revise(cluster, f"app:{number}")
+                assert await seen(cluster) == ([number], list(range(max(1, number - LIMIT), number)))
+
+    virtualtime.run(scenario())
+
+
+def test_content_that_comes_back_leaves_the_history() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster, cluster.managed():
+            await cluster.create(limited())
+            await cluster.settle()
+            await revise(cluster, "app:2")
+            await revise(cluster, "app:1")
+            assert await seen(cluster) == ([3], [2])
+
+    virtualtime.run(scenario())
+
+
+def test_a_rollout_that_was_given_up_is_in_the_history() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster, cluster.managed():
+            await cluster.create(limited())
+            await cluster.settle()
+            cluster.ready_pods = lambda _: False
+            await revise(cluster, "app:broken")
+            assert await seen(cluster) == ([1, 2], [])
+            cluster.ready_pods = lambda _: True
+            await revise(cluster, "app:1")
+            assert await seen(cluster) == ([3], [2])
+
+    virtualtime.run(scenario())
+
+
+def test_at_rest_the_history_is_neither_read_nor_written_and_goes_with_its_owner() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster, cluster.managed():
+            await cluster.create(limited())
+            await cluster.settle()
+            await revise(cluster, "app:2")
+            before = dict(cluster.transport.writes)
+            await cluster.settle(600)
+            assert dict(cluster.transport.writes) == before
+            await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+            await cluster.settle()
+            assert await seen(cluster) == ([], [])
+
+    virtualtime.run(scenario())

@@ -1,0 +1,208 @@
+"""What a pass does when something else changes while a set rolls, and in which order it does what it does."""
+
+from collections.abc import Iterable
+
+import pytest
+from tests.builders import NOW
+from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.unit.leaderworkerset.core.disaggregatedset.test_wholeset import (
+    NEXT,
+    SET,
+    both,
+    decided,
+    lws,
+    reasons,
+    revision_of,
+    service,
+    told,
+    writes,
+)
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Create, Delete, Event, Finally, Patch, Plan, PutStatus, Together
+from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS
+from leaderworkerset.core.disaggregatedset import announcements, rolehash
+from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+
+LATEST = SET | {"spec": with_image(SET, "app:3")}
+
+
+def plan_for(obj: JSONObject, *objects: JSONObject, services: Iterable[JSONObject] = ()) -> Plan:
+    return reconcile(Observed(disaggregatedset=obj, leaderworkersets=objects, services=list(services)), NOW)
+
+
+def scaled(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith(("scale", "delete Leader"))]
+
+
+class TestOtherTemplates:
+    def test_a_third_template_measures_from_the_fleet_as_it_is_now(self) -> None:
+        """R-DS-65: what each revision has when the new rollout starts is its baseline, not what it once had."""
+        lines = decided(LATEST, *both(SET, 3, 3, initial=4), *both(NEXT, 2, 2))
+        assert {line for line in lines if line.startswith("record")} == {
+            "record split-0-A-prefill 3",
+            "record split-0-A-decode 3",
+            "record split-0-B-prefill 2",
+            "record split-0-B-decode 2",
+        }
+
+    def test_a_second_template_that_has_no_groups_yet_goes_at_once(self) -> None:
+        """R-DS-65."""
+        lines = decided(LATEST, *both(SET, 4, 4, initial=4), *both(NEXT, 0, 0))
+        assert "delete LeaderWorkerSet split-0-B-prefill" in lines
+        assert "delete LeaderWorkerSet split-0-B-decode" in lines
+
+
+class TestOtherSizes:
+    def test_a_raised_size_is_reached_by_the_rollout_and_old_groups_are_not_added(self) -> None:
+        """R-DS-67."""
+        roles = [role("prefill", 6, image="app:2"), role("decode", 6, image="app:2")]
+        raised = disaggregatedset_object(roles)
+        lines = scaled(decided(raised, *both(SET, 4, 4, initial=4), *both(raised, 1, 1)))
+        name = f"split-0-{revision_of(raised)}".replace(revision_of(NEXT), "B")
+        assert lines == [f"scale {name}-prefill 2", f"scale {name}-decode 2"]
+
+    def test_a_budget_counts_from_the_next_pass_on_and_rolls_nothing_by_itself(self) -> None:
+        """R-DS-68."""
+        budget = {"maxSurge": 2, "maxUnavailable": 0}
+        roles = [role(name, 4, image="app:2", rollout=budget) for name in ("prefill", "decode")]
+        wider = disaggregatedset_object(roles)
+        parts = [*both(SET, 4, 4, initial=4), *both(NEXT, 0, 0)]
+        assert revision_of(wider) == revision_of(NEXT)
+        assert scaled(decided(NEXT, *parts)) == ["scale split-0-B-prefill 1", "scale split-0-B-decode 1"]
+        assert scaled(decided(wider, *parts)) == ["scale split-0-B-prefill 2", "scale split-0-B-decode 2"]
+
+    def test_a_removed_role_is_drained_with_the_others_and_goes_with_its_revision(self) -> None:
+        """R-DS-69."""
+        alone = [role("prefill", 4, image="app:2"), role("encode", 4, image="app:2")]
+        without = disaggregatedset_object(alone)
+        new = [lws(without, "prefill", 1), lws(without, "encode", 1)]
+        lines = scaled(decided(without, *both(SET, 4, 4, initial=4), *new))
+        assert "scale split-0-A-decode 3" in lines
+        assert not [line for line in lines if line.startswith("delete")]
+
+
+class TestSlices:
+    def test_a_slice_that_is_added_comes_up_at_the_target_and_at_full_size(self) -> None:
+        """R-DS-70, R-DS-26: beside a slice that rolls."""
+        two = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
+        lines = decided(two, *both(SET, 4, 4, initial=4), *both(NEXT, 1, 1))
+        assert "create LeaderWorkerSet split-1-B-prefill 4" in lines
+        assert "create LeaderWorkerSet split-1-B-decode 4" in lines
+        assert "scale split-0-A-prefill 3" in lines
+
+
+class TestOrder:
+    def test_slices_that_are_not_wanted_go_first_then_slices_are_reconciled_then_the_status_is_written(self) -> None:
+        """R-DS-29, R-DS-104: a deletion that fails ends the pass; the status is written also where a slice failed."""
+        plan = plan_for(SET, *both(SET, 3, 4, ready=0), *both(SET, 4, 4, index=1))
+        *first, work = plan.actions
+        assert all(isinstance(action, Delete) for action in first)
+        assert len(first) == 2
+        assert isinstance(work, Finally)
+        (slices,) = work.actions
+        assert isinstance(slices, Together)
+        assert [type(action) for action in work.after] == [PutStatus]
+
+    def test_in_a_slice_services_come_after_leaderworkersets(self) -> None:
+        """R-DS-30: so that they are not made where a LeaderWorkerSet failed."""
+        done = writes(plan_for(SET, *both(SET, 4, 3)))
+        kinds = [action.resource.plural for action in done if isinstance(action, Patch | Create)]
+        assert kinds.index("leaderworkersets") < kinds.index("services")
+
+    def test_deletions_leave_the_propagation_to_the_api_server(self) -> None:
+        """R-DS-34."""
+        plan = plan_for(NEXT, *both(SET, 0, 0, initial=4), *both(NEXT, 4, 4))
+        assert {one.propagation for one in writes(plan) if isinstance(one, Delete)} == {None}
+
+
+class TestForeign:
+    def test_what_somebody_else_owns_is_not_scaled_and_what_has_its_size_is_not_asked(self) -> None:
+        """R-DS-73: names are compared by the UID of the owner."""
+        other = SET | {"metadata": SET["metadata"] | {"uid": "another"}}
+        lines = decided(SET, lws(SET, "prefill", 4, owner=other), lws(SET, "decode", 4))
+        assert not [line for line in lines if line.startswith("scale")]
+
+    def test_services_of_others_are_left_alone(self) -> None:
+        """R-DS-75, Q-9: unlike the Go controller, which compares no owners."""
+        foreign = service(SET, "prefill")
+        foreign["metadata"]["ownerReferences"] = []
+        foreign["metadata"]["name"] = "of-a-user"
+        assert "delete Service of-a-user" not in decided(NEXT, *both(NEXT, 4, 4), services=[foreign])
+
+
+class TestNothingThatServes:
+    def test_without_groups_services_are_neither_made_nor_removed(self) -> None:
+        """R-DS-84."""
+        empty = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
+        old = service(SET, "prefill")
+        lines = decided(empty, *both(empty, 0, 0), services=[old])
+        assert not [line for line in lines if "Service" in line]
+
+
+class TestLegacy:
+    def test_a_new_template_gives_up_the_names_without_a_slice(self) -> None:
+        """R-DS-88: old objects are drained under the names that they have."""
+        first = decided(NEXT, *both(SET, 4, 4, legacy=True))
+        assert "create LeaderWorkerSet split-0-B-prefill 0" in first
+        later = scaled(decided(NEXT, *both(SET, 4, 4, legacy=True, initial=4), *both(NEXT, 1, 1)))
+        assert later == ["scale split-A-decode 3", "scale split-A-prefill 3"]
+
+
+class TestPlacement:
+    def test_another_placement_touches_nothing_that_is_there(self) -> None:
+        """R-DS-91: it shows on what is created later."""
+        placed = SET | {"spec": SET["spec"] | {"placementPolicy": {"type": "PreferredSlice", "topology": "rack"}}}
+        assert revision_of(placed) == revision_of(SET)
+        assert scaled(decided(placed, *both(SET, 4, 4))) == []
+
+
+class TestWire:
+    def test_a_role_without_strategy_is_sent_without_and_filled_in_by_the_webhook(self) -> None:
+        """R-DS-18."""
+        created = [one.object for one in writes(plan_for(SET)) if isinstance(one, Create) and "roles" not in one.object]
+        assert created
+        assert all("rolloutStrategy" not in one.get("spec", {}) for one in created)
+
+    def test_any_change_is_one_of_a_rollout_or_of_sizes(self) -> None:
+        """R-DS-7: nothing is immutable; roles may be renamed, reordered, added and removed."""
+        reordered = SET | {"spec": {"roles": list(reversed(SET["spec"]["roles"]))}}
+        renamed = disaggregatedset_object([role("first", 4), role("second", 4)])
+        for obj in (reordered, renamed):
+            assert plan_for(obj, *both(SET, 4, 4)).error is None
+
+    def test_a_set_that_somebody_else_began_is_taken_over_without_a_write(self) -> None:
+        """R-DS-24: the revision is equal to the byte, so nothing is old."""
+        parts = both(SET, 4, 4)
+        assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {
+            rolehash.revision_of(SET["spec"]["roles"])
+        }
+        assert scaled(decided(SET, *parts)) == []
+
+    @pytest.mark.parametrize(
+        ("event", "expected"),
+        [
+            (announcements.started(SET, "r", 0), ("Normal", "RollingUpdateStarted", "Update")),
+            (announcements.completed(SET, "r", 0), ("Normal", "RollingUpdateCompleted", "Update")),
+            (announcements.scaling(SET, "prefill", "n", (1, 2)), ("Normal", "ScalingUp", "Update")),
+            (announcements.scaling(SET, "prefill", "n", (2, 1)), ("Normal", "ScalingDown", "Update")),
+            (announcements.deleted(SET, "n", "drained"), ("Normal", "LWSDeleted", "Delete")),
+            (announcements.deleted(SET, "n", "anew", "Migrate"), ("Normal", "LWSDeleted", "Migrate")),
+            (announcements.scaler_created(SET, "n", "prefill"), ("Normal", "ScalerCreated", "Create")),
+            (announcements.scaler_deleted(SET, "n", "prefill"), ("Normal", "ScalerDeleted", "Delete")),
+            (announcements.scaler_conflict(SET, "n", "prefill"), ("Warning", "ScalerConflict", "Conflict")),
+        ],
+        ids=lambda one: one[1] if isinstance(one, tuple) else "",
+    )
+    def test_events_have_the_types_reasons_and_actions_of_the_contract(
+        self, event: Event, expected: tuple[str, str, str]
+    ) -> None:
+        """R-DS-102: they regard the set, and come from its own controller."""
+        assert (event.type, event.reason, event.action) == expected
+        assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
+
+    def test_sizes_that_are_followed_without_a_rollout_are_no_events(self) -> None:
+        """R-DS-102."""
+        assert reasons(plan_for(SET, *both(SET, 2, 6, ready=0))) == []
+        assert not [line for line in told(plan_for(SET)) if INITIAL_REPLICAS in line]

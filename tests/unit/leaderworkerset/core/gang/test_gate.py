@@ -1,0 +1,151 @@
+"""Which gated groups start, in which order, and what is written then."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import NANOS
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Patch, Plan, Together
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang import gate
+from leaderworkerset.core.gang.gate import GATE, Observed
+
+NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "10"}}}
+
+
+def member(
+    group: str, index: int, *, size: int = 2, created: int = 1, gates: Sequence[JSONObject] = (GATE,)
+) -> JSONObject:
+    """Return a pod of one CPU."""
+    name = f"{group}-{index}" if index else group
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-of-{name}",
+            "creationTimestamp": f"2026-01-01T00:00:0{created}Z",
+            "labels": {labels.WORKER_INDEX: str(index)},
+            "annotations": {labels.SIZE: str(size), labels.GANG_GROUP: group},
+        },
+        "spec": {
+            "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+            **({"schedulingGates": list(gates)} if gates else {}),
+        },
+    }
+
+
+def group(name: str, size: int = 2, created: int = 1) -> list[JSONObject]:
+    return [member(name, index, size=size, created=created) for index in range(size)]
+
+
+def decide(members: Sequence[JSONObject], used: int = 0, unbound: Sequence[JSONObject] = ()) -> Plan:
+    usage = {"n": {"cpu": used * NANOS}}
+    return gate.reconcile(Observed(nodes=[NODE], used=usage, unbound=[*members, *unbound], members=members))
+
+
+def started(plan: Plan) -> list[list[str]]:
+    """Return the names of the pods that lose their gates, by group."""
+    (action,) = plan.actions or (Together(sequences=()),)
+    assert isinstance(action, Together)
+    found = []
+    for (together,) in action.sequences:
+        assert isinstance(together, Together)
+        patches = [patch for (patch,) in together.sequences if isinstance(patch, Patch)]
+        found.append([patch.key.name for patch in patches])
+    return found
+
+
+def test_a_group_that_fits_loses_its_gates() -> None:
+    plan = decide(group("a"))
+
+    assert started(plan) == [["a", "a-1"]]
+    (action,) = plan.actions
+    assert isinstance(action, Together)
+    ((first,), *_) = action.sequences[0][0].sequences  # type: ignore[union-attr]
+    patch = {"metadata": {"uid": "uid-of-a"}, "spec": {"schedulingGates": None}}
+    assert first == Patch(resource=PODS, key=first.key, patch=patch, if_present=True)  # type: ignore[union-attr]
+
+
+def test_a_group_that_does_not_fit_waits_as_a_whole_and_holds_back_nobody() -> None:
+    assert started(decide([*group("a", 5), *group("b", 2, created=2)])) == [["b", "b-1"]]
+    assert decide(group("a"), used=3) == Plan()
+
+
+def test_without_groups_there_is_nothing_to_do() -> None:
+    assert decide([]) == Plan()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        group("a", 3)[:2],
+        group("a", 3)[1:],
+        [*group("a")[:1], member("a", 1, gates=[{"name": "kueue.x-k8s.io/admission"}, GATE])],
+        [member("a", 0, gates=()), member("a", 1, gates=())],
+    ],
+    ids=["a worker lacks", "the leader lacks", "somebody else's gate", "no gate"],
+)
+def test_a_group_that_is_not_ready_to_start_waits(members: list[JSONObject]) -> None:
+    assert decide(members) == Plan()
+
+
+def test_a_pod_on_its_way_out_is_no_member() -> None:
+    leader, worker = group("a")
+    leaving = worker | {"metadata": worker["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+    assert decide([leader, leaving]) == Plan()
+
+
+def test_pods_on_their_way_to_a_node_come_first() -> None:
+    """Their gates are gone, or they never had any: the scheduler may bind them at any moment."""
+    others = [member("x", index, gates=()) for index in range(3)]
+
+    assert decide(group("a"), unbound=others) == Plan()
+    assert started(decide(group("a"), unbound=others[:2])) == [["a", "a-1"]]
+
+
+def test_what_somebody_else_holds_back_takes_no_room() -> None:
+    held = [member("x", index, gates=[{"name": "other"}]) for index in range(4)]
+
+    assert started(decide(group("a"), unbound=held)) == [["a", "a-1"]]
+
+
+def test_a_pod_that_fits_nowhere_takes_no_room() -> None:
+    huge = member("x", 0, gates=())
+    huge["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
+
+    assert started(decide(group("a"), unbound=[huge])) == [["a", "a-1"]]
+
+
+def test_the_older_group_comes_first() -> None:
+    assert started(decide([*group("a", 3, created=2), *group("b", 3, created=1)])) == [["b", "b-1", "b-2"]]
+
+
+def test_the_higher_priority_comes_before_the_older() -> None:
+    urgent = group("b", 3, created=2)
+    for pod in urgent:
+        pod["spec"]["priority"] = 1000
+
+    assert started(decide([*group("a", 3), *urgent])) == [["b", "b-1", "b-2"]]
+
+
+def test_a_group_that_runs_and_had_a_pod_made_anew_comes_before_all() -> None:
+    """Also where a manager died between the gates of one group."""
+    begun = [member("b", 0, size=2, created=9, gates=()), member("b", 1, size=2, created=9)]
+    begun[0]["spec"]["nodeName"] = "n"
+    waiting = group("a", 3)
+
+    plan = gate.reconcile(
+        Observed(nodes=[NODE], used={"n": {"cpu": NANOS}}, unbound=[begun[1], *waiting], members=[*waiting, *begun])
+    )
+
+    assert started(plan) == [["b-1"]]
+
+
+def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
+    other = group("a")[1]
+    other["metadata"]["namespace"] = "other"
+
+    assert decide([group("a")[0], other]) == Plan()

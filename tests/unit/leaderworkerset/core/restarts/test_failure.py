@@ -1,0 +1,77 @@
+"""What is known of a failure."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.core.restarts import failure
+from leaderworkerset.core.restarts.failure import LONGEST_MESSAGE, Failure
+
+LEADER = builders.leader_pod(builders.leaderworkerset_object())
+WORKER = builders.worker_pod(LEADER)
+
+
+def with_status(pod: JSONObject = WORKER, **status: Any) -> JSONObject:
+    return pod | {"status": pod["status"] | status}
+
+
+def container(state: str = "lastState", restarts: int = 1, **terminated: Any) -> JSONObject:
+    return {"name": "main", "restartCount": restarts, state: {"terminated": terminated}}
+
+
+@pytest.mark.parametrize(
+    ("status", "what"),
+    [
+        ({"containerStatuses": [container(exitCode=1, reason="Error")]}, "main: exit code 1, Error"),
+        ({"containerStatuses": [container(exitCode=137, reason="OOMKilled")]}, "main: exit code 137, OOMKilled"),
+        ({"containerStatuses": [container("state", exitCode=3)]}, "main: exit code 3"),
+        ({"initContainerStatuses": [container(exitCode=2)]}, "main: exit code 2"),
+        ({"containerStatuses": [container(exitCode=0, restarts=0)]}, ""),
+        ({"containerStatuses": [{"name": "main", "restartCount": 4}]}, ""),
+        (
+            {"containerStatuses": [container(exitCode=1, message="first line\n  CUDA error: out of memory\n")]},
+            "main: exit code 1: first line CUDA error: out of memory",
+        ),
+    ],
+)
+def test_a_container_says_how_it_ended(status: dict[str, Any], what: str) -> None:
+    assert failure.describe(with_status(**status)).what == what
+
+
+def test_a_failure_is_known_by_pod_and_restarts() -> None:
+    pod = with_status(containerStatuses=[container(restarts=2)], initContainerStatuses=[container(restarts=3)])
+
+    found = failure.describe(pod)
+
+    assert found == Failure(pod="web-0-1", uid=meta.uid(WORKER), restarts=5, what=found.what)
+
+
+DELETED = builders.worker_pod(LEADER, deleting=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "what"),
+    [
+        ({}, "deleted"),
+        ({"reason": "NodeLost"}, "deleted: NodeLost"),
+        (
+            {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
+            "deleted: EvictionByEvictionAPI",
+        ),
+    ],
+)
+def test_a_deleted_pod_says_for_whom(status: dict[str, Any], what: str) -> None:
+    assert failure.describe(with_status(DELETED, **status)).what == what
+
+
+def test_of_a_long_message_the_end_is_kept() -> None:
+    """It must fit into an event, whatever a program wrote."""
+    pod = with_status(containerStatuses=[container(exitCode=1, message="x" * 4000 + " the end")])
+
+    what = failure.describe(pod).what
+
+    assert what.endswith("x the end")
+    assert len(what) < LONGEST_MESSAGE + 40

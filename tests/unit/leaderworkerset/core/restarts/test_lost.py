@@ -1,0 +1,100 @@
+"""Pods on lost nodes are released, a leader only where no second one can live."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Delete, Emit, Event
+from leaderworkerset.core import events
+from leaderworkerset.core.restarts import lost
+from leaderworkerset.core.restarts.lost import Release, Stuck
+
+LWS = builders.leaderworkerset_object()
+LEADER = builders.leader_pod(LWS, deleting=True, node="n1")
+WORKER = builders.worker_pod(LEADER, deleting=True, node="n1")
+"""Both are Terminating since a second ago."""
+
+
+def node(ready: str | None, *taints: str) -> JSONObject:
+    conditions = [] if ready is None else [{"type": "Ready", "status": ready, "reason": "NodeStatusUnknown"}]
+    return {
+        "metadata": {"name": "n1"},
+        "spec": {"taints": [{"key": taint, "effect": "NoExecute"} for taint in taints]} if taints else {},
+        "status": {"conditions": conditions},
+    }
+
+
+def stuck(*pods: JSONObject, grace: float = 1, later: float = 0) -> Stuck:
+    moment = builders.NOW + timedelta(seconds=later)
+    return Stuck(lws=LWS, pods=pods, grace=timedelta(seconds=grace), now=moment)
+
+
+def deletion(pod: JSONObject, why: str) -> Delete:
+    note = f"Pod {meta.name(pod)} is Terminating on node n1, which {why}: deleted it by force to release group 0"
+    event = Event("Warning", "LostPod", "Delete", note, events.reference(LWS), events.reference(pod))
+    return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0, on_success=(event,))
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (None, "does not exist"),
+        (node("Unknown"), "is not Ready (Unknown, NodeStatusUnknown)"),
+        (node("False"), "is not Ready (False, NodeStatusUnknown)"),
+        (node(None), "is not Ready (Unknown)"),
+        (node("True", lost.OUT_OF_SERVICE), f"has the taint {lost.OUT_OF_SERVICE}"),
+    ],
+)
+def test_a_worker_is_released_from_a_lost_node(found: JSONObject | None, why: str) -> None:
+    assert lost.nodes_of(stuck(WORKER)) == {"n1"}
+    assert lost.release(stuck(WORKER), {"n1": found}) == Release((deletion(WORKER, why),), 30.0)
+
+
+def test_a_worker_on_a_node_that_reports_is_waited_for() -> None:
+    """Its program ends slowly, or a finalizer holds it: that is not for us to end."""
+    assert lost.release(stuck(WORKER), {"n1": node("True")}) == Release((), 30.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [(None, "does not exist"), (node("Unknown", lost.OUT_OF_SERVICE), f"has the taint {lost.OUT_OF_SERVICE}")],
+)
+def test_a_leader_is_released_where_its_node_is_certainly_down(found: JSONObject | None, why: str) -> None:
+    assert lost.release(stuck(LEADER), {"n1": found}).actions == (deletion(LEADER, why),)
+
+
+def test_a_leader_is_not_released_while_it_may_live() -> None:
+    """Two leaders of one identity could serve at once; why the group is held up is told once."""
+    note = (
+        "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown):"
+        " a leader is released when its node is deleted or has the taint node.kubernetes.io/out-of-service"
+    )
+    event = Event("Warning", "LostPod", "Hold", note, events.reference(LWS), events.reference(LEADER))
+    unheard = {"n1": node("Unknown")}
+
+    assert lost.release(stuck(LEADER), unheard) == Release((Emit(events=(event,)),), 30.0)
+    assert lost.release(stuck(LEADER, later=30), unheard) == Release((), 30.0)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        builders.worker_pod(LEADER, node="n1"),
+        builders.worker_pod(LEADER, deleting=True),
+        WORKER | {"metadata": WORKER["metadata"] | {"deletionGracePeriodSeconds": 0}},
+    ],
+    ids=["lives", "on no node", "deleted by force already"],
+)
+def test_other_pods_are_left_alone(pod: dict[str, Any]) -> None:
+    assert lost.nodes_of(stuck(pod)) == set()
+    assert lost.release(stuck(pod), {"n1": None}) == Release()
+
+
+def test_the_grace_is_waited_for() -> None:
+    assert lost.nodes_of(stuck(WORKER, grace=31)) == set()
+    assert lost.release(stuck(WORKER, grace=31), {}) == Release((), 30.0)

@@ -1,0 +1,44 @@
+"""Every cause of the catalogue: its situation is found, by its code, in the words that are kept."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.explanations.golden import FOLDER, text_of
+from tests.explanations.scenarios import SCENARIOS
+
+from leaderworkerset.diagnosis.catalogue import CATALOGUE
+from leaderworkerset.diagnosis.diagnose import UNKNOWN, diagnose
+from leaderworkerset.views.selection import Selection
+
+CODES = [cause.code for cause in CATALOGUE]
+
+
+def test_codes_are_distinct_and_of_one_form() -> None:
+    assert len(set(CODES)) == len(CODES) >= 40
+    assert all(re.fullmatch(r"LWS-E\d{3}", code) for code in CODES)
+    assert UNKNOWN not in CODES
+
+
+def test_every_cause_has_a_situation_and_a_text() -> None:
+    assert set(SCENARIOS) == {*CODES, UNKNOWN}
+    assert {path.stem for path in Path(FOLDER).glob("*.txt")} == set(SCENARIOS)
+
+
+@pytest.mark.parametrize("code", SCENARIOS)
+def test_the_situation_is_found_by_its_code(code: str) -> None:
+    assert diagnose(SCENARIOS[code], Selection("web")).code == code
+
+
+@pytest.mark.parametrize("code", SCENARIOS)
+def test_the_words_are_those_that_are_kept(code: str) -> None:
+    assert text_of(code) == (FOLDER / f"{code}.txt").read_text(), "python -m tests.explanations writes them anew"
+
+
+@pytest.mark.parametrize("cause", CATALOGUE, ids=CODES)
+def test_titles_meanings_and_remedies_are_sentences(cause: object) -> None:
+    title, meaning, remedy = (getattr(cause, field) for field in ("title", "meaning", "remedy"))
+    assert title[0].islower() or title.startswith(("Kueue", "Pod"))
+    assert not title.endswith(".")
+    assert meaning.endswith(".")
+    assert remedy.endswith(".")

@@ -1,0 +1,216 @@
+"""Which cause is chosen of several, for whom, and what is said where nothing is known."""
+
+from dataclasses import replace
+
+import pytest
+from tests.explanations.builders import (
+    NOW,
+    ago,
+    conditions,
+    container,
+    ended,
+    event,
+    lws,
+    node,
+    observed,
+    pending,
+    placed,
+    pod,
+    ready,
+    running,
+    waiting,
+)
+from tests.explanations.scenarios import SCENARIOS
+
+from kuberuntime.objects.resources import CORE_EVENTS, NODES, SERVICES
+from leaderworkerset.diagnosis.catalogue import CATALOGUE
+from leaderworkerset.diagnosis.diagnose import diagnose, worst
+from leaderworkerset.diagnosis.document import document, headline, lines
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.selection import Selection
+
+REFUSED = 'pods "web-0" is forbidden: no PriorityClass with name urgent was found'
+AVAILABLE = {"conditions": conditions(Available="True"), "readyReplicas": 1, "updatedReplicas": 1}
+
+
+def told(situation: Observed, target: str = "web") -> Diagnosis:
+    name, *numbers = target.split("/")
+    return diagnose(situation, Selection(name, *map(int, numbers)))
+
+
+def test_what_is_ready_and_of_the_newest_revision_is_healthy() -> None:
+    found = told(observed([ready(), ready(0, 1)], of=lws(status=AVAILABLE)))
+    assert lines(found) == ["web is healthy: 1 of 1 group ready, all of the newest revision"]
+
+
+def test_a_group_or_rank_is_healthy_by_its_own_pods() -> None:
+    situation = observed([ready(), placed(0, 1)])
+    assert told(situation, "web/0/0").verdict is Verdict.HEALTHY
+    assert told(situation, "web/0").verdict is not Verdict.HEALTHY
+
+
+def test_the_earlier_stage_is_the_cause() -> None:
+    """A worker that has no place explains a leader that crashes for want of it."""
+    told_unplaced = pod(0, 1, status={"conditions": [unscheduled("0/1 nodes are available: 1 Insufficient cpu.")]})
+    crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
+    assert told(observed([crashed, told_unplaced])).code == "LWS-E036"
+    assert told(observed([crashed, told_unplaced]), "web/0/0").code == "LWS-E071"
+
+
+def unscheduled(message: str) -> dict[str, str]:
+    return {"type": "PodScheduled", "status": "False", "message": message}
+
+
+def test_a_rank_without_a_cause_of_its_own_is_explained_by_its_group() -> None:
+    crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
+    assert told(observed([crashed]), "web/0/1").code == "LWS-E071"
+
+
+def test_other_groups_do_not_explain_a_group() -> None:
+    crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
+    waits = pod(1, made=5)
+    situation = observed([crashed, waits], of=lws(2, 1))
+    assert told(situation, "web/0").code == "LWS-E071"
+    assert told(situation, "web/1").code == "LWS-E091"
+
+
+def test_of_several_that_crashed_the_first_is_named_whatever_its_rank() -> None:
+    pods = [
+        placed(0, rank, status={"containerStatuses": [container(terminated=ended(1, 50 - seconds))]})
+        for rank, seconds in ((0, 30), (1, 10), (2, 20))
+    ]
+    found = told(observed(pods, of=lws(1, 3)))
+    assert found.subject is not None
+    assert found.subject.name == "web-0-1"
+    assert "ended later: web-0-2, web-0" in found.evidence
+
+
+def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
+    situation = running(container(last=ended(1, 400), restarts=1, running={"startedAt": ago(350)}))
+    assert told(situation).code != "LWS-E071"
+
+
+def test_memory_is_told_before_the_crashes_that_follow() -> None:
+    killed = placed(0, 1, status={"containerStatuses": [container(terminated=ended(137, 10, "OOMKilled"))]})
+    crashed = placed(status={"containerStatuses": [container(terminated=ended(1, 30))]})
+    assert told(observed([crashed, killed])).code == "LWS-E070"
+
+
+@pytest.mark.parametrize("code", ["LWS-E073", "LWS-E082", "LWS-E084"])
+def test_a_program_that_loads_is_progressing_and_in_the_end_stuck(code: str) -> None:
+    situation = SCENARIOS[code]
+    assert told(situation).verdict is Verdict.PROGRESSING
+    later = replace(situation, now=NOW.replace(hour=13))
+    assert (told(later).code, told(later).verdict) == (code, Verdict.STUCK)
+
+
+def test_a_taint_is_the_cause_where_a_node_has_the_labels() -> None:
+    message = "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) didn't match Pod's node affinity/selector."
+    labeled = node(labels={"gpu": "b300"}, taints=[{"key": "team", "effect": "NoSchedule"}])
+    spec = {"nodeSelector": {"gpu": "b300"}}
+    assert told(pending(message, spec=spec, objects={NODES: [labeled, node("node-1")]})).code == "LWS-E039"
+    assert told(pending(message, spec=spec, objects={NODES: [node("node-1")]})).code == "LWS-E040"
+
+
+@pytest.mark.parametrize(
+    "toleration",
+    [
+        {"operator": "Exists"},
+        {"key": "team", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "team", "value": "blue"},
+    ],
+)
+def test_taints_that_are_tolerated_are_not_named(toleration: dict[str, str]) -> None:
+    taints = [
+        {"key": "team", "value": "blue", "effect": "NoSchedule"},
+        {"key": "other", "effect": "PreferNoSchedule"},
+    ]
+    message = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    found = told(pending(message, spec={"tolerations": [toleration]}, objects={NODES: [node(taints=taints)]}))
+    assert found.sentence == "nodes have taints that pod web-0 does not tolerate"
+
+
+def test_a_shortfall_says_what_it_does_not_know() -> None:
+    asks = {"containers": [{"resources": {"requests": {"cpu": "4"}}}]}
+    message = "0/1 nodes are available: 1 Insufficient cpu."
+    nodes = {NODES: [node(allocatable={"cpu": "8"})]}
+    assert told(pending(message, spec=asks)).sentence.endswith(": it requests 4")
+    assert told(pending(message, spec=asks, objects=nodes)).sentence.endswith("has 8, and too much of it is in use")
+    free = told(pending(message, spec=asks, objects=nodes, running=[]))
+    assert free.sentence.endswith("of the nodes that it may use, none has that much free")
+
+
+def test_an_amount_that_cannot_be_read_is_left_out() -> None:
+    nodes = {NODES: [node(allocatable={"cpu": "much"})]}
+    found = told(pending("0/1 nodes are available: 1 Insufficient cpu.", objects=nodes))
+    assert found.sentence == "no node has enough cpu for pod web-0"
+
+
+def test_events_of_an_earlier_pod_of_that_name_are_not_evidence() -> None:
+    past = event("Pod", "web-0", "Failed", "image not found", uid="another")
+    situation = waiting("ImagePullBackOff", "Back-off pulling image")
+    assert told(replace(situation, objects={CORE_EVENTS: [past]})).code == "LWS-E058"
+
+
+def test_a_service_that_may_be_about_to_come_is_not_missing() -> None:
+    young = placed(made=2, spec={"subdomain": "web"})
+    assert told(observed([young], {SERVICES: []})).code != "LWS-E083"
+    wrong = [{"metadata": {"name": "web"}, "spec": {"clusterIP": "10.0.0.1"}}]
+    assert told(observed([young], {SERVICES: wrong})).sentence.endswith(
+        "Service web is not headless, so the name of pod web-0 does not resolve"
+    )
+
+
+def test_a_rollout_that_waits_is_said_beside_the_cause() -> None:
+    crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
+    status = {"conditions": conditions(UpdateInProgress="True"), "updatedReplicas": 1}
+    found = told(observed([crashed, ready(1)], of=lws(2, 1, status=status)))
+    assert found.evidence[-1] == "the rollout waits for it: 1 of 2 groups updated"
+
+
+def test_what_is_not_read_is_said_and_nothing_is_concluded_from_it() -> None:
+    situation = replace(observed([placed(node="node-9")]), unread=frozenset({NODES}))
+    found = told(situation)
+    assert found.code != "LWS-E050"
+    assert found.unread == ("nodes",)
+    assert lines(found)[-1] == "Not read, so nothing is known of it: nodes"
+
+
+def test_what_no_cause_explains_is_said_to_be_unknown() -> None:
+    found = told(SCENARIOS["LWS-E099"])
+    assert found.verdict is Verdict.UNKNOWN
+    assert headline(found) == "web is not ready: LWS-E099: no known cause explains it"
+
+
+def test_of_several_diagnoses_the_worst_is_told() -> None:
+    made = [Diagnosis(target=str(verdict), verdict=verdict, sentence="") for verdict in reversed(Verdict)]
+    assert worst(made).verdict is Verdict.STUCK
+    assert worst(made[-2:]).verdict is Verdict.PROGRESSING
+
+
+def test_the_document_has_stable_names() -> None:
+    (item,) = document([told(SCENARIOS["LWS-E026"])])["items"]
+    assert item == {
+        "target": "web",
+        "verdict": "stuck",
+        "code": "LWS-E026",
+        "title": "the priority class does not exist",
+        "subject": {"kind": "Pod", "name": "web-0", "group": 0, "rank": 0},
+        "sentence": "PriorityClass urgent does not exist, so pod web-0 cannot be created",
+        "evidence": [
+            f"web-0: create Pod web-0 in StatefulSet web failed error: {REFUSED}",
+        ],
+        "nextSteps": ["kubectl -n prod get priorityclasses"],
+        "notRead": [],
+    }
+
+
+def test_hundreds_of_groups_are_explained_in_one_pass_for_each_cause() -> None:
+    pods = [
+        placed(group, rank, status={"containerStatuses": [container(running={"startedAt": ago(250)})]})
+        for group in range(100)
+        for rank in range(8)
+    ]
+    situation = observed(pods, of=lws(100, 8))
+    assert sum(cause.find(situation) is not None for cause in CATALOGUE) == 0

@@ -1,0 +1,44 @@
+"""The roles for users: what they join, and what they let nobody do."""
+
+from leaderworkerset.install import userroles
+from leaderworkerset.kinds.managed import MANAGED
+
+ROLES = {obj["metadata"]["name"]: obj for _, obj in userroles.build(MANAGED)}
+
+
+def allowed(name: str) -> set[tuple[str, str]]:
+    return {
+        (resource, verb) for rule in ROLES[name]["rules"] for resource in rule["resources"] for verb in rule["verbs"]
+    }
+
+
+def test_every_kind_has_two_roles() -> None:
+    assert len(ROLES) == 2 * len(MANAGED.defined)
+    for resource in MANAGED.defined:
+        for role in ("editor", "viewer"):
+            (groups,) = {
+                tuple(rule["apiGroups"]) for rule in ROLES[f"lws-{resource.kind.lower()}-{role}-role"]["rules"]
+            }
+            assert groups == (resource.group,)
+
+
+def test_they_join_the_roles_of_kubernetes() -> None:
+    """`admin` has what `edit` has, and `edit` what `view` has."""
+    for name, role in ROLES.items():
+        joined = {label for label in role["metadata"]["labels"] if label.startswith("rbac.")}
+        joins = "edit" if name.endswith("-editor-role") else "view"
+        assert joined == {f"rbac.authorization.k8s.io/aggregate-to-{joins}"}
+
+
+def test_who_edits_may_scale_and_who_views_may_not() -> None:
+    assert ("leaderworkersets/scale", "patch") in allowed("lws-leaderworkerset-editor-role")
+    assert ("leaderworkersets", "deletecollection") in allowed("lws-leaderworkerset-editor-role")
+    viewing = allowed("lws-leaderworkerset-viewer-role")
+    assert ("leaderworkersets/status", "get") in viewing
+    assert {verb for _, verb in viewing} == {"get", "list", "watch"}
+
+
+def test_nobody_writes_the_status() -> None:
+    """It is the manager's."""
+    for name in ROLES:
+        assert not [one for one in allowed(name) if one[0].endswith("/status") and one[1] != "get"]

@@ -1,0 +1,22 @@
+"""The metric of the end of certificates."""
+
+from datetime import UTC, datetime, timedelta
+
+from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.manager.certificateends import NAME, CertificateEnds
+from leaderworkerset.webhooks import certificates
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def test_it_shows_the_end_of_what_is_shown_now() -> None:
+    """A renewed certificate replaces the one before it."""
+    metrics = Metrics()
+    ends = CertificateEnds(metrics)
+    authority = certificates.create_authority(NOW)
+    for days in (1, 5):
+        pair = certificates.issue(authority, ["web"], NOW, validity=timedelta(days=days))
+        ends.note("webhooks", pair.chain)
+        (line,) = [one for one in metrics.render().decode().splitlines() if one.startswith(f"{NAME}{{")]
+        assert line.startswith(f'{NAME}{{server="webhooks"}} ')
+        assert datetime.fromtimestamp(float(line.split()[-1]), UTC) == NOW + timedelta(days=days)

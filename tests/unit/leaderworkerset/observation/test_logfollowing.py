@@ -1,0 +1,200 @@
+"""Followed logs: no line twice and none lost over restarts and broken connections, and a bound on open streams."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.simulation.virtualtime import run
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import labels
+from leaderworkerset.observation.logfollowing import Follower, Streams
+from leaderworkerset.observation.logs import Options
+
+
+@dataclass
+class Kubelet:
+    """A transport whose logs end, break off or stay open as a script says; every line has the second as its text."""
+
+    scripts: list[tuple[list[int], str]]
+    requests: list[Request] = field(default_factory=list)
+    before_end: Callable[[], None] = lambda: None
+    most: int = 0
+    _open: int = 0
+
+    async def request(self, request: Request) -> Response:
+        raise AssertionError(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        self.requests.append(request)
+        seconds, end = self.scripts.pop(0)
+        self._open += 1
+        self.most = max(self.most, self._open)
+        try:
+            yield StreamResponse(200, {}, self._lines(seconds, end))
+        finally:
+            self._open -= 1
+
+    async def _lines(self, seconds: list[int], end: str) -> AsyncIterator[bytes]:
+        for second in seconds:
+            yield f"2026-01-01T00:00:{second:02}.5Z line {second}\n".encode()
+        await asyncio.sleep(0.01)
+        self.before_end()
+        if end == "breaks":
+            raise ConnectionFailedError("reset")
+        if end == "stays":
+            await asyncio.Event().wait()
+
+    async def close(self) -> None: ...
+
+
+class Store:
+    """The pods that an informer would have."""
+
+    def __init__(self, *pods: JSONObject) -> None:
+        self.pods = {meta.key(pod): pod for pod in pods}
+
+    def list(self) -> list[JSONObject]:
+        return [*self.pods.values()]
+
+    def get(self, key: ObjectKey) -> JSONObject | None:
+        return self.pods.get(key)
+
+
+@dataclass
+class Informers:
+    """Stands for the informers of one set, and for what waits on their changes."""
+
+    store: Store
+    object: JSONObject | None = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def pods(self) -> "Informers":
+        return self
+
+    async def until(self, check: Callable[[], Any]) -> Any:
+        while (answer := check()) is None:
+            await self.changed.wait()
+            self.changed.clear()
+        return answer
+
+    def put(self, pod: JSONObject) -> None:
+        self.store.pods[meta.key(pod)] = pod
+        self.changed.set()
+
+    def end(self) -> None:
+        self.object = None
+        self.store.pods.clear()
+        self.changed.set()
+
+
+def pod(name: str = "web-0", restarts: int = 0, *, running: bool = True) -> JSONObject:
+    state: JSONObject = {"running": {}} if running else {"terminated": {}}
+    return {
+        "metadata": {"name": name, "namespace": "d", "uid": f"of-{name}", "labels": {labels.NAME: "web"}},
+        "spec": {"containers": [{"name": "main"}]},
+        "status": {"containerStatuses": [{"name": "main", "restartCount": restarts, "state": state}]},
+    }
+
+
+class Lines:
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        self.seen.append(line.decode())
+
+
+async def followed(
+    kubelet: Kubelet, informers: Informers, *, options: Options | None = None, streams: Streams | None = None
+) -> list[str]:
+    """Follow until the set is gone; return the lines."""
+    lines = Lines()
+    follower = Follower(Client(kubelet), lambda _: True, options or Options(), lines, streams)
+    await follower.run(informers, informers)  # type: ignore[arg-type]  # what a follower needs of both
+    return lines.seen
+
+
+def test_a_broken_stream_is_opened_again_and_no_line_is_printed_twice() -> None:
+    async def scenario() -> None:
+        informers = Informers(Store(pod()))
+        kubelet = Kubelet([([1, 2], "breaks"), ([2, 3], "breaks"), ([1, 2, 3, 4], "ends")])
+
+        def end() -> None:
+            if not kubelet.scripts:
+                informers.end()
+
+        kubelet.before_end = end
+        assert await followed(kubelet, informers, options=Options(tail=5)) == ["line 1", "line 2", "line 3", "line 4"]
+        queries = [dict(request.query) for request in kubelet.requests]
+        assert [query.get("sinceTime") for query in queries] == [
+            None,
+            "2026-01-01T00:00:02.5Z",
+            "2026-01-01T00:00:03.5Z",
+        ]
+        assert [query.get("tailLines") for query in queries] == ["5", None, None]
+
+    run(scenario())
+
+
+def test_the_rest_of_a_run_that_ended_while_its_stream_was_broken_is_read() -> None:
+    async def scenario() -> None:
+        informers = Informers(Store(pod()))
+        kubelet = Kubelet([([1], "breaks"), ([1, 2], "ends"), ([3], "ends")])
+
+        def before_end() -> None:
+            if len(kubelet.scripts) == 2:
+                informers.put(pod(restarts=1, running=False))
+            if not kubelet.scripts:
+                informers.end()
+
+        kubelet.before_end = before_end
+        assert await followed(kubelet, informers) == ["line 1", "line 2", "line 3"]
+        assert [dict(one.query).get("previous") for one in kubelet.requests] == [None, "true", None]
+
+    run(scenario())
+
+
+def test_a_stream_that_ends_before_its_container_is_opened_again() -> None:
+    async def scenario() -> None:
+        informers = Informers(Store(pod()))
+        kubelet = Kubelet([([1], "ends"), ([1, 2], "ends")])
+
+        def before_end() -> None:
+            if not kubelet.scripts:
+                informers.put(pod(running=False))
+                asyncio.get_running_loop().call_later(1, informers.end)
+
+        kubelet.before_end = before_end
+        assert await followed(kubelet, informers) == ["line 1", "line 2"]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("most", [1, 2, None])
+def test_no_more_streams_are_open_than_allowed(most: int | None) -> None:
+    async def scenario() -> None:
+        informers = Informers(Store(*(pod(f"web-{index}", running=False) for index in range(4))))
+        kubelet = Kubelet([([1], "ends")] * 4)
+        told: list[str] = []
+
+        def before_end() -> None:
+            asyncio.get_running_loop().call_later(0.01, informers.changed.set)
+            if not kubelet.scripts:
+                asyncio.get_running_loop().call_later(1, informers.end)
+
+        kubelet.before_end = before_end
+        assert len(await followed(kubelet, informers, streams=Streams(most, lambda: told.append("full")))) == 4
+        assert kubelet.most == (most or 4)
+        assert told == ([] if most is None else ["full"])
+
+    run(scenario())

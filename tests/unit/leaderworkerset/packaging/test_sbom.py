@@ -1,0 +1,78 @@
+"""The bill of materials: all that the lock pins, and only that."""
+
+import importlib.metadata
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import leaderworkerset
+from leaderworkerset.packaging import sbom
+
+ROOT = Path(__file__).parents[4]
+LOCK = (ROOT / "requirements/runtime.lock").read_text()
+BILL = sbom.build(LOCK, leaderworkerset.__version__)
+ROOT_REFERENCE = BILL["metadata"]["component"]["bom-ref"]
+
+
+def graph() -> dict[str, list[str]]:
+    return {one["ref"]: one["dependsOn"] for one in BILL["dependencies"]}
+
+
+def test_every_pin_is_a_component() -> None:
+    pinned = {tuple(one.split("==")) for one in re.findall(r"^([\w.-]+==[\w.]+)", LOCK, re.MULTILINE)}
+    found = {(one["name"], one["version"]) for one in BILL["components"]}
+    assert found == pinned | {("kuberuntime", leaderworkerset.__version__)}
+
+
+def test_every_hash_of_the_lock_is_in_it() -> None:
+    """The image is installed by these hashes, so one of them is what it holds."""
+    found = [digest["content"] for one in BILL["components"] for digest in one.get("hashes", [])]
+    assert sorted(found) == sorted(re.findall(r"sha256:([0-9a-f]{64})", LOCK))
+    pinned = [one for one in BILL["components"] if one["purl"].startswith("pkg:pypi/")]
+    assert all(one["hashes"] for one in pinned)
+
+
+def test_whatever_is_named_is_there_and_needed() -> None:
+    """References resolve, and every component is reached from the product."""
+    known = [ROOT_REFERENCE, *(one["bom-ref"] for one in BILL["components"])]
+    assert len(known) == len(set(known))
+    assert set(graph()) == set(known)
+    reached, ahead = set[str](), [ROOT_REFERENCE]
+    while ahead:
+        one = ahead.pop()
+        if one not in reached:
+            reached.add(one)
+            ahead += graph()[one]
+    assert reached == set(known)
+
+
+def test_who_needs_what_agrees_with_the_packages_themselves() -> None:
+    """An edge of the bill is a requirement that the installed package declares."""
+    by_name = {reference: re.split(r"[/@]", reference)[1] for reference in graph()}
+    for reference, needs in graph().items():
+        name = by_name[reference]
+        if name not in {"leaderworkerset", "kuberuntime"} and needs:
+            declared = {re.split(r"[ ;<>=!~\[(]", one)[0].lower() for one in importlib.metadata.requires(name) or []}
+            assert {by_name[one] for one in needs} <= {one.replace("_", "-") for one in declared}, name
+
+
+def test_a_package_that_some_platforms_leave_out_is_optional() -> None:
+    scopes = {one["name"]: one["scope"] for one in BILL["components"] if "scope" in one}
+    assert (scopes["aiohttp"], scopes["cffi"]) == ("required", "optional")
+
+
+@pytest.mark.parametrize("line", ["click>=8 \\", "    --hash=md5:00", "-r other.txt", "    # via"])
+def test_a_line_that_is_not_understood_is_refused(line: str) -> None:
+    """A pin that were passed over would be missing from the bill."""
+    text = f"aiohttp==3 \\\n{line}\n"
+    if line.strip() == "# via":
+        assert [one.name for one in sbom.read(text)] == ["aiohttp"]
+    else:
+        with pytest.raises(sbom.LockError, match="line 2 of the lock"):
+            sbom.read(text)
+
+
+def test_the_file_is_the_bill() -> None:
+    assert json.loads((ROOT / "deploy/sbom.cdx.json").read_text()) == BILL

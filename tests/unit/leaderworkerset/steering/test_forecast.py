@@ -1,0 +1,110 @@
+"""Rollouts foreseen: within the budget, to the end, and by the steps that the controller takes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderworkerset.core.leaderworkerset.rollout import Budget, Current
+from leaderworkerset.steering import forecast
+from leaderworkerset.steering.forecast import Forecast, World
+
+
+def foreseen(
+    replicas: int,
+    unavailable: int,
+    surge: int = 0,
+    *,
+    partition: int = 0,
+    before: int | None = None,
+    rolls: bool = True,
+) -> Forecast:
+    """Foresee a rollout of groups that are all ready."""
+    there = replicas if before is None else before
+    everything = (1 << there) - 1
+    world = World(Current(there, 0, str(there)), members=everything, ready=everything, updated=everything)
+    limits = Budget(replicas=replicas, partition=partition, unavailable=unavailable, surge=surge)
+    return forecast.forecast(limits, world, is_new_revision=rolls)
+
+
+def groups(found: Forecast) -> list[tuple[int, ...]]:
+    return [wave.groups for wave in found.waves]
+
+
+def test_one_group_after_the_other() -> None:
+    found = foreseen(3, 1)
+    assert groups(found) == [(2,), (1,), (0,)]
+    assert (found.extra, found.available, found.held, found.is_stuck) == (0, 2, 0, False)
+
+
+def test_surge_groups_come_first_and_go_at_the_end() -> None:
+    found = foreseen(4, 0, 1)
+    assert groups(found) == [(4,), (3,), (2,), (1,), (0,), ()]
+    assert (found.extra, found.available) == (1, 4)
+
+
+def test_groups_below_the_partition_are_held() -> None:
+    found = foreseen(4, 1, partition=2)
+    assert groups(found) == [(3,), (2,)]
+    assert (found.held, found.is_stuck) == (2, False)
+
+
+def test_groups_that_are_added_are_of_the_new_revision_at_once() -> None:
+    assert groups(foreseen(6, 1, before=4)) == [(5, 4), (3,), (2,), (1,), (0,)]
+
+
+def test_groups_that_are_removed_do_not_roll() -> None:
+    assert groups(foreseen(2, 1, before=4)) == [(1,), (0,)]
+
+
+def test_without_a_new_revision_groups_only_come_and_go() -> None:
+    assert groups(foreseen(3, 1, before=2, rolls=False)) == [(2,)]
+    assert groups(foreseen(1, 1, before=2, rolls=False)) == [()]
+    assert groups(foreseen(2, 1, rolls=False)) == []
+
+
+def test_a_set_that_is_new_makes_all_its_groups() -> None:
+    assert groups(foreseen(3, 1, before=0, rolls=False)) == [(2, 1, 0)]
+
+
+def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:
+    world = World(Current(4, 2, "4"), members=0b1111, ready=0b0111, updated=0b1100)
+    limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
+    found = forecast.forecast(limits, world, is_new_revision=False)
+    assert groups(found)[-2:] == [(1,), (0,)]
+    assert not found.is_stuck
+
+
+def test_groups_that_are_not_ready_go_first_and_cost_nothing() -> None:
+    world = World(Current(3, 0, "3"), members=0b111, ready=0b011)
+    limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
+    assert groups(forecast.forecast(limits, world, is_new_revision=True))[0] == (2,)
+
+
+def test_more_groups_than_a_forecast_is_made_for_are_refused() -> None:
+    with pytest.raises(forecast.TooLargeError, match="more than 10000 groups"):
+        foreseen(10_001, 1)
+
+
+def test_nothing_happens_to_nothing() -> None:
+    found = foreseen(0, 1)
+    assert (found.waves, found.extra, found.available, found.is_stuck) == ((), 0, None, False)
+
+
+@given(
+    replicas=st.integers(0, 12),
+    before=st.integers(0, 12),
+    unavailable=st.integers(0, 4),
+    surge=st.integers(0, 4),
+    partition=st.integers(0, 14),
+    rolls=st.booleans(),
+)
+def test_every_rollout_ends_within_its_bounds(
+    replicas: int, before: int, unavailable: int, surge: int, partition: int, *, rolls: bool
+) -> None:
+    surge = min(surge, replicas)
+    unavailable = max(unavailable, 0 if surge else 1)
+    found = foreseen(replicas, unavailable, surge, partition=partition, before=before, rolls=rolls)
+    assert not found.is_stuck
+    assert found.extra <= max(surge, before - replicas)
+    if before >= replicas and found.available is not None:
+        assert found.available >= replicas - unavailable

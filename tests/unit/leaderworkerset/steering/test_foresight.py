@@ -1,0 +1,154 @@
+"""What a change does, as people and programs read it; and the same without a cluster."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
+from leaderworkerset.steering import foresight, snapshots
+from leaderworkerset.steering.foresight import Situation
+
+OLD = builders.leaderworkerset_object(image="app:1", replicas=3, size=1)
+NEW = builders.leaderworkerset_object(image="app:2", replicas=3, size=1)
+
+
+def pods(lws: dict[str, Any], took: int = 30) -> list[dict[str, Any]]:
+    """Return ready groups of one pod that took so many seconds to start."""
+    found = []
+    for index in range(lws["spec"]["replicas"]):
+        leader = builders.leader_pod(lws, index)
+        leader["metadata"]["creationTimestamp"] = "2026-03-01T12:00:00Z"
+        for condition in leader["status"]["conditions"]:
+            condition["lastTransitionTime"] = f"2026-03-01T12:00:{took:02}Z"
+        found.append(leader)
+    return found
+
+
+def leader_statefulset(lws: dict[str, Any]) -> dict[str, Any]:
+    own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}
+    return {
+        "kind": "StatefulSet",
+        "metadata": {"name": "web", "namespace": "default", "labels": own, "annotations": {labels.REPLICAS: "3"}},
+        "spec": {"replicas": 3},
+    }
+
+
+def at_rest(lws: dict[str, Any] = OLD) -> Situation:
+    return foresight.situation(lws, pods(lws), leader_statefulset(lws))
+
+
+def test_a_new_template_rolls_all_groups() -> None:
+    assert foresight.lines(foresight.foresee(at_rest(), NEW)) == [
+        "web: 1 field would change",
+        "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:1 -> app:2",
+        "a new revision: 3 groups of 1 pod would be made",
+        "  step 1: group 2; 2 available",
+        "  step 2: group 1; 2 available",
+        "  step 3: group 0; 2 available",
+        "at most 0 extra pods; at least 2 of 3 groups available",
+        "about 90s: 3 groups started in 30s each",
+    ]
+
+
+def test_what_changes_nothing_rolls_nothing() -> None:
+    assert foresight.lines(foresight.foresee(at_rest(), OLD)) == ["web: unchanged", "no group is made or removed"]
+
+
+def test_a_set_that_is_not_there_yet_is_made() -> None:
+    assert foresight.lines(foresight.foresee(None, OLD)) == [
+        "web: created",
+        "3 groups of 1 pod would be made",
+        "  step 1: groups 0-2; 0 available",
+    ]
+
+
+def test_surge_is_told_in_pods() -> None:
+    surging = builders.leaderworkerset_object(image="app:2", replicas=3, size=2, rollout={"maxSurge": 2})
+    before = foresight.situation(OLD, [], leader_statefulset(OLD))
+    told = foresight.lines(foresight.foresee(before, surging))
+    assert "at most 4 extra pods; at least 0 of 3 groups available" in told
+    assert any(line.endswith("4 extra pods") for line in told if line.startswith("  step"))
+
+
+def test_a_paused_rollout_holds_all_groups() -> None:
+    paused = builders.leaderworkerset_object(
+        image="app:2",
+        replicas=3,
+        size=1,
+        rollout={"partition": 3},
+        metadata={"annotations": {labels.PAUSED_PARTITION: "0"}},
+    )
+    told = foresight.lines(foresight.foresee(at_rest(), paused))
+    assert told[-1].startswith(
+        "no group is made or removed; 3 groups would keep the old revision (the rollout is paused)"
+    )
+
+
+def test_many_steps_and_fields_are_cut_for_people_and_kept_for_programs() -> None:
+    many = {f"example.com/{number}": "x" for number in range(40)}
+    before = builders.leaderworkerset_object(image="app:1", replicas=50, size=1)
+    after = builders.leaderworkerset_object(image="app:2", replicas=50, size=1, metadata={"annotations": many})
+    found = foresight.foresee(foresight.situation(before, pods(before), None), after)
+    told = foresight.lines(found)
+    assert "  and 11 more fields" in told
+    assert "  … 38 more steps" in told
+    assert told[-3].startswith("  step 50: group 0")
+    assert len(told) < 60
+    shown = foresight.document(found)
+    assert (len(shown["changes"]), len(shown["steps"]), shown["estimatedSeconds"]) == (41, 50, 1500)
+    assert (shown["apiVersion"], shown["kind"], shown["endsByItself"]) == ("lws/v1", "RolloutPlan", True)
+
+
+def test_long_values_are_cut() -> None:
+    after = builders.leaderworkerset_object(image="x" * 100, replicas=3, size=1)
+    (change,) = foresight.field_changes(OLD, after)
+    assert str(change).endswith("-> " + "x" * 60 + "…")
+
+
+def test_a_group_that_restarted_tells_nothing_of_how_long_a_start_takes() -> None:
+    leaders = pods(OLD)
+    leaders[0]["status"]["containerStatuses"] = [{"name": "main", "restartCount": 1}]
+    leaders[0]["status"]["conditions"].append({"type": "Initialized", "status": "True"})
+    del leaders[1]["metadata"]["creationTimestamp"]
+    shown = foresight.situation(OLD, leaders, None).view
+    assert foresight.startups(shown) == [timedelta(seconds=30)]
+
+
+def test_values_that_the_controller_could_not_use_are_an_error() -> None:
+    with pytest.raises(ValueError, match="neither a number nor a percentage"):
+        foresight.foresee(None, builders.leaderworkerset_object(rollout={"maxSurge": "many"}))
+
+
+def test_a_snapshot_holds_what_a_plan_needs() -> None:
+    saved = snapshots.build([at_rest()])
+    assert [one["kind"] for one in saved["items"]] == ["LeaderWorkerSet", "StatefulSet", "Pod", "Pod", "Pod"]
+    found = snapshots.find(saved["items"], "web", "default")
+    assert found is not None
+    assert foresight.foresee(found, NEW) == foresight.foresee(at_rest(), NEW)
+    assert snapshots.find(saved["items"], "web", "elsewhere") is None
+    assert snapshots.find(saved["items"], "other", "") is None
+
+
+def test_a_manifest_is_laid_over_what_was_saved() -> None:
+    manifest = {
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "leaderWorkerTemplate": {"workerTemplate": {"spec": {"containers": [{"name": "main", "image": "app:2"}]}}}
+        },
+    }
+    laid = snapshots.overlay(OLD, manifest)
+    assert [str(change) for change in foresight.field_changes(OLD, laid)] == [
+        "spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:1 -> app:2"
+    ]
+    assert meta.spec(snapshots.overlay(None, OLD)) == meta.spec(OLD)
+
+
+def test_a_list_of_another_length_is_taken_from_the_manifest() -> None:
+    both = [{"name": "main", "image": "app:1"}, {"name": "side", "image": "app:1"}]
+    manifest = builders.leaderworkerset_object(template={"workerTemplate": {"spec": {"containers": both}}})
+    template = meta.spec(snapshots.overlay(OLD, manifest))["leaderWorkerTemplate"]
+    assert template["workerTemplate"]["spec"]["containers"] == both

@@ -1,0 +1,80 @@
+"""How far a rollout is, in numbers and in words."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests import builders
+
+from leaderworkerset.api import labels
+from leaderworkerset.steering import pace
+from leaderworkerset.views.groups import view
+
+OLD = builders.leaderworkerset_object(size=1)
+BEGAN = "2026-03-01T11:58:00Z"
+
+
+def conditions(*, updating: bool) -> list[dict[str, Any]]:
+    return [{"type": "UpdateInProgress", "status": str(updating), "lastTransitionTime": BEGAN}]
+
+
+def measured(
+    *groups: str, partition: int = 0, updating: bool = True, observed: int = 1, **metadata: Any
+) -> pace.Progress:
+    """Measure groups that are `old`, `new` and ready, or `starting`."""
+    lws = builders.leaderworkerset_object(
+        image="app:2",
+        size=1,
+        replicas=len(groups),
+        rollout={"partition": partition},
+        metadata=metadata or None,
+        status={"observedGeneration": observed, "conditions": conditions(updating=updating)},
+    )
+    leaders = [
+        builders.leader_pod(OLD if group == "old" else lws, index, ready=group != "starting")
+        for index, group in enumerate(groups)
+    ]
+    own = {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}
+    return pace.progress(view(lws, leaders), {"metadata": {"labels": own}}, builders.NOW)
+
+
+def test_the_time_left_follows_from_the_pace_so_far() -> None:
+    found = measured("old", "old", "starting", "new")
+    assert (found.done, found.updated, found.ready, found.wanted) == (1, 2, 3, 4)
+    assert found.left == timedelta(minutes=6)
+    assert pace.line(found) == (
+        "web: 1 of 4 groups updated and ready, 1 starting; 3 ready in all; about 6m0s left"
+    ).replace("6m0s", "6m")
+    assert pace.bar(found) == "[#####=====----------]"
+
+
+def test_before_the_first_group_is_done_nobody_knows() -> None:
+    assert measured("old", "starting").left is None
+
+
+def test_a_rollout_is_complete_once_the_controller_says_so_too() -> None:
+    assert measured("new", "new", updating=False).is_complete
+    assert not measured("new", "new", updating=True).is_complete
+    assert not measured("new", "new", updating=False, observed=0).is_complete
+    assert not measured("new", "starting", updating=False).is_complete
+
+
+def test_groups_below_the_partition_are_held_and_not_waited_for() -> None:
+    found = measured("old", "new", partition=1, updating=False)
+    assert found.is_complete
+    assert (found.wanted, found.held) == (1, 1)
+    assert pace.line(found).endswith("the partition holds 1 group")
+
+
+def test_with_everything_held_the_bar_is_full() -> None:
+    assert pace.bar(measured("old", partition=1)) == f"[{'#' * 20}]"
+
+
+def test_what_is_paused_has_no_time_left() -> None:
+    found = measured("old", "new", annotations={labels.PAUSED_PARTITION: "0"})
+    assert pace.line(found) == "web: 1 of 2 groups updated and ready; 2 ready in all; paused"
+
+
+def test_without_a_statefulset_nothing_is_updated() -> None:
+    lws = builders.leaderworkerset_object(size=1)
+    found = pace.progress(view(lws, [builders.leader_pod(lws, 0)]), None, builders.NOW)
+    assert (found.updated, found.is_complete) == (0, False)

@@ -1,0 +1,75 @@
+"""Revisions and history as one list, and what they hold."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.steering import pasts
+from leaderworkerset.steering.pasts import Entry
+from leaderworkerset.views.groups import view
+
+NEW = builders.leaderworkerset_object(image="app:2", size=1)
+OLD = builders.leaderworkerset_object(image="app:1", size=1)
+
+
+def retired(revision: dict[str, Any]) -> dict[str, Any]:
+    key = revisions.key_of(revision)
+    moved = {"labels": {labels.HISTORY_OF: "web"}, "annotations": {labels.TEMPLATE_REVISION_HASH: key}}
+    return revision | {"metadata": meta.metadata(revision) | moved}
+
+
+def listed(*found: dict[str, Any]) -> list[Entry]:
+    leaders = [builders.leader_pod(OLD, 0), builders.leader_pod(NEW, 1)]
+    return pasts.entries(view(NEW, leaders), found)
+
+
+def test_history_and_revisions_come_by_number_with_the_groups_that_run_them() -> None:
+    found = listed(builders.revision(NEW, number=4), retired(builders.revision(OLD, number=2)))
+
+    assert [(entry.number, entry.groups, entry.is_current) for entry in found] == [(2, (0,), False), (4, (1,), True)]
+    assert pasts.current(found) is found[1]
+    assert pasts.before(found) is found[0]
+    assert pasts.find(found, 2) is found[0]
+    assert pasts.find(found, 3) is None
+
+
+def test_a_revision_that_groups_are_made_from_hides_its_past() -> None:
+    found = listed(builders.revision(NEW, number=4), retired(builders.revision(NEW, number=2)))
+    assert [entry.number for entry in found] == [4]
+
+
+def test_revisions_of_another_owner_and_records_are_left_out() -> None:
+    other = builders.revision(OLD)
+    other["metadata"]["ownerReferences"] = [other["metadata"]["ownerReferences"][0] | {"uid": "another"}]
+    record = builders.revision(OLD) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
+    assert listed(other, record) == []
+
+
+def test_without_revisions_there_is_nothing_current_or_before() -> None:
+    assert (pasts.current([]), pasts.before([])) == (None, None)
+
+
+def test_the_content_is_what_the_spec_gets_back() -> None:
+    entry = listed(builders.revision(NEW))[0]
+    content = pasts.content(entry)
+    assert set(content) == {"leaderWorkerTemplate", "networkConfig"}
+    assert content["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] == "app:2"
+    assert "null" not in str(content)
+    assert "$patch" not in str(content)
+
+
+def test_a_revision_without_a_template_is_an_error() -> None:
+    (entry,) = listed(builders.revision(NEW) | {"data": {}})
+    with pytest.raises(revisions.UnreadableRevisionError, match=r"holds no spec\.leaderWorkerTemplate"):
+        pasts.content(entry)
+
+
+def test_the_document_has_stable_names() -> None:
+    shown = pasts.document("web", listed(builders.revision(NEW, number=4)))
+    assert (shown["apiVersion"], shown["kind"], shown["leaderWorkerSet"]) == ("lws/v1", "RevisionList", "web")
+    (item,) = shown["items"]
+    assert list(item) == ["revision", "key", "created", "changeCause", "groups", "current", "spec"]

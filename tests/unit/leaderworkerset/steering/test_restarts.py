@@ -1,0 +1,64 @@
+"""Whose turn it is when groups are restarted."""
+
+from typing import Any
+
+from tests import builders
+
+from leaderworkerset.steering import restarts
+from leaderworkerset.views.groups import View, view
+
+
+def groups(*, uids: str, unready: tuple[int, ...] = (), going: tuple[int, ...] = ()) -> View:
+    """Return groups whose leaders have these UIDs, a letter each."""
+    lws = builders.leaderworkerset_object(size=1, replicas=len(uids))
+    leaders: list[dict[str, Any]] = []
+    for index, uid in enumerate(uids):
+        leader = builders.leader_pod(lws, index, uid=uid, ready=index not in unready)
+        leader["metadata"] |= {"deletionTimestamp": "2026-03-01T12:00:00Z"} if index in going else {}
+        leaders.append(leader)
+    return view(lws, leaders)
+
+
+def pods(turn: restarts.Turn) -> list[str]:
+    return [rank.pod for rank in turn.now]
+
+
+def test_as_many_as_the_budget_go_at_once_the_highest_first() -> None:
+    shown = groups(uids="abcd")
+    old = restarts.doomed(shown, range(4))
+    assert old == {0: "a", 1: "b", 2: "c", 3: "d"}
+    turn = restarts.turn(shown, old, 2)
+    assert (pods(turn), turn.left) == (["web-3", "web-2"], (0, 1, 2, 3))
+
+
+def test_while_a_group_is_away_the_budget_is_used() -> None:
+    shown = groups(uids="abcd", going=(3,), unready=(3,))
+    turn = restarts.turn(shown, {2: "c", 3: "d"}, 1)
+    assert (pods(turn), turn.left) == ([], (2, 3))
+
+
+def test_a_successor_that_starts_is_still_waited_for() -> None:
+    turn = restarts.turn(groups(uids="abcX", unready=(3,)), {3: "d"}, 1)
+    assert (pods(turn), turn.left) == ([], (3,))
+
+
+def test_the_next_one_goes_when_the_successor_is_ready() -> None:
+    turn = restarts.turn(groups(uids="abcX"), {2: "c", 3: "d"}, 1)
+    assert (pods(turn), turn.left) == (["web-2"], (2,))
+
+
+def test_groups_that_are_not_ready_cost_nothing() -> None:
+    turn = restarts.turn(groups(uids="abcd", unready=(0, 1)), {0: "a", 1: "b", 2: "c"}, 1)
+    assert pods(turn) == ["web-1", "web-0"]
+
+
+def test_all_are_back() -> None:
+    assert restarts.turn(groups(uids="XY"), {0: "a", 1: "b"}, 1) == restarts.Turn((), ())
+
+
+def test_a_group_without_a_pod_has_nothing_to_restart() -> None:
+    lws = builders.leaderworkerset_object(size=1, replicas=2)
+    shown = view(lws, [builders.leader_pod(lws, 0, uid="a")])
+    assert restarts.doomed(shown, [0, 1]) == {0: "a"}
+    assert restarts.doomed(shown, [0], rank=3) == {}
+    assert restarts.turn(shown, {1: "b"}, 1).left == (1,)
