@@ -97,21 +97,13 @@ def section(command: click.Command, context: click.Context, name: str) -> str:
     """Describe one command."""
     words = " ".join(command.collect_usage_pieces(context))
     told = paragraphs(command.help or "")
-    return f"## lws {name}
-
-`lws {name} {words}`
-
-{told}
-
-{table(context)}
-{examples(name)}"
+    return f"## lws {name}\n\n`lws {name} {words}`\n\n{told}\n\n{table(context)}\n{examples(name)}"
 
 
 def examples(name: str) -> str:
     """Return the examples of a command as a block; a test parses them, as nothing here runs them."""
     lines = usages.EXAMPLES.get(name, ())
-    return "
-".join(["", "```text", *lines, "```", ""]) if lines else ""
+    return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 
 
 def paragraphs(text: str) -> str:
