@@ -1,6 +1,10 @@
 """Names that a shell is offered; and nothing, not even an error, where no cluster answers."""
 
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Self
 
 import click
 import pytest
@@ -52,20 +56,42 @@ def test_a_cluster_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "name", ["get", "tree", "describe", "events", "explain", "logs", "exec", "scale", "wait", "delete", "restart"]
 )
-def test_the_names_of_a_command_are_completed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(completing, "_names", lambda _session, incomplete: _one(f"{incomplete}b"))
-    monkeypatch.setattr("leaderworkerset.cli.cluster.target.Target.session", _no_session)
-    found = ShellComplete(app.lws, {}, "lws", "_LWS_COMPLETE").get_completions([name], "we")
+def test_the_names_of_a_command_are_completed(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with SmallApiServer() as server:
+        config = tmp_path / "kubeconfig"
+        config.write_text(server.kubeconfig)
+        monkeypatch.setenv("COMP_WORDS", f"lws --kubeconfig={config} {name} we")
+        found = ShellComplete(app.lws, {}, "lws", "_LWS_COMPLETE").get_completions([name], "we")
     assert [one.value for one in found] == ["web"]
 
 
-async def _one(name: str) -> list[str]:
-    return [name]
+class SmallApiServer:
+    """Answers every list with one object named web."""
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), OneName)
+        Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def kubeconfig(self) -> str:
+        """Return the way here."""
+        cluster = {"name": "small", "cluster": {"server": f"http://127.0.0.1:{self._server.server_port}"}}
+        context = {"name": "small", "context": {"cluster": "small", "user": "small"}}
+        users = [{"name": "small", "user": {}}]
+        return json.dumps({"clusters": [cluster], "contexts": [context], "users": users, "current-context": "small"})
 
 
-class _no_session:  # noqa: N801 - stands for a method
-    def __init__(self, _: object = None) -> None: ...
+class OneName(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = json.dumps(named("web")).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-    async def __aenter__(self) -> None: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
+    def log_message(self, *_: object) -> None: ...
