@@ -206,7 +206,7 @@ def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug, and the schedule that is tried first, as FAMILY.BRANCH."""
+    """A bug, and the schedule that is tried first, as FAMILY.BRANCH; `.1` of a named scenario is all its deaths."""
 
     plant: Callable[[], Plant]
     seed: str
@@ -230,13 +230,13 @@ BUGS: Final = {
         Bug(_keeps_surge, "surge.0"),
         Bug(_surges_too_far, "surge.0"),
         Bug(_rolls_without_holding_back, "roll.0"),
-        Bug(_builds_workers_of_today, "fail in a rollout.0"),
+        Bug(_builds_workers_of_today, "fail before the update.0"),
         Bug(_keeps_revisions, "roll.0"),
         Bug(_writes_status_over_others, "create.0"),
         Bug(_never_repairs, "grow.0"),
         Bug(_never_retries, "1.0"),
         Bug(_forgets_what_is_due_later, "crash loop.0"),
-        Bug(_insists_on_creating, "1.0"),
+        Bug(_insists_on_creating, "create.1"),
         Bug(_reports_once, "1.2"),
     )
 }
