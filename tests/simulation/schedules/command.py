@@ -67,7 +67,10 @@ def _hunt(options: argparse.Namespace) -> int:
     def parts() -> Iterator[Part]:
         for name in bugs:
             family, _, number = planted.BUGS[name].seed.partition(".")
-            known = Part([int(family) if family.isdigit() else family], [int(number or 0)], name)
+            if family.isdigit():
+                known = Part([int(family)], [int(number)], name)
+            else:  # a scenario: undisturbed, or with all deaths
+                known = Part([family], range(1 + int(number)), name)
             for part in (known, Part(list(crashes.SCENARIOS), [0], name), Part(families, range(HUNTED), name)):
                 if name not in found:
                     yield part

@@ -50,9 +50,18 @@ async def resize(play: Play) -> None:
 
 
 async def fail(play: Play) -> None:
-    """Let a worker fail."""
-    (worker,) = (pod for pod in play.pods() if meta.name(pod) == "web-1-1")
-    play.world.kubelet.restart("web-1-1")
+    """Let a worker of the last group fail."""
+    _fail(play, "web-1-1")
+
+
+async def fail_outdated(play: Play) -> None:
+    """Let a worker of the first group fail, which is updated last."""
+    _fail(play, "web-0-1")
+
+
+def _fail(play: Play, name: str) -> None:
+    (worker,) = (pod for pod in play.pods() if meta.name(pod) == name)
+    play.world.kubelet.restart(name)
     play.checks.excuse(meta.uid(worker))
 
 
@@ -79,6 +88,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "resize": (resize,),
     "fail": (fail,),
     "fail in a rollout": (roll, fail),
+    "fail before the update": (roll, fail_outdated),
     "revert": (happenings.roll_and_return,),
     "replace": (happenings.replace,),
     "crash loop": (crash_loop,),
