@@ -36,7 +36,7 @@ TERMINATED: Final[JSONObject] = {
 """What Kueue writes into the status of a pod before it deletes it."""
 
 ON_A_HOST: Final = 2
-"""Pods for which a host of a domain has room."""
+"""Pods for which a host of a domain has space."""
 
 
 @dataclass

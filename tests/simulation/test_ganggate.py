@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+from tests.permissions import missing, needs_of
 from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.test_kueue import kueue, queued
 from tests.simulation.test_life import fail
 from tests.simulation.workloads import SLOW, groups
 
+from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
@@ -75,7 +77,7 @@ async def resize_nodes(world: World, cpu: str) -> None:
 
 
 def test_three_groups_on_nodes_for_two_and_the_third_starts_when_there_is_room() -> None:
-    """Two run, all pods of the third wait; nobody writes meanwhile."""
+    """Two run, all pods of the third wait; nobody writes meanwhile, and never without the right to."""
 
     async def scenario(world: World) -> None:
         watched = Watched(world)
@@ -91,7 +93,11 @@ def test_three_groups_on_nodes_for_two_and_the_third_starts_when_there_is_room()
         assert sorted(bound(await world.objects(PODS)).values()) == [4, 4, 4]
         assert watched.early == []
 
-    simulate(scenario, settings(nodes=4))
+    chosen = settings(nodes=4)
+    trace = simulate(scenario, chosen).trace
+    written = [Request(entry.verb, entry.object, body=b"{}") for entry in trace.of("manager-0")]
+    assert any(request.method == "PATCH" and "/pods/" in request.path for request in written)
+    assert missing(chosen.kinds.permissions, (need for request in written for need in needs_of(request))) == []
 
 
 def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits() -> None:
@@ -109,7 +115,7 @@ def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits() -> None:
 
 @pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
 def test_a_group_lives_through_failures_rollouts_and_scaling(restart: str) -> None:
-    """A pod that is made anew waits for room like all others; its group is the first that gets it."""
+    """A pod that is made anew waits for space like all others; its group is the first that gets it."""
 
     async def scenario(world: World) -> None:
         watched = Watched(world)
@@ -145,7 +151,7 @@ def test_a_group_of_one_pod_waits_for_nobody() -> None:
 
 
 def test_quota_comes_first_and_room_second() -> None:
-    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no room is kept for it."""
+    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no space is kept for it."""
 
     async def scenario(world: World) -> None:
         async with kueue(world, quota=1) as one:

@@ -66,7 +66,7 @@ class Usage:
 
     def take(self, change: Change) -> None:
         """Account for a pod that came, changed or went."""
-        if change.old is not None and change.new is not None and _same_room(change.old, change.new):
+        if change.old is not None and change.new is not None and _same_space(change.old, change.new):
             return
         for pod, sign in ((change.old, -1), (change.new, 1)):
             node = "" if pod is None else str(meta.spec(pod).get("nodeName") or "")
@@ -103,7 +103,7 @@ class Driver:
         return await asyncio.to_thread(reconcile, observed) if is_large((), facts) else reconcile(observed)
 
     def watches(self) -> Sequence[Watch]:
-        """Return what is watched; what changes no room, and no gate, does not matter."""
+        """Return what is watched; what changes no space, and no gate, does not matter."""
         return Watch(self._nodes, keys_of_node), Watch(self._pods, keys_of_pod)
 
     def _observe(self, gated: Sequence[JSONObject]) -> Observed:
@@ -143,6 +143,6 @@ def build(caches: Caches, client: Client, clock: Clock) -> Driver:
 SPEC: Final = ControllerSpec(name=NAME, caches=(NODE_CACHE, POD_CACHE), build=build, writes=permissions.GANG_GATE)
 
 
-def _same_room(old: JSONObject, new: JSONObject) -> bool:
+def _same_space(old: JSONObject, new: JSONObject) -> bool:
     """Return whether a pod takes of the same node what it took before."""
     return meta.uid(old) == meta.uid(new) and meta.spec(old) == meta.spec(new)

@@ -11,9 +11,14 @@ from tests.integration.clusters.state import State
 from kuberuntime.cache.informer import Change
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.core.disaggregatedset import rolehash
+from leaderworkerset.core.disaggregatedset.roleset import Place, owner_reference
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager import lwsmanager
 
 ROLES = ("prefill", "decode")
 
@@ -192,6 +197,54 @@ async def test_an_autoscaler_scales_one_role_while_the_set_rolls(space: Space) -
 
 def assert_scaler(space: Space) -> None:
     assert space.informers[ROLE_SCALERS].store.list()
+
+
+async def test_a_set_that_another_controller_made_is_taken_over_untouched(space: Space) -> None:
+    """R-DS-24: neither the LeaderWorkerSets of its roles nor their pods change, also where budgets were copied (Q-11)."""
+    roles = rolling(2, 1, *SURGE_TWO)
+    await space.manager.stop()
+    obj = await create(space, roles)
+    owner = await space.get(DISAGGREGATED_SETS, "split")
+    await define_as_the_go_controller(space)
+    revision = rolehash.revision_of(meta.spec(owner)["roles"])
+    for one in roles:
+        place = Place("split", 0, revision, one["name"])
+        metadata = {"name": place.name, "labels": place.labels, "ownerReferences": [owner_reference(owner)]}
+        kind = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind}
+        template = one["spec"]["leaderWorkerTemplate"]
+        injected = template["workerTemplate"] | {"metadata": {"labels": place.labels}}
+        spec = one["spec"] | {"leaderWorkerTemplate": template | {"workerTemplate": injected}}
+        await space.create(kind | {"metadata": metadata, "spec": spec})
+    before = {name: identity(one) for name, one in (await space.until(two_leaderworkersets)).leaderworkersets.items()}
+
+    await space.manager.start()
+
+    state = await available(space)
+    assert {name: identity(one) for name, one in state.leaderworkersets.items()} == before
+    assert {meta.labels(pod)[REVISION] for pod in state.pods.values()} == {revision}
+    await edit(space, with_image(obj, "app:2"))
+    assert revision_of(await available(space)) != revision
+
+
+def two_leaderworkersets(state: State) -> None:
+    assert len(state.leaderworkersets) == 2
+
+
+def identity(obj: JSONObject) -> tuple[str, int, JSONObject]:
+    """Return what must not change of a LeaderWorkerSet that is taken over."""
+    return meta.uid(obj), meta.generation(obj), meta.labels(obj)
+
+
+async def define_as_the_go_controller(space: Space) -> None:
+    """Let the definition be owned by another installer, as Helm leaves it; ours takes it over as `lws install` does."""
+    key = ObjectKey("", DISAGGREGATED_SETS.group_resource)
+    installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+    kept = {name: installed[name] for name in ("apiVersion", "kind")}
+    spec = {"metadata": {"name": key.name}, "spec": meta.spec(installed)}
+    await space.client.apply(CUSTOM_RESOURCE_DEFINITIONS, kept | spec, manager="helm")
+    for definition in MANAGED.definitions():
+        if meta.name(definition) == key.name:
+            await space.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager=lwsmanager.INSTALLER)
 
 
 async def test_slices_come_and_go(space: Space) -> None:

@@ -352,8 +352,8 @@ def _gang_group(world: World) -> gang.GangGroup:
     return gang.GangGroup(_live(world), world.lws)
 
 
-def _rooms(world: World) -> fit.Rooms:
-    return fit.rooms(
+def _nodes(world: World) -> fit.FreeSpace:
+    return fit.free_space(
         [{"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(world.members.pods))}}}], {}
     )
 
@@ -382,11 +382,11 @@ GANG: Final[Mapping[str, Recipe]] = {
     "demand.largest": lambda w: demand.largest(demand.of_pod(w.leader["spec"]), {}),
     "demand.of_group": lambda w: demand.of_group(w.lws),
     "demand.of_pod": lambda w: demand.of_pod(w.leader["spec"]),
-    "fit.Rooms.place": lambda w: _rooms(w).place(fit.count_needs(w.members.pods)),
+    "fit.FreeSpace.place": lambda w: _nodes(w).place(fit.count_needs(w.members.pods)),
     "fit.count_needs": lambda w: fit.count_needs(w.members.pods),
     "fit.read_need": lambda w: fit.read_need(w.leader),
     "fit.read_requests": lambda w: fit.read_requests(w.leader),
-    "fit.rooms": _rooms,
+    "fit.free_space": _nodes,
     "gangs.Gangs.decide": lambda w: NATIVE.decide(gang.GangGroup(replace(_live(w), leader=_marked(w)), w.lws)),
     "gangs.Gangs.errors": lambda w: ALL.errors(w.lws, None),
     "gangs.Gangs.mark": _marked,

@@ -2,7 +2,7 @@
 
 In: nodes, the sums that pods bound to them request, and what further pods need. Out: whether these all fit. An estimate,
 and optimistic: it knows requests, the number of pods, node selectors, required node affinity and taints, and takes the
-first nodes with room. Affinity between pods, spreading, volumes, host ports and devices claimed by name are not
+first nodes with space. Affinity between pods, spreading, volumes, host ports and devices claimed by name are not
 considered, and the scheduler may choose other nodes.
 """
 
@@ -35,7 +35,7 @@ class Need:
 
 
 @dataclass(slots=True)
-class _Room:
+class _NodeSpace:
     """One node, and what it has left while pods are placed."""
 
     name: str
@@ -44,7 +44,7 @@ class _Room:
     left: dict[str, int]
 
     def admits(self, need: Need) -> bool:
-        """Return whether the pod may run on the node, whatever room there is."""
+        """Return whether the pod may run on the node, whatever space there is."""
         if not all(requirement.matches(self.labels) for requirement in need.selector):
             return False
         if need.terms is not None and not any(term.matches(self.name, self.labels) for term in need.terms):
@@ -52,61 +52,61 @@ class _Room:
         return all(any(one.tolerates(taint) for one in need.tolerations) for taint in self.taints)
 
     def count(self, need: Need) -> int:
-        """Return for how many such pods there is room."""
+        """Return for how many such pods there is space."""
         return max(min(self.left.get(name, 0) // amount for name, amount in need.requests), 0)
 
     def take(self, need: Need, number: int) -> None:
-        """Take the room of so many pods; a negative number gives it back."""
+        """Take the space of so many pods; a negative number gives it back."""
         for name, amount in need.requests:
             self.left[name] = self.left.get(name, 0) - number * amount
 
 
 @dataclass(slots=True)
 class _Search:
-    """The nodes that admit one need; those before `start` have no room left for it."""
+    """The nodes that admit one need; those before `start` have no space left for it."""
 
-    rooms: list[_Room]
+    nodes: list[_NodeSpace]
     start: int = 0
 
-    def places(self, need: Need, number: int) -> Iterator[tuple[_Room, int]]:
-        """Yield nodes with room, and how many pods they take, until all are placed or no node is left."""
-        for index in range(self.start, len(self.rooms)):
-            room = self.rooms[index]
-            taken = min(room.count(need), number)
+    def places(self, need: Need, number: int) -> Iterator[tuple[_NodeSpace, int]]:
+        """Yield nodes with space, and how many pods they take, until all are placed or no node is left."""
+        for index in range(self.start, len(self.nodes)):
+            node = self.nodes[index]
+            taken = min(node.count(need), number)
             if taken:
-                yield room, taken
+                yield node, taken
                 number -= taken
             if not number:
                 return
 
     def skip_full(self, need: Need) -> None:
-        """Pass over the first nodes that have no room any more."""
-        while self.start < len(self.rooms) and not self.rooms[self.start].count(need):
+        """Pass over the first nodes that have no space any more."""
+        while self.start < len(self.nodes) and not self.nodes[self.start].count(need):
             self.start += 1
 
 
 @dataclass(slots=True)
-class Rooms:
+class FreeSpace:
     """What the nodes have left, while pods are placed one group after another; it lives as long as one decision.
 
-    Room is only taken: what did not fit once is not tried again, and nodes that are full for a need are passed over.
+    Space is only taken: what did not fit once is not tried again, and nodes that are full for a need are passed over.
     """
 
-    _rooms: list[_Room]
+    _nodes: list[_NodeSpace]
     _searches: dict[Need, _Search] = field(default_factory=dict)
     _hopeless: set[frozenset[tuple[Need, int]]] = field(default_factory=set)
 
     def place(self, needs: Mapping[Need, int]) -> bool:
-        """Take the room of so many pods of each need, or none; return whether all fit."""
+        """Take the space of so many pods of each need, or none; return whether all fit."""
         wanted = frozenset(needs.items())
         if wanted in self._hopeless:
             return False
-        taken: list[tuple[_Room, Need, int]] = []
+        taken: list[tuple[_NodeSpace, Need, int]] = []
         for need in sorted(needs, key=self._choice):
             before = len(taken)
-            taken += [(room, need, number) for room, number in self._search(need).places(need, needs[need])]
-            for room, _, number in taken[before:]:
-                room.take(need, number)
+            taken += [(node, need, number) for node, number in self._search(need).places(need, needs[need])]
+            for node, _, number in taken[before:]:
+                node.take(need, number)
             if sum(number for _, _, number in taken[before:]) < needs[need]:
                 self._give_back(taken)
                 self._hopeless.add(wanted)
@@ -115,23 +115,23 @@ class Rooms:
             self._search(need).skip_full(need)
         return True
 
-    def _give_back(self, taken: Iterable[tuple[_Room, Need, int]]) -> None:
-        for room, need, number in taken:
-            room.take(need, -number)
+    def _give_back(self, taken: Iterable[tuple[_NodeSpace, Need, int]]) -> None:
+        for node, need, number in taken:
+            node.take(need, -number)
 
     def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
         """Sort by how few nodes come into question, so that the pickiest choose first."""
-        return len(self._search(need).rooms), need.requests
+        return len(self._search(need).nodes), need.requests
 
     def _search(self, need: Need) -> _Search:
         if need not in self._searches:
-            self._searches[need] = _Search([room for room in self._rooms if room.admits(need)])
+            self._searches[need] = _Search([node for node in self._nodes if node.admits(need)])
         return self._searches[need]
 
 
-def rooms(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> Rooms:
+def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> FreeSpace:
     """Return what the nodes have left beside what is used, by the name of the node."""
-    return Rooms([_room(node, used.get(meta.name(node), {})) for node in nodes])
+    return FreeSpace([_node_space(node, used.get(meta.name(node), {})) for node in nodes])
 
 
 def read_need(pod: JSONObject) -> Need:
@@ -156,12 +156,12 @@ def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:
     return Counter(map(read_need, pods))
 
 
-def _room(node: JSONObject, used: Amounts) -> _Room:
+def _node_space(node: JSONObject, used: Amounts) -> _NodeSpace:
     spec = meta.spec(node)
     taints = [taint for taint in spec.get("taints") or () if taint.get("effect") in placement.REPELLING]
     cordoned = [placement.CORDONED] if spec.get("unschedulable") else []
     allocatable = quantity.parse_list(meta.status(node).get("allocatable"))
-    return _Room(
+    return _NodeSpace(
         name=meta.name(node),
         labels=meta.labels(node),
         taints=(*taints, *cordoned),

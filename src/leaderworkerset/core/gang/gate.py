@@ -4,7 +4,7 @@ In: nodes, what pods bound to them request, the pods that have no node, and the 
 plan that removes the gates of groups that fit. Groups come in this order: those that have started already (a pod of
 theirs was made anew), the higher priority, the older leader. One that does not fit does not hold back others.
 
-Best effort: between the decision and the binding somebody else may take the room (`fit.py` says what is not considered).
+Best effort: between the decision and the binding somebody else may take the space (`fit.py` says what is not considered).
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,11 +57,11 @@ def reconcile(observed: Observed) -> Plan:
     waiting = _waiting(observed.members)
     if not waiting:
         return Plan()
-    rooms = fit.rooms(observed.nodes, observed.used)
+    space = fit.free_space(observed.nodes, observed.used)
     for pod in observed.unbound:
         if not meta.spec(pod).get("schedulingGates"):
-            rooms.place({fit.read_need(pod): 1})
-    starting = [group for group in sorted(waiting, key=_Group.rank) if rooms.place(fit.count_needs(group.gated))]
+            space.place({fit.read_need(pod): 1})
+    starting = [group for group in sorted(waiting, key=_Group.rank) if space.place(fit.count_needs(group.gated))]
     groups = tuple((Together(sequences=tuple((_open(pod),) for pod in group.gated)),) for group in starting)
     return Plan((Together(sequences=groups),)) if groups else Plan()
 

@@ -27,35 +27,35 @@ def need(cpu: str = "1", **spec: Any) -> Need:
 
 
 def test_pods_fit_until_the_nodes_are_full() -> None:
-    rooms = fit.rooms([node("a"), node("b")], {"b": {"cpu": 3 * NANOS}})
+    space = fit.free_space([node("a"), node("b")], {"b": {"cpu": 3 * NANOS}})
 
-    assert rooms.place({need(): 5})
-    assert not rooms.place({need(): 1})
+    assert space.place({need(): 5})
+    assert not space.place({need(): 1})
 
 
 def test_a_group_that_does_not_fit_takes_no_room() -> None:
-    rooms = fit.rooms([node("a", "3")], {})
+    space = fit.free_space([node("a", "3")], {})
 
-    assert not rooms.place({need(): 2, need("2"): 1})
-    assert not rooms.place({need(): 2, need("2"): 1})
-    assert rooms.place({need(): 3})
+    assert not space.place({need(): 2, need("2"): 1})
+    assert not space.place({need(): 2, need("2"): 1})
+    assert space.place({need(): 3})
 
 
 def test_a_resource_that_a_node_lacks_is_not_there() -> None:
     wanting = fit.read_need({"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "1"}}}]}})
 
-    assert not fit.rooms([node()], {}).place({wanting: 1})
-    assert fit.rooms([node()], {}).place({need("0"): 10})
+    assert not fit.free_space([node()], {}).place({wanting: 1})
+    assert fit.free_space([node()], {}).place({need("0"): 10})
 
 
 def test_a_node_takes_no_more_pods_than_it_allows() -> None:
-    assert not fit.rooms([node(cpu="100")], {}).place({need("0"): 11})
-    assert not fit.rooms([node(cpu="100")], {"n": {fit.PODS: 10 * NANOS}}).place({need(): 1})
+    assert not fit.free_space([node(cpu="100")], {}).place({need("0"): 11})
+    assert not fit.free_space([node(cpu="100")], {"n": {fit.PODS: 10 * NANOS}}).place({need(): 1})
 
 
 def test_what_is_used_beyond_what_there_is_leaves_nothing() -> None:
     """A node that shrank."""
-    assert not fit.rooms([node()], {"n": {"cpu": 9 * NANOS}}).place({need(): 1})
+    assert not fit.free_space([node()], {"n": {"cpu": 9 * NANOS}}).place({need(): 1})
 
 
 @pytest.mark.parametrize(
@@ -68,45 +68,45 @@ def test_what_is_used_beyond_what_there_is_leaves_nothing() -> None:
     ids=["NoSchedule", "NoExecute", "cordoned"],
 )
 def test_a_node_that_keeps_pods_off_takes_those_that_tolerate_it(kept_off: JSONObject, asking: JSONObject) -> None:
-    rooms = fit.rooms([node(**kept_off)], {})
+    space = fit.free_space([node(**kept_off)], {})
 
-    assert not rooms.place({need(): 1})
-    assert rooms.place({need(**asking): 1})
+    assert not space.place({need(): 1})
+    assert space.place({need(**asking): 1})
 
 
 def test_a_taint_that_is_a_wish_keeps_nobody_off() -> None:
-    assert fit.rooms([node(taints=[{"key": "a", "effect": "PreferNoSchedule"}])], {}).place({need(): 1})
+    assert fit.free_space([node(taints=[{"key": "a", "effect": "PreferNoSchedule"}])], {}).place({need(): 1})
 
 
 def test_selectors_and_required_affinity_choose_nodes() -> None:
-    rooms = fit.rooms([node("a", "1", {"zone": "x"}), node("b", "1", {"zone": "y"})], {})
+    space = fit.free_space([node("a", "1", {"zone": "x"}), node("b", "1", {"zone": "y"})], {})
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["y"]}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
-    assert not rooms.place({need(nodeSelector={"zone": "z"}): 1})
-    assert not rooms.place({need(nodeSelector={"zone": "x"}): 2})
-    assert rooms.place({need(affinity={"nodeAffinity": required}): 1})
-    assert not rooms.place({need(affinity={"nodeAffinity": required}): 1})
-    assert rooms.place({need(nodeSelector={"zone": "x"}): 1})
+    assert not space.place({need(nodeSelector={"zone": "z"}): 1})
+    assert not space.place({need(nodeSelector={"zone": "x"}): 2})
+    assert space.place({need(affinity={"nodeAffinity": required}): 1})
+    assert not space.place({need(affinity={"nodeAffinity": required}): 1})
+    assert space.place({need(nodeSelector={"zone": "x"}): 1})
 
 
 def test_the_pickiest_choose_first() -> None:
     """Else a pod that could run anywhere would take the only node of another one of its group."""
-    rooms = fit.rooms([node("a", "1", {"gpu": "yes"}), node("b", "1")], {})
+    space = fit.free_space([node("a", "1", {"gpu": "yes"}), node("b", "1")], {})
 
-    assert rooms.place({need(): 1, need(nodeSelector={"gpu": "yes"}): 1})
+    assert space.place({need(): 1, need(nodeSelector={"gpu": "yes"}): 1})
 
 
 @given(
     free=st.lists(st.integers(0, 5), min_size=1, max_size=6), sizes=st.lists(st.integers(1, 6), min_size=1, max_size=8)
 )
 def test_equal_pods_are_placed_exactly_as_long_as_there_is_room(free: list[int], sizes: list[int]) -> None:
-    rooms = fit.rooms([node(str(number), str(cpu)) for number, cpu in enumerate(free)], {})
+    space = fit.free_space([node(str(number), str(cpu)) for number, cpu in enumerate(free)], {})
     left = sum(free)
 
     for size in sizes:
         fits = size <= left
-        assert rooms.place({need(): size}) is fits
+        assert space.place({need(): size}) is fits
         left -= size if fits else 0
 
 
