@@ -80,7 +80,7 @@ controlplane: setup ## build the control plane that the tests run on, where it i
 	@$(BIN)/python -m tests.controlplane.build
 
 simulate: setup ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
-	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
 helm: setup ## build Helm and promtool, which the tests of chart and alerts use (minutes); without them they are skipped
 	@$(BIN)/python -m tests.packages.build

@@ -1,6 +1,8 @@
 """Time `lws get` of 200 groups of eight stub pods to its first byte, and `lws --help`; wall clock and processor.
 
-python -m bench.get [--runs N] [--groups N] [--size N]
+python -m bench.get [--runs N] [--groups N] [--size N] [--cluster NAME]
+
+With --cluster, a running cluster of this machine that has these groups already is asked, and left as it is.
 
 The least of the runs is what the program itself needs; what else the machine does is in the others.
 """
@@ -32,36 +34,41 @@ def first_byte(words: list[str], environment: dict[str, str]) -> tuple[float, fl
     return elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(runs: int, groups: int, size: int, directory: str) -> None:
-    """Start a cluster with the groups, and time the commands against it."""
-    environment = os.environ | {"LWS_STATE_HOME": directory}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    manifest = Path(directory) / "lws.yaml"
-    manifest.write_text(MANIFEST.format(groups=groups).replace("size: 4", f"size: {size}"))
+def measure(cluster: str, runs: int, title: str, environment: dict[str, str]) -> None:
+    """Time the commands against a cluster."""
+    for run in range(runs):
+        get, get_cpu = first_byte([*LWS, "get", f"--local={cluster}"], environment)
+        ranks, ranks_cpu = first_byte([*LWS, "get", f"--local={cluster}", "--ranks"], environment)
+        shown, shown_cpu = first_byte([*LWS, "--help"], environment)
+        report(
+            title,
+            run=run,
+            get_first_byte_seconds=round(get, 3),
+            get_cpu_seconds=round(get_cpu, 3),
+            get_ranks_first_byte_seconds=round(ranks, 3),
+            get_ranks_cpu_seconds=round(ranks_cpu, 3),
+            help_seconds=round(shown, 3),
+            help_cpu_seconds=round(shown_cpu, 3),
+        )
 
-    def lws(*words: str) -> None:
-        subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True)
 
-    lws("up", "bench", "--detach", "--stub", "--network=shared", "--max-pods=5000")
-    try:
-        lws("apply", "--local=bench", "-f", str(manifest))
-        lws("wait", "--local=bench", "many", "--timeout", str(PATIENCE))
-        for run in range(runs):
-            get, get_cpu = first_byte([*LWS, "get", "--local=bench"], environment)
-            ranks, ranks_cpu = first_byte([*LWS, "get", "--local=bench", "--ranks"], environment)
-            shown, shown_cpu = first_byte([*LWS, "--help"], environment)
-            report(
-                f"lws get, {groups} groups of {size}",
-                run=run,
-                get_first_byte_seconds=round(get, 3),
-                get_cpu_seconds=round(get_cpu, 3),
-                get_ranks_first_byte_seconds=round(ranks, 3),
-                get_ranks_cpu_seconds=round(ranks_cpu, 3),
-                help_seconds=round(shown, 3),
-                help_cpu_seconds=round(shown_cpu, 3),
-            )
-    finally:
-        lws("down", "bench", "--delete")
+def measure_new(runs: int, title: str, manifest: str) -> None:
+    """Start a cluster with the groups, measure, and stop it."""
+    with tempfile.TemporaryDirectory() as directory:
+        environment = os.environ | {"LWS_STATE_HOME": directory}
+        path = Path(directory) / "lws.yaml"
+        path.write_text(manifest)
+
+        def lws(*words: str) -> None:
+            subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True)
+
+        lws("up", "bench", "--detach", "--stub", "--network=shared", "--max-pods=5000")
+        try:
+            lws("apply", "--local=bench", "-f", str(path))
+            lws("wait", "--local=bench", "many", "--timeout", str(PATIENCE))
+            measure("bench", runs, title, environment)
+        finally:
+            lws("down", "bench", "--delete")
 
 
 def main() -> None:
@@ -70,9 +77,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--size", type=int, default=8)
+    parser.add_argument("--cluster", help="a running cluster that has the groups already")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        measure(options.runs, options.groups, options.size, directory)
+    title = f"lws get, {options.groups} groups of {options.size}"
+    if options.cluster:
+        measure(options.cluster, options.runs, title, dict(os.environ))
+    else:
+        manifest = MANIFEST.format(groups=options.groups).replace("size: 4", f"size: {options.size}")
+        measure_new(options.runs, title, manifest)
 
 
 if __name__ == "__main__":

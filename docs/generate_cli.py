@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from leaderworkerset.cli import app
+from leaderworkerset.cli.shell import usages
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -45,7 +46,8 @@ These options may stand before or after any command. Without them `lws` uses the
 | 124 | timed out; the message says what is missing |
 | 130 | interrupted |
 
-`lws exec` ends with the exit code of its command.
+`lws exec` ends with the exit code of its command. `lws explain` ends with 3 where something is progressing by itself, 4
+where it is stuck until somebody acts, and 5 where no known cause explains it ([causes](causes.md)).
 
 ## Output
 
@@ -94,7 +96,14 @@ def sections(command: click.Command, context: click.Context, name: str) -> Itera
 def section(command: click.Command, context: click.Context, name: str) -> str:
     """Describe one command."""
     words = " ".join(command.collect_usage_pieces(context))
-    return f"## lws {name}\n\n`lws {name} {words}`\n\n{paragraphs(command.help or '')}\n\n{table(context)}\n"
+    told = paragraphs(command.help or "")
+    return f"## lws {name}\n\n`lws {name} {words}`\n\n{told}\n\n{table(context)}\n{examples(name)}"
+
+
+def examples(name: str) -> str:
+    """Return the examples of a command as a block; a test parses them, as nothing here runs them."""
+    lines = usages.EXAMPLES.get(name, ())
+    return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 
 
 def paragraphs(text: str) -> str:

@@ -148,7 +148,9 @@ def client_flags(plane: Plane, name: str) -> list[str]:
 
 
 def controller_manager_flags(plane: Plane) -> list[str]:
-    """Return the flags of the controller manager: with its usual 20 requests a second it would be what is measured."""
+    """Return the flags of the controller manager: with its usual 20 requests a second, or with a look at nodes every five
+    seconds, it would be what tests wait for.
+    """
     return [
         *client_flags(plane, "kube-controller-manager"),
         "--controllers=*,-nodeipam,-cloud-node-lifecycle,-service-lb-controller,-node-route-controller",
@@ -156,6 +158,7 @@ def controller_manager_flags(plane: Plane) -> list[str]:
         f"--root-ca-file={plane.authority}",
         "--concurrent-statefulset-syncs=20",
         "--concurrent-gc-syncs=40",
+        "--node-monitor-period=1s",
     ]
 
 

@@ -40,16 +40,16 @@ class Shell:
         return self.run([*LWS, *words], code=code, text=text)
 
     def run(
-        self, words: Sequence[str], *, code: int = 0, text: str | None = None
+        self, words: Sequence[str], *, code: int = 0, text: str | None = None, limit: float = SECONDS
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a program to its end; it must end with `code`."""
+        """Run a program to its end, within `limit` seconds; it must end with `code`."""
         result = subprocess.run(
             words,
             env=self.environment,
             cwd=self.directory,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=limit,
             input=text,
             check=False,
         )

@@ -17,13 +17,16 @@ LEFT_OUT = {
 }
 """The commands that are not run, and why."""
 
+LIMIT = 240.0
+"""Seconds for all commands of a page: on a busy machine each of them takes a few to start."""
+
 ENDS_OTHERWISE = {"lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself"}
 """The commands that do not end with 0, and why."""
 
 
 def follow(shell: Shell, page: str) -> str:
     """Run the commands of a page; all must end with 0. Return what they printed."""
-    result = shell.run(["bash", "-c", script(page)])
+    result = shell.run(["bash", "-c", script(page)], limit=LIMIT)
     return result.stdout + result.stderr
 
 

@@ -15,9 +15,10 @@ PAGES = {
     "docs/how-to/first-steps.md": "4 ranks answer as one",
     "docs/how-to/run-your-program.md": "Cluster default is up",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
+    "docs/how-to/roll-out-and-back.md": "web group 1 restarted",
     "docs/how-to/why-does-a-group-not-start.md": "crashing is stuck: LWS-E071: ",
-    "docs/how-to/roll-out-and-back.md": "tensor-parallel group 1 restarted",
     "docs/how-to/python-client.md": "left: []",
+    "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
 }
 """The pages, and what is printed when all went well."""
 

@@ -63,6 +63,10 @@ def test_the_first_of_several_that_crash_is_the_cause(cluster: Cluster) -> None:
 def test_a_missing_command_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("bare", {"image": "vllm/vllm-openai:v9"}))
     assert "pod bare-0 has no program to run here" in named(cluster, "bare", "LWS-E057")
+    assert "bare is stuck: LWS-E057: pod bare-0" in cluster.refused("wait", "bare", "--timeout=2", code=124)
+    listed = cluster.shell.lws("get", f"--local={cluster.name}", "bare")
+    assert listed.stdout.startswith("NAME")
+    assert "bare is stuck: LWS-E057 (this machine has no program for the image); `lws --local=shared" in listed.stderr
 
 
 def test_a_program_that_ends_is_named(cluster: Cluster) -> None:

@@ -178,3 +178,14 @@ def test_shells_can_complete(shell: Shell, name: str) -> None:
 def test_bash_completes_commands_and_options(shell: Shell) -> None:
     typed = 'source <(lws completion bash); COMP_WORDS=(lws get --o); COMP_CWORD=2; _lws_completion lws; echo "${COMPREPLY[@]}"'
     assert shell.run(["bash", "-c", typed]).stdout == "--output\n"
+
+
+def test_bash_completes_names_groups_and_ranks(cluster: Cluster) -> None:
+    cluster.start(lws("completed", SLEEP))
+    for word, offered in (("comp", "completed"), ("completed/", "completed/0"), ("completed/0/", "completed/0/0")):
+        typed = (
+            f"source <(lws completion bash); COMP_WORDS=(lws get --local={cluster.name} {word}); COMP_CWORD=3; "
+            '_lws_completion lws; echo "${COMPREPLY[@]}"'
+        )
+        assert cluster.shell.run(["bash", "-c", typed]).stdout == f"{offered}\n"
+    cluster.lws("delete", "completed")

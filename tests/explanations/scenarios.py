@@ -338,13 +338,11 @@ SCENARIOS: Final[dict[str, Observed]] = {
     ),
     "LWS-E071": observed(
         [
-            placed(status={"containerStatuses": [container(restarts=1, terminated=ended(1, 10))]}),
+            placed(status={"containerStatuses": [container(terminated=ended(1, 10))]}),
             placed(
                 0,
                 1,
-                status={
-                    "containerStatuses": [container(restarts=1, terminated=ended(3, 30, message="x\nKeyError: 'a'"))]
-                },
+                status={"containerStatuses": [container(terminated=ended(3, 30, message="x\nKeyError: 'a'"))]},
             ),
         ]
     ),

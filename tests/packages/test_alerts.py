@@ -30,6 +30,7 @@ UNREADABLE: Final = "certwatcher_read_certificate_errors_total"
 ENDS: Final = 'lws_certificate_expiry_timestamp_seconds,server="webhooks"'
 RECREATED: Final = 'lws_group_recreations_total,cause="pod-deleted"'
 DESIRED: Final = 'lws_groups,namespace="serving",leaderworkerset="web",state="desired"'
+GIVEN_UP: Final = 'lws_groups_failing,namespace="serving",leaderworkerset="web",state="exhausted"'
 READY: Final = 'lws_groups,namespace="serving",leaderworkerset="web",state="ready"'
 
 DAY: Final = 86_400
@@ -45,6 +46,7 @@ HEALTHY: Final[dict[str, str]] = {
     RECREATED: "0",
     DESIRED: "3",
     READY: "3",
+    GIVEN_UP: "0",
 }
 """A manager at work: metric and labels to its first value, and by how much it grows in a minute."""
 
@@ -58,6 +60,10 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSCertificateUnusable": (HEALTHY | {UNREADABLE: "0+12"}, INSTANCE | {"job": METRICS_SERVICE}),
     "LWSCertificateExpiring": (HEALTHY | {ENDS: str(6 * DAY)}, {"server": "webhooks"}),
     "LWSGroupRestartStorm": (HEALTHY | {RECREATED: "0+1"}, {}),
+    "LWSGroupsGivenUp": (
+        HEALTHY | {GIVEN_UP: "1"},
+        OF_SET | INSTANCE | {"job": METRICS_SERVICE, "state": "exhausted"},
+    ),
     "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | INSTANCE | {"job": METRICS_SERVICE}),
 }
 """By alert: the series in which it fires, and the labels that it then has of them."""

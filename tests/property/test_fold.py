@@ -108,10 +108,18 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
         and (size == 1 or (one.workers is not None and one.workers.group_index == one.group_index))
     }
 
-    expected = {index: rollout.State(one.is_ready(size), one.is_updated(size, "new")) for index, one in named.items()}
+    expected = {
+        index: rollout.State(stays_ready(one, size), one.is_updated(size, "new")) for index, one in named.items()
+    }
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
     assert rollout.states(folded, size=size, revision="new") == rollout.States.of(expected)._replace(gated=gated)
+
+
+def stays_ready(group: Group, size: int) -> bool:
+    """Return whether a group is ready, and not about to end."""
+    is_whole = size == 1 or (group.workers is not None and group.workers.revision == group.revision)
+    return group.is_ready(size) and is_whole and not group.is_deleting
 
 
 def fold_index(group: Group) -> int | None:

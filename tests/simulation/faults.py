@@ -32,7 +32,8 @@ class Fault(Enum):
     UNAVAILABLE = "503"
     """The server answers that it is unavailable, and does nothing."""
     CONFLICT = "409"
-    """The server answers that the object has changed, and does nothing. For writes only."""
+    """The server answers that the object has changed, and does nothing. For writes only, and 500 for deletions:
+    to one that names a UID this answer says that the object is gone."""
     BROKEN = "500"
     """The server answers that it failed, and did nothing."""
     THROTTLED = "429"
@@ -205,6 +206,8 @@ class FaultyTransport:
         if number == self._schedule.crash_after and self._schedule.death is Death.BEFORE:
             await self._die(request, "not sent")
         fault = self._schedule.faults.get(number) or self._roll(tuple(Fault))
+        if fault is Fault.CONFLICT and request.method == "DELETE":
+            fault = Fault.BROKEN
         if fault is not None:
             return await self._fail(request, fault)
         response = await self._inner.request(request)

@@ -14,6 +14,8 @@ import click
 
 import leaderworkerset
 from leaderworkerset.cli import errors, nearmisses
+from leaderworkerset.cli.shell import usages
+from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 
 COMMANDS: Final = {
     "run": "Run manifests on this machine: start a cluster, apply, watch, tear down.",
@@ -53,7 +55,7 @@ LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and foresee rollouts."""
 
-INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp")
+INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp", "must-gather")
 """Commands that look into what runs."""
 
 FOLDERS: Final = {
@@ -62,9 +64,6 @@ FOLDERS: Final = {
     **dict.fromkeys(INSPECT_COMMANDS, "commands.inspect"),
 }
 """The folders of commands that are not in `commands`."""
-
-VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
-LOCAL: Final = "--local"
 
 
 class LazyGroup(click.Group):
@@ -80,6 +79,7 @@ class LazyGroup(click.Group):
             return None
         module = import_module(module_of(name))
         command: click.Command = module.command
+        command.epilog = command.epilog or usages.epilog(name)
         return command
 
     def resolve_command(
@@ -125,33 +125,6 @@ def lws(ctx: click.Context, /, **options: Any) -> None:
     from leaderworkerset.cli.cluster.target import Target
 
     ctx.obj = Target(**options)
-
-
-def hoist(words: list[str]) -> list[str]:
-    """Move the options that say where to in front of the command; `--` ends the search.
-
-    >>> hoist(["get", "web", "-n", "prod", "--local"])
-    ['-n', 'prod', '--local=default', 'get', 'web']
-    >>> hoist(["exec", "web/0", "--", "ls", "-n"])
-    ['exec', 'web/0', '--', 'ls', '-n']
-    """
-    front: list[str] = []
-    rest: list[str] = []
-    words = list(words)
-    while words:
-        word = words.pop(0)
-        if word == "--":
-            rest += [word, *words]
-            break
-        if word == LOCAL:
-            front.append(f"{LOCAL}=default")
-        elif word in VALUE_OPTIONS and words:
-            front += [word, words.pop(0)]
-        elif word.startswith((*(f"{option}=" for option in VALUE_OPTIONS if option != "-n"), f"{LOCAL}=")):
-            front.append(word)
-        else:
-            rest.append(word)
-    return front + rest
 
 
 def main(words: list[str] | None = None) -> NoReturn:

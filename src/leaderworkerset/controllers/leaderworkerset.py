@@ -79,7 +79,7 @@ class Driver:
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
             history=past,
-            exhausted=self._informers.revisions.store.by_index(selection.EXHAUSTED, str(key)),
+            records=self._informers.revisions.store.by_index(selection.RECORDS, str(key)),
         )
 
     def watches(self) -> Sequence[Watch]:

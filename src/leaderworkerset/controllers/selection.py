@@ -18,14 +18,12 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.pod.reconcile import is_leader
 
 BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"
 LEADERS: Final = "leaders"
 RECORDS: Final = "records"
-EXHAUSTED: Final = "exhausted"
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """A label of the ControllerRevisions that StatefulSets keep; they copy the labels of our pods, and are many."""
@@ -63,11 +61,6 @@ def record_values(revision: JSONObject) -> Iterable[str]:
     return lws_values(revision) if labels.RECREATIONS in meta.annotations(revision) else ()
 
 
-def exhausted_values(revision: JSONObject) -> Iterable[str]:
-    """File the record of a group that was given up under its LeaderWorkerSet."""
-    return record_values(revision) if is_exhausted(revision) else ()
-
-
 def leader_values(pod: JSONObject) -> Iterable[str]:
     """File a leader pod under its LeaderWorkerSet."""
     return lws_values(pod) if is_leader(pod) else ()
@@ -90,7 +83,7 @@ POD_CACHE: Final = Cache(ours(PODS), {BY_GROUP: group_values, LEADERS: leader_va
 SERVICE_CACHE: Final = Cache(ours(SERVICES), keep=kept.service)
 REVISION_CACHE: Final = Cache(
     ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
-    {BY_LWS: revision_values, RECORDS: record_values, EXHAUSTED: exhausted_values},
+    {BY_LWS: revision_values, RECORDS: record_values},
     keep=kept.revision,
 )
 

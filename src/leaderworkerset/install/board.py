@@ -80,6 +80,10 @@ ROWS: Final = (
                 (Query(f"sum by (cause) (increase(lws_group_recreations_total{{{JOB}}}[15m]))", "{{cause}}"),),
             ),
             Panel(
+                "Groups that failed",
+                (Query(f"sum by (state) (lws_groups_failing{{{OF_SETS}}})", "{{state}}"),),
+            ),
+            Panel(
                 "Time to ready",
                 (
                     Query(

@@ -106,7 +106,8 @@ def wanted(shown: View) -> Iterator[Want]:
     members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
     if any(rank.object is not None for rank in members):
         yield Want(Query(SERVICES, namespace))
-    if meta.status(shown.object).get("observedGeneration") != meta.generation(shown.object):
+    is_observed = meta.status(shown.object).get("observedGeneration") == meta.generation(shown.object)
+    if not is_observed or any(rank.index and rank.object is None for rank in members):
         yield from _of_manager()
     if any(map(ranks.is_unscheduled, members)):
         yield from _of_places(shown)

@@ -26,11 +26,10 @@ from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
 from leaderworkerset.operator.desired import operator_verbosity
+from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import Place
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.operator.sync import Observed
-from leaderworkerset.operator.tlsprofile import API_SERVERS, CLUSTER
-from leaderworkerset.operator.topology import INFRASTRUCTURES
 from leaderworkerset.operator.verbosity import Verbosity
 
 TARGET_CONFIG: Final = "TargetConfigController"

@@ -32,10 +32,10 @@ from leaderworkerset.install.objects import POD_SECURITY_LABEL, build_all
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
 from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.operator.openshift import INFRASTRUCTURES
 from leaderworkerset.operator.operand import PROMETHEUS
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, LEASE, OPERATOR, OPERATORS, SINGLETON
-from leaderworkerset.operator.topology import INFRASTRUCTURES
 
 PORT: Final = 8443
 LABELS: Final = {"name": OPERATOR, "app.kubernetes.io/name": "lws-operator"}

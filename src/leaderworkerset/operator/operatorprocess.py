@@ -41,11 +41,11 @@ from leaderworkerset.manager import buildinfo, parts
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.parts import background
+from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.operand import Place
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import LEASE
 from leaderworkerset.operator.operatorserver import OperatorServer
-from leaderworkerset.operator.topology import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.verbosity import Verbosity
 
 COMPARE_SECONDS: Final = 10.0

@@ -31,7 +31,7 @@ from kuberuntime.plan import Action, Apply, Delete, Event, EventType, Finally, P
 from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.operator import covering, desired, operand, operatorstatus, tlsprofile, topology
+from leaderworkerset.operator import covering, desired, openshift, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import Objects, Place, Surroundings
 from leaderworkerset.operator.operandconfig import OverrideError
@@ -96,8 +96,8 @@ def reconcile(observed: Observed, declared: Declared, place: Place, now: datetim
         return reporter.plan((), Outcome(missing=MISSING, complete=False))
     around = Surroundings(
         hashes=_hashes(observed, wanted),
-        tls=tlsprofile.section(observed.api_server),
-        is_single=topology.is_single(observed.infrastructure),
+        tls=openshift.tls_section(observed.api_server),
+        is_single=openshift.is_single(observed.infrastructure),
     )
     if around.tls and (meta.spec(cluster).get("observedConfig") or {}) != {"tls": around.tls}:
         return _note_profile(cluster, around.tls)

@@ -12,6 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.steering.changes import is_paused, partition
+from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted, duration
@@ -85,6 +86,24 @@ def line(found: Progress) -> str:
     elif found.left is not None:
         parts.append(f"about {duration(found.left)} left")
     return f"{found.name}: {'; '.join(parts)}"
+
+
+def document(found: Progress) -> JSONObject:
+    """Return it under stable names, as `-o json` prints it."""
+    return {
+        "apiVersion": VERSION,
+        "kind": "RolloutStatus",
+        "leaderWorkerSet": found.name,
+        "complete": found.is_complete,
+        "paused": found.is_paused,
+        "doneGroups": found.done,
+        "updatedGroups": found.updated,
+        "readyGroups": found.ready,
+        "wantedGroups": found.wanted,
+        "heldGroups": found.held,
+        "estimatedSeconds": None if found.left is None else int(found.left.total_seconds()),
+        "reason": found.why,
+    }
 
 
 def bar(found: Progress) -> str:

@@ -5,12 +5,12 @@ In: the LeaderWorkerSet, its ControllerRevisions of both kinds, the leader pods.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import history, revisions
-from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import View
 
@@ -72,10 +72,7 @@ def before(found: Sequence[Entry]) -> Entry | None:
 
 def content(entry: Entry) -> JSONObject:
     """Return the fields of `spec` that the revision holds; raise `UnreadableRevisionError` where it holds no template."""
-    restored = revisions.restore({"spec": {}}, entry.revision)
-    spec = _without_nulls(restored["spec"])
-    if not isinstance(spec, dict):
-        raise UnreadableRevisionError(f"ControllerRevision {meta.name(entry.revision)}: data: is not an object")
+    spec: JSONObject = _without_nulls(revisions.restore({"spec": {}}, entry.revision)["spec"])
     return spec
 
 
@@ -124,7 +121,7 @@ def _rank(revision: JSONObject) -> tuple[bool, int]:
     return not _is_history(revision), revisions.number_of(revision)
 
 
-def _without_nulls(value: object) -> object:
+def _without_nulls(value: Any) -> Any:
     """Leave out what Go writes as null, which an API server would refuse in some places."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}

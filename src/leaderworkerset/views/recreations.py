@@ -25,7 +25,10 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         return None
     condemned = leader is not None and meta.uid(leader) == found.get(labels.RECREATED_LEADER)
     stays = condemned and leader is not None and not meta.is_deleting(leader)
-    is_exhausted = found.get(labels.RECREATION_STATE) == labels.EXHAUSTED
+    state = found.get(labels.RECREATION_STATE)
+    if state in (labels.WAITING, labels.EXHAUSTED) and not stays:
+        return None  # somebody else replaced the leader meanwhile: that recreation never took place
+    is_exhausted = state == labels.EXHAUSTED
     return Recreations(
         count=count,
         failed_pod=found.get(labels.FAILED_POD, ""),

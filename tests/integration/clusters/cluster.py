@@ -31,7 +31,7 @@ RACKS_PER_ZONE: Final = 4
 RACK: Final = "rack"
 ZONE: Final = "zone"
 REST_SECONDS: Final = 60.0
-"""Seconds that kube-controller-manager may take to untaint a node that is Ready again; it looks every five."""
+"""Seconds that kube-controller-manager may take to untaint a node that is Ready again; it looks every second."""
 
 CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from tests.integration.clusters.cluster import await_rest
-from tests.integration.clusters.objects import lws
+from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_pods
 from tests.integration.lws.recreation import created_leaders, replaced
@@ -132,6 +132,19 @@ async def test_a_larger_budget_resumes_a_group(space: Space) -> None:
     await space.patch({"metadata": {"annotations": {labels.MAX_GROUP_RESTARTS: "2"}}})
     await replaced(space, state, *GROUP)
     await space.until(assert_no_condition)
+
+
+async def test_a_new_template_replaces_a_group_that_was_given_up(space: Space) -> None:
+    """It is another program: its failures are counted anew."""
+    await space.create(lws(replicas=1, size=2, annotations=SHORT | {labels.MAX_GROUP_RESTARTS: "1"}))
+    await fail_again(space, await space.settled())
+    await space.restart_container("web-0-1")
+    await space.until(assert_given_up)
+    await space.replace_worker_template(pod_template("app:2"))
+    state = await space.settled()
+    assert_no_condition(state)
+    await fail_again(space, state)
+    assert record(space)[labels.RECREATIONS] == "1"
 
 
 async def test_nonsense_is_refused(space: Space) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_pods, revision_of
@@ -16,13 +17,14 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import errors
-from leaderworkerset.cli.commands.rollout import subjects
-from leaderworkerset.cli.commands.rollout.following import Follower, StuckError
+from leaderworkerset.cli import errors, targets
+from leaderworkerset.cli.commands.rollout import diff, plan, subjects, trial
+from leaderworkerset.cli.commands.rollout.following import Follower, StuckError, follower_of
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import Restart, Wanted, restart_all
 from leaderworkerset.cli.commands.rollout.undo import undo
-from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.core.leaderworkerset import history
 from leaderworkerset.steering import changes, pasts
 
@@ -153,6 +155,7 @@ async def test_a_rollout_that_does_not_get_on_is_told_with_the_reason(space: Spa
     with pytest.raises(TimedOutError, match=r"not done after 1 s: web: 0 of 2 groups updated and ready"):
         await follower(space).follow(1)
     assert (await follower(space).once()).startswith("web: 0 of 2 groups updated and ready")
+    assert (await follower(space).document())["complete"] is False
 
 
 async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
@@ -189,3 +192,65 @@ async def test_a_restart_of_all_rolls_the_same_program(space: Space) -> None:
     state = await space.settled()
     assert not set(state.uids("web").values()) & set(before.values())
     assert {image_of(state, pod) for pod in state.of("web")} == {"app:1"}
+
+
+def documents(*objects: JSONObject) -> list[Document]:
+    return [Document("test.yaml", number, 1, obj) for number, obj in enumerate(objects, start=1)]
+
+
+async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Space) -> None:
+    session = session_of(space)
+    old = lws(replicas=3, size=2)
+    await apply(space, old)
+    await space.settled()
+    tried = await trial.try_out(session, documents(old), force=False)
+    assert list(diff.differences(tried)) == []
+    new = lws(replicas=3, size=2, image="app:2")
+
+    (one,) = await trial.try_out(session, documents(new), force=False)
+    assert one.before is not None
+    before = await plan.situation_of(session, one.before)
+    found = plan.foresee(one.document, before, one.after)
+
+    assert [wave.groups for wave in found.forecast.waves] == [(2,), (1,), (0,)]
+    assert [change.path for change in found.changes] == [
+        "spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image"
+    ]
+    assert found.samples == 3
+    assert {line[0] + line[1:].strip() for line in diff.differences([one]) if "image: app" in line} == {
+        "-image: app:1",
+        "+image: app:2",
+    }
+    assert revision_of(space.state.statefulsets["web"]) == revision_of(space.state.pods["web-0"])
+
+    least = [3]
+
+    def count(state: State) -> None:
+        least[0] = min(least[0], sum(_is_up(state, index) for index in range(3)))
+
+    space.always(count)
+    await apply(space, new)
+    assert "done" in await follower(space).follow(120)
+    assert least[0] >= 2 == found.forecast.available
+
+
+async def test_a_manifest_that_the_server_refuses_is_named(space: Space) -> None:
+    with pytest.raises(CommandError, match=r"test.yaml, document 1 \(line 1\): leaderworkerset/web: .*spec.replicas"):
+        await trial.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
+
+
+async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> None:
+    session = session_of(space)
+    obj = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
+    await apply(space, obj)
+    resource, _ = await targets.find_either(session, "split")
+    set_follower = follower_of(session, resource, space.key("split"), 600.0)
+    assert await set_follower.follow(60) == "split: the rollout is done; 2 groups ready"
+    with pytest.raises(UsageError, match=r"`lws get split -o json` has its rollout"):
+        await set_follower.document()
+    with pytest.raises(CommandError, match=r"split is a DisaggregatedSet: .*; its LeaderWorkerSets: split-0-.*decode"):
+        await undo(session, "split")
+    part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
+    with pytest.raises(CommandError, match=f"{part} belongs to the DisaggregatedSet split, .*: nothing was changed"):
+        await pause(session, part)
+    assert len(await subjects.past(session, part)) == 1

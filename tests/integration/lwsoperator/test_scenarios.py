@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 from tests.integration.lwsoperator import certmanager
+from tests.integration.lwsoperator.certmanager import definition
 from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site
 from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
 from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.operator.openshift import API_SERVERS
 from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL
 
@@ -160,6 +162,46 @@ def test_certificates_can_be_the_managers_own(available: Site) -> None:
     assert "enable: true" in text
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates-")
     until(lambda: available.administrator.get(*issuer) is not None, "the issuer")
+
+
+def configured(site: Site) -> str:
+    """Return the text of the manager's configuration."""
+    (text,) = site.administrator.there("configmap/lws-manager-config", *IN)["data"].values()
+    return str(text)
+
+
+def test_overrides_reach_the_manager_or_are_refused(available: Site) -> None:
+    """R-OP-41: merged into its file, which rolls it; what it would refuse changes nothing."""
+    available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})
+    until(lambda: "qps: 20" in configured(available), "the override")
+    until(lambda: available.conditions()["Upgradeable"] == ("False", "UnsupportedConfigOverrides"), "not upgradeable")
+    available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": None}, "replicas": 3})
+    available.await_condition("TargetConfigControllerDegraded", "True", "SyncError")
+    assert "qps: 20" in configured(available)
+    available.patch(unsupportedConfigOverrides=None)
+    until(lambda: "qps" not in configured(available), "no override")
+    available.await_condition("Upgradeable", "True", "AsExpected")
+
+
+def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
+    """R-OP-28: as soon as OpenShift's kind is served; noted in the spec, and in the manager's configuration."""
+    kubectl = available.administrator.kubectl
+    defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
+    defined["spec"]["scope"] = "Cluster"
+    kubectl("apply", "--server-side", "-f", "-", objects=[defined])
+    kubectl("wait", "--for=condition=established", f"crd/{API_SERVERS.group_resource}")
+    profile = {
+        "apiVersion": API_SERVERS.api_version,
+        "kind": API_SERVERS.kind,
+        "metadata": {"name": "cluster"},
+        "spec": {"tlsSecurityProfile": {"type": "Modern"}},
+    }
+    kubectl("apply", "--server-side", "-f", "-", objects=[profile])
+    until(lambda: "minVersion: VersionTLS13" in configured(available), "TLS 1.3")
+    assert available.cluster()["spec"]["observedConfig"] == {"tls": {"minVersion": "VersionTLS13"}}
+    kubectl("delete", "crd", API_SERVERS.group_resource)
+    available.patch(observedConfig=None)
+    until(lambda: "minVersion" not in configured(available), "no profile")
 
 
 def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:

@@ -29,7 +29,8 @@ def _lost(pod: JSONObject) -> JSONObject:
 
 def _record(group: Group) -> JSONObject:
     annotations = {labels.RECREATION_STATE: "exhausted", labels.RECREATED_LEADER: group.uid}
-    return {"metadata": {"name": f"{group.leader}-recreations", "annotations": annotations}}
+    own = {labels.GROUP_INDEX: group.group_index}
+    return {"metadata": {"name": f"{group.leader}-recreations", "labels": own, "annotations": annotations}}
 
 
 def _given_up(world: World) -> Sequence[int]:
@@ -37,6 +38,7 @@ def _given_up(world: World) -> Sequence[int]:
 
 
 GIVEN_UP: Final[Mapping[str, Recipe]] = {
+    "exhausted.abandoned": lambda w: exhausted.abandoned([_record(group) for group in w.groups], {}, 1),
     "exhausted.groups": _given_up,
     "exhausted.is_exhausted": lambda w: exhausted.is_exhausted(w.leader),
     "exhausted.message": lambda w: exhausted.message(range(1, 2 + w.n)),

@@ -2,13 +2,16 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final, Protocol
 
+import msgspec
 from tests.simulation.trace import EVENT
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 READS: Final = frozenset({"GET", "HEAD"})
+SETS: Final = "/statefulsets/"
 WARNING: Final = b'"Warning"'
 
 
@@ -31,6 +34,8 @@ class Wire:
         self.witness: Witness | None = None
         self.warnings: list[bytes] = []
         """Events that warn, as they were sent."""
+        self.drops_max_unavailable = False
+        """Whether the API server drops `maxUnavailable` of StatefulSets, as without its feature gate (docs/adr/0004)."""
 
     def around(self, inner: Transport, actor: str) -> Transport:
         """Return the transport of an actor."""
@@ -50,6 +55,8 @@ class _Witnessed:
             if WARNING in request.body and self._actor != "controllers":
                 self._wire.warnings.append(request.body)
             return Response(201, {"content-type": "application/json"}, request.body)
+        if self._wire.drops_max_unavailable and request.method == "PATCH" and SETS in request.path:
+            request = _without_max_unavailable(request)
         witness = self._wire.witness
         if witness is not None:
             witness.arriving(self._actor, request)
@@ -65,3 +72,10 @@ class _Witnessed:
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+def _without_max_unavailable(request: Request) -> Request:
+    sent = msgspec.json.decode(request.body)
+    rolling = ((sent.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate") or {}
+    rolling.pop("maxUnavailable", None)
+    return replace(request, body=msgspec.json.encode(sent))

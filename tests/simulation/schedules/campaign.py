@@ -101,6 +101,7 @@ class Part:
     families: Sequence[int | str]
     """Numbers of random families, names of scenarios with a death at every write, and `misuse` with a number."""
     branches: Sequence[int]
+    """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
     bug: str | None = None
 
 
@@ -114,7 +115,7 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
                 if isinstance(family, str) and family.startswith(MISUSE):
                     await play_misuse(world, family, part.branches, send)
                 elif isinstance(family, str):
-                    await play_crashes(world, family, send)
+                    await play_crashes(world, family, send, deaths=len(part.branches) > 1)
                 else:
                     await play_family(world, family, part.branches, send)
 

@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first", type=int, default=1, help="the first family of seeds")
     parser.add_argument("--seed", help="play this one, as FAMILY.BRANCH, and print its trace")
     parser.add_argument(
-        "--crashes", action="store_true", help="play every death at every write of named scenarios first"
+        "--crashes", nargs="*", choices=list(crashes.SCENARIOS), help="scenarios with all deaths; all, if none is named"
     )
     parser.add_argument("--misuse", type=int, default=0, help="so many schedules of bent specs, too")
     parser.add_argument("--processes", type=int, default=2)
@@ -67,10 +67,10 @@ def _hunt(options: argparse.Namespace) -> int:
     def parts() -> Iterator[Part]:
         for name in bugs:
             family, _, number = planted.BUGS[name].seed.partition(".")
-            if family:
-                yield Part([int(family)], [int(number)], name)
-            if name not in found:
-                yield Part(families, range(HUNTED), name)
+            known = Part([int(family) if family.isdigit() else family], [int(number or 0)], name)
+            for part in (known, Part(list(crashes.SCENARIOS), [0], name), Part(families, range(HUNTED), name)):
+                if name not in found:
+                    yield part
 
     def each(part: Part, verdict: Verdict) -> bool:
         name = str(part.bug)
@@ -87,7 +87,9 @@ def _hunt(options: argparse.Namespace) -> int:
 
 
 def _play(options: argparse.Namespace) -> int:
-    families: list[int | str] = list(crashes.SCENARIOS) if options.crashes else []
+    families: list[int | str] = []
+    if options.crashes is not None:
+        families += options.crashes or list(crashes.SCENARIOS)
     families += range(options.first, options.first + -(-options.seeds // BRANCHES))
     families += [f"{MISUSE}{number}" for number in range(options.first, options.first + -(-options.misuse // BRANCHES))]
     summary, started = Summary(), time.monotonic()

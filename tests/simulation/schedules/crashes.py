@@ -19,6 +19,9 @@ from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
 
+UNAIDED: Final = "unaided roll"
+"""The scenario in which StatefulSets know no `maxUnavailable`, so that the manager replaces leaders itself."""
+
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
 
@@ -61,9 +64,15 @@ async def surge(play: Play) -> None:
     await play.edit("rolls with a surge", rolloutStrategy=strategy, leaderWorkerTemplate=changed)
 
 
+async def crash_loop(play: Play) -> None:
+    """Let a worker crash whenever it is ready, for a minute."""
+    await happenings.crash_again_and_again(play, "web-1-1")
+
+
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
     "roll": (roll,),
+    UNAIDED: (roll,),
     "surge": (surge,),
     "grow": (grow,),
     "shrink": (shrink,),
@@ -72,12 +81,14 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "fail in a rollout": (roll, fail),
     "revert": (happenings.roll_and_return,),
     "replace": (happenings.replace,),
+    "crash loop": (crash_loop,),
 }
 
 
-async def play_crashes(world: LeanWorld, name: str, send: Send) -> None:
-    """Play a scenario undisturbed, and then with a death at each of its writes; every verdict is sent."""
+async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
+    """Play a scenario undisturbed, and then, if asked, with a death at each of its writes; every verdict is sent."""
     world.reseed(f"crashes {name}")
+    world.wire.drops_max_unavailable = name == UNAIDED
     world.settings = replace(world.settings, managers=(faultplans.CALM,))
     world.start_manager("manager-0", faultplans.CALM)
     lws = groups(replicas=2, size=2)
@@ -98,6 +109,6 @@ async def play_crashes(world: LeanWorld, name: str, send: Send) -> None:
         return msgspec.json.decode(found[0], type=Verdict)
 
     undisturbed = await one(faultplans.CALM, f"{name}.0")
-    for number in range(1, undisturbed.made + 1):
+    for number in range(1, undisturbed.made + 1) if deaths else ():
         for death in DEATHS:
             await one(replace(faultplans.CALM, crash_after=number, death=death), f"{name}.{number}.{death.name}")

@@ -207,9 +207,14 @@ async def fail_twice(play: Play) -> None:
 async def crash_loop(play: Play) -> None:
     """Let one pod crash whenever it is ready, for a minute."""
     pod = play.victim()
-    if pod is None:
-        return
-    name = meta.name(pod)
+    if pod is not None:
+        await crash_again_and_again(play, meta.name(pod))
+        if play.random.random() < 0.5:
+            await asyncio.sleep(CRASH_LOOP)
+
+
+async def crash_again_and_again(play: Play, name: str) -> None:
+    """Begin to let the pod of this name crash whenever it is ready."""
     play.note("machine", "lets crash again and again", f"pod {name}")
 
     async def crash() -> None:
@@ -221,8 +226,6 @@ async def crash_loop(play: Play) -> None:
             await asyncio.sleep(1.0)
 
     play.loops.append(asyncio.create_task(crash()))
-    if play.random.random() < 0.5:
-        await asyncio.sleep(CRASH_LOOP)
 
 
 async def evict(play: Play) -> None:

@@ -206,38 +206,38 @@ def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug, and a schedule that was seen to find it."""
+    """A bug, and the schedule that is tried first, as FAMILY.BRANCH."""
 
     plant: Callable[[], Plant]
-    seed: str = ""
+    seed: str
 
 
 BUGS: Final = {
     one.plant.__name__.strip("_").replace("_", "-"): one
     for one in (
-        Bug(_deletes_whatever_the_uid),
-        Bug(_deletes_without_grace),
-        Bug(_orphans_workers),
-        Bug(_counts_failures_of_predecessors),
-        Bug(_recreates_whatever_the_policy),
-        Bug(_ignores_restarts),
-        Bug(_never_backs_off),
-        Bug(_forgets_recreations),
-        Bug(_partition_off_by_one),
-        Bug(_ignores_readiness),
-        Bug(_replaces_one_too_many),
-        Bug(_reclaims_surge_early),
-        Bug(_keeps_surge),
-        Bug(_surges_too_far),
-        Bug(_rolls_without_holding_back),
-        Bug(_builds_workers_of_today),
-        Bug(_keeps_revisions),
-        Bug(_writes_status_over_others),
-        Bug(_never_repairs),
-        Bug(_never_retries),
-        Bug(_forgets_what_is_due_later),
-        Bug(_insists_on_creating),
-        Bug(_reports_once),
+        Bug(_deletes_whatever_the_uid, "2.0"),
+        Bug(_deletes_without_grace, "2.0"),
+        Bug(_orphans_workers, "1.1"),
+        Bug(_counts_failures_of_predecessors, "3.1"),
+        Bug(_recreates_whatever_the_policy, "1.0"),
+        Bug(_ignores_restarts, "fail.0"),
+        Bug(_never_backs_off, "crash loop.0"),
+        Bug(_forgets_recreations, "crash loop.0"),
+        Bug(_partition_off_by_one, "roll.0"),
+        Bug(_ignores_readiness, "roll.0"),
+        Bug(_replaces_one_too_many, "unaided roll.0"),
+        Bug(_reclaims_surge_early, "surge.0"),
+        Bug(_keeps_surge, "surge.0"),
+        Bug(_surges_too_far, "surge.0"),
+        Bug(_rolls_without_holding_back, "roll.0"),
+        Bug(_builds_workers_of_today, "fail in a rollout.0"),
+        Bug(_keeps_revisions, "roll.0"),
+        Bug(_writes_status_over_others, "create.0"),
+        Bug(_never_repairs, "grow.0"),
+        Bug(_never_retries, "1.0"),
+        Bug(_forgets_what_is_due_later, "crash loop.0"),
+        Bug(_insists_on_creating, "1.0"),
+        Bug(_reports_once, "1.2"),
     )
 }
 """All bugs by name."""

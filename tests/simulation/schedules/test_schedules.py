@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.simulation.schedules import planted
@@ -27,14 +28,22 @@ def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("what", [("--crashes", "--seeds", "0"), ("--seeds", str(SEEDS))], ids=["crashes", "random"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        ("--crashes", "create", "fail", "replace", "--seeds", "0"),
+        ("--seeds", str(SEEDS)),
+        ("--seeds", "0", "--misuse", "20"),
+    ],
+    ids=["deaths", "random", "misuse"],
+)
 def test_nothing_is_violated(what: tuple[str, ...]) -> None:
     played = play(*what, "--processes", "1")
     assert played.returncode == 0, played.stdout + played.stderr
     assert "violations: 0" in played.stdout
     count = re.search(r"^(\d+) schedules", played.stdout, re.MULTILINE)
     assert count is not None
-    assert int(count[1]) >= SEEDS
+    assert int(count[1]) >= 20
 
 
 def test_every_planted_bug_is_found() -> None:
@@ -44,6 +53,11 @@ def test_every_planted_bug_is_found() -> None:
     assert hunted.stdout.rstrip().endswith(
         f"{len(planted.BUGS)} of {len(planted.BUGS)} planted bugs were found; missed: none"
     )
+
+
+def test_the_reference_names_every_planted_bug() -> None:
+    page = Path("docs/reference/simulation.md").read_text()
+    assert [name for name in planted.BUGS if f"| `{name}` |" not in page] == []
 
 
 def test_a_seed_is_the_same_schedule_in_every_process() -> None:

@@ -22,6 +22,7 @@ from leaderworkerset.cli.kindlookup import Discovery
 from leaderworkerset.cli.reading import manifestoptions, manifests
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 
@@ -29,7 +30,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 
 
 @click.command("delete")
-@click.argument("names", nargs=-1, metavar="[LWS|SET]...")
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
 @manifest_options
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are gone.")

@@ -22,6 +22,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 
 PIECE = 32 * 1024
@@ -34,7 +35,7 @@ KILLED = 128 + signal.SIGKILL
 @click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
 @click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input on.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
 @click.pass_obj
 def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:

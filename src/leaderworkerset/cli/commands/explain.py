@@ -14,6 +14,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import worst
@@ -32,7 +33,7 @@ EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 
 
 
 @click.command("explain")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]|SET")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]|SET", shell_complete=completing.names)
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
 @click.pass_obj
 def command(target: Target, name: str, form: str | None) -> int:

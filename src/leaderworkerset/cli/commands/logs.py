@@ -19,6 +19,7 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.logs import LogError, Options, Sink, read
@@ -59,7 +60,7 @@ class Wanted:
 
 
 @click.command("logs")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines, and with ranks that come.")
 @click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
 @click.option(

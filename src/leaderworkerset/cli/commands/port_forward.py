@@ -19,6 +19,7 @@ from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 
 PIECE = 64 * 1024
@@ -33,7 +34,7 @@ DATA, ERROR = 0, 1
 
 
 @click.command("port-forward")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.argument("ports", nargs=-1, required=True, metavar="[LOCAL:]REMOTE...")
 @click.option("--address", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.pass_obj

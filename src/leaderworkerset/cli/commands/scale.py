@@ -11,6 +11,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, 
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.client import scaling
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
@@ -18,7 +19,7 @@ from leaderworkerset.views.wording import counted
 
 
 @click.command("scale")
-@click.argument("name", metavar="LWS|SET")
+@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
 @click.option("--replicas", type=click.IntRange(min=0), required=True, metavar="N", help="The number of groups.")
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
 @click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet: its groups in each slice.")

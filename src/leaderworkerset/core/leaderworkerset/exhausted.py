@@ -1,7 +1,8 @@
-"""The condition that says which groups were recreated too often and are left as they are (docs/adr/0003).
+"""Which groups were recreated too often and are left as they are, and the condition that says so (docs/adr/0003).
 
-In: the records of such groups, and the leaders that live. Out: conditions with one more, or without it. It is there only
-while there are such groups: otherwise conditions are those of the Go controller.
+In: the records of recreations, and the leaders that live. Out: conditions with one more, or without it, and the records
+that nobody needs any more. The condition is there only while there are such groups: otherwise conditions are those of the
+Go controller.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,17 @@ def groups(records: Iterable[JSONObject], leaders: Mapping[str, Group]) -> list[
         if meta.annotations(record).get(labels.RECREATED_LEADER) == group.uid:
             found.append(group.index)
     return sorted(found)
+
+
+def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, Group], replicas: int) -> list[JSONObject]:
+    """Return the records of groups that were scaled away: beyond the replicas, and without a leader."""
+    return [
+        record
+        for record in records
+        if meta.name(record).removesuffix(RECORD_SUFFIX) not in leaders
+        and (index := meta.labels(record).get(labels.GROUP_INDEX, "")).isdecimal()
+        and int(index) >= replicas
+    ]
 
 
 def with_condition(

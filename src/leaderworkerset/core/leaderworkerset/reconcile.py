@@ -48,7 +48,7 @@ class Observed:
 
     `folded` is the fold of `groups` where the caller keeps it up to date, `leaders` the groups by the names of their
     leaders; without them both are made here. `history` is only of use where a plan adds to it (`history.is_growing`),
-    `exhausted` are records of groups that may have been given up.
+    `records` are those of recreations.
     """
 
     leaderworkerset: JSONObject | None
@@ -60,7 +60,7 @@ class Observed:
     leaders: Mapping[str, Group] | None = None
     gang_objects: Sequence[JSONObject] = ()
     history: Sequence[JSONObject] = ()
-    exhausted: Sequence[JSONObject] = ()
+    records: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,18 +256,24 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
         counts = status.count(facts.lws, facts.folded, facts.revision.key)
     except status.UnknownIndexError as error:
         return Plan(tuple(actions), error=str(error))
-    given_up = _given_up(facts) if facts.observed.exhausted else ()
+    given_up = exhausted.groups(facts.observed.records, _leaders(facts)) if facts.observed.records else ()
     actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now, given_up), counts)
     if status.is_update_done(facts.lws, counts):
         known = revisions.owned(facts.observed.revisions, facts.obj)
         outdated = revisions.outdated(known, facts.revision.key)
         retired = history.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
-        actions += [*retired, *_remove_gang(facts)]
+        actions += [*retired, *_delete_abandoned_records(facts), *_remove_gang(facts)]
     return Plan(tuple(actions))
 
 
-def _given_up(facts: _Facts) -> Sequence[int]:
-    return exhausted.groups(facts.observed.exhausted, _leaders(facts))
+def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
+    """Delete the records of recreations of groups that were scaled away: nobody else would."""
+    if not facts.observed.records:
+        return []
+    return [
+        Delete(resource=CONTROLLER_REVISIONS, key=meta.key(record), propagation="Background", uid=meta.uid(record))
+        for record in exhausted.abandoned(facts.observed.records, _leaders(facts), facts.lws.spec.replicas)
+    ]
 
 
 def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:

@@ -42,10 +42,9 @@ def _continue(group: LiveGroup, known: Recreation) -> Decision:
     """Carry out what is recorded for this leader, once its time has come."""
     if known.resumed != group.restarts.resumed:
         return _carry_out(group, known, known.again(group.restarts, group.now))
-    if known.state is State.EXHAUSTED:
-        if group.restarts.exceeds(known.count):
-            return Decision(holds=_holds(known))
-        return _carry_out(group, known, replace(known, state=State.RECREATED))
+    if known.state is not State.RECREATED and group.restarts.exceeds(known.count):
+        left = replace(known, state=State.EXHAUSTED)
+        return Decision(holds=_holds(left), actions=() if left == known else (_record(group, left),))
     wait = _wait(group, known)
     if wait is not None:
         return Decision(holds=_holds(known), requeue_after=wait)

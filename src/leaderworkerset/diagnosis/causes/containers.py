@@ -1,12 +1,14 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
-Of several ranks that crashed, the one that ended first is the cause: the others often end because it did.
+Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. Once containers
+were restarted again and again, when they ended first is not known any more; then the one that crashed most often, and of
+those the one that ran most shortly, is named, and that this is not certain is said.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
@@ -24,6 +26,7 @@ from leaderworkerset.views.wording import counted, duration
 SETTLED: Final = timedelta(minutes=1)
 """A container that runs for so long is not unready because of how its last run ended."""
 
+OTHERS_NAMED: Final = 5
 NO_MEMORY: Final = "OOMKilled"
 RETRIED: Final = "CrashLoopBackOff"
 
@@ -37,19 +40,32 @@ class Death:
     end: JSONObject
     is_init: bool
     restarts: int
-    is_over: bool
+    first: str = ""
+    """When the first run of the container ended; empty where that is not known any more."""
+    is_over: bool = False
     """Whether a later run of the container is under way."""
 
     @property
-    def finished(self) -> str:
-        """Return when it ended."""
-        return str(self.end.get("finishedAt") or "~")
+    def seconds(self) -> float:
+        """Return how long the run lasted."""
+        try:
+            started, finished = (datetime.fromisoformat(self.end[key]) for key in ("startedAt", "finishedAt"))
+        except (KeyError, ValueError):
+            return float("inf")
+        return (finished - started).total_seconds()
 
 
 def deaths(observed: Observed) -> list[Death]:
-    """Return the failed ends that may still matter, the earliest first."""
+    """Return the failed ends that may still matter: the earliest first, as far as that is known."""
     found = [one for rank in observed.at(is_placed) for one in _deaths(observed, rank)]
-    return sorted(found, key=lambda one: one.finished)
+    if is_order_known(found):
+        return sorted(found, key=lambda one: one.first)
+    return sorted(found, key=lambda one: (-one.restarts, one.seconds))
+
+
+def is_order_known(found: list[Death]) -> bool:
+    """Return whether it is known which rank crashed first."""
+    return len({one.rank.pod for one in found}) < 2 or all(one.first for one in found)
 
 
 def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
@@ -60,10 +76,11 @@ def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
         state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
         now = state.get("terminated") or {}
         age = observed.since((state.get("running") or {}).get("startedAt"))
+        first = str((now if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
         if now.get("exitCode"):
-            yield Death(rank, name, now, name in inits, restarts, is_over=False)
+            yield Death(rank, name, now, name in inits, restarts, first)
         elif last.get("exitCode") and (age is None or age < SETTLED) and not now:
-            yield Death(rank, name, last, name in inits, restarts, is_over="running" in state)
+            yield Death(rank, name, last, name in inits, restarts, first, is_over="running" in state)
 
 
 def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
@@ -75,9 +92,7 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
         f"{rank.pod}, container {death.container}: {_end(death.end)}{when}; {counted(death.restarts, 'restart')}",
         *(f"  {ranks.quote(line)}" for line in said[-5:]),
     ]
-    later = [one for one in found[1:] if one.rank.pod != rank.pod]
-    if later:
-        evidence.append(f"ended later: {', '.join(dict.fromkeys(one.rank.pod for one in later[:5]))}")
+    evidence += _beside(found)
     previous = " --previous" if death.is_over else ""
     container = f" -c {death.container}" if len(list(ranks.statuses(rank))) > 1 else ""
     return Finding(
@@ -87,6 +102,16 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
         steps=(observed.lws(f"logs {target}{container}{previous}"),),
         log=None if said else FailedContainer(rank.object or {}, death.container, death.is_over),
     )
+
+
+def _beside(found: list[Death]) -> list[str]:
+    """Return which other ranks crashed, and whether they did later."""
+    others = list(dict.fromkeys(one.rank.pod for one in found[1:] if one.rank.pod != found[0].rank.pod))[:OTHERS_NAMED]
+    if not others:
+        return []
+    if is_order_known(found):
+        return [f"ended later: {', '.join(others)}"]
+    return [f"crashed as well: {', '.join(others)}; which one was the first is not known after so many restarts"]
 
 
 def _end(end: JSONObject) -> str:

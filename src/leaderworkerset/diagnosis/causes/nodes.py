@@ -145,7 +145,7 @@ NOT_READY: Final = Cause(
     code="LWS-E051",
     title="the node is not ready",
     meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
-    remedy="Repair or restart the node; delete its Node object if it is switched off for good.",
+    remedy="Repair or restart the node; delete its Node object if it is switched off for good. The annotation release-lost-pods-after lets groups go on elsewhere by themselves.",
     find=node_is_not_ready,
 )
 FINALIZER: Final = Cause(

@@ -69,17 +69,27 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
         if largest is None:
-            return f": it requests {asked}"
+            return f": it requests {_text_of(asked)}"
         if largest < asked:
-            return f": it requests {asked}, the largest node has {largest} ({asked - largest} too little)"
+            return f": it requests {_text_of(asked)}, the largest node has {_text_of(largest)} ({_text_of(asked - largest)} too little)"
         if observed.running is None:
-            return f": it requests {asked}, the largest node has {largest}, and too much of it is in use"
+            return f": it requests {_text_of(asked)}, the largest node has {_text_of(largest)}, and too much of it is in use"
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
     except QuantityError:
         return ""
     if most >= asked:  # the nodes that have it are kept from the pod by another rule
-        return f": it requests {asked}; of the nodes that it may use, none has that much free"
-    return f": it requests {asked}, at most {most} is free on one node ({asked - most} too little)"
+        return f": it requests {_text_of(asked)}; of the nodes that it may use, none has that much free"
+    return f": it requests {_text_of(asked)}, at most {_text_of(most)} is free on one node ({_text_of(asked - most)} too little)"
+
+
+def _text_of(amount: Quantity) -> str:
+    """Return an amount as people write it.
+
+    >>> _text_of(quantity.parse("4000")), _text_of(quantity.parse("64Gi"))
+    ('4000', '64Gi')
+    """
+    text = str(amount)
+    return str(amount.ceil()) if text.endswith("k") else text
 
 
 def _allocatable(node: JSONObject, name: str) -> Quantity:

@@ -1,5 +1,6 @@
 """The manager and what it depends on: causes of changes that nobody acts on. Pure."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -77,27 +78,62 @@ def unobserved_for(observed: Observed) -> timedelta | None:
     return since if since is not None and since >= SILENCE else None
 
 
-def _silent(observed: Observed, silence: timedelta, why: str, evidence: tuple[str, ...]) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What a manager that acts would have done by now: in a sentence, and what proves it."""
+
+    sentence: str
+    evidence: str
+
+
+def unacted(observed: Observed) -> Undone | None:
+    """Return the newest spec where nobody acted on it."""
+    silence = unobserved_for(observed)
+    if silence is None:
+        return None
     obj = observed.view.object
     seen = meta.status(obj).get("observedGeneration", 0)
+    return Undone(
+        f"the newest spec of {observed.view.name} is not acted on for {duration(silence)}",
+        f"metadata.generation {meta.generation(obj)}, status.observedGeneration {seen}",
+    )
+
+
+def unmade(observed: Observed) -> Undone | None:
+    """Return the workers of a group that nobody made, though their leader runs."""
+    if not observed.knows(STATEFULSETS) or meta.is_deleting(observed.view.object):
+        return None
+    for group in observed.view.groups:
+        leader = next((rank for rank in group.ranks if rank.index == 0 and rank.node), None)
+        missing = any(rank.index and rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
+        age = observed.since(leader.created) if leader else None
+        if leader is None or not missing or age is None or age < BUSY:
+            continue
+        if observed.named(STATEFULSETS, leader.pod) is None:
+            made = f"the workers of group {group.index} are not made for {duration(age)}"
+            return Undone(made, f"leader {leader.pod} has a node, and there is no StatefulSet {leader.pod}")
+    return None
+
+
+def _silent(observed: Observed, undone: Undone, why: str, evidence: tuple[str, ...]) -> Finding:
     return Finding(
         subject=own(observed),
-        sentence=f"{why}: the newest spec of {observed.view.name} is not acted on for {duration(silence)}",
-        evidence=(f"metadata.generation {meta.generation(obj)}, status.observedGeneration {seen}", *evidence),
+        sentence=f"{why}: {undone.sentence}",
+        evidence=(undone.evidence, *evidence),
         steps=(f"{observed.commands.kubectl} get deployments,pods -A -l control-plane=controller-manager",),
     )
 
 
 def manager_is_down(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
-    silence = unobserved_for(observed)
-    if silence is None:
+    undone = unacted(observed) or unmade(observed)
+    if undone is None:
         return None
     for one in observed.get(DEPLOYMENTS):
         if not meta.status(one).get("readyReplicas"):
             wanted = meta.spec(one).get("replicas", 1)
             evidence = (f"Deployment {meta.key(one)}: 0 of {wanted} replicas ready",)
-            return _silent(observed, silence, "the manager does not run", evidence)
+            return _silent(observed, undone, "the manager does not run", evidence)
     return None
 
 
@@ -115,23 +151,23 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
 
 def nobody_leads(observed: Observed) -> Finding | None:
     """Find a lease that nobody holds, so that no replica of the manager acts."""
-    silence = unobserved_for(observed)
+    undone = unacted(observed) or unmade(observed)
     leases = observed.get(LEASES)
     states = [lease_state(one, observed) for one in leases]
-    if silence is None or not leases or not all(states):
+    if undone is None or not leases or not all(states):
         return None
-    return _silent(observed, silence, "no manager is the leader", tuple(states))
+    return _silent(observed, undone, "no manager is the leader", tuple(states))
 
 
 def manager_is_silent(observed: Observed) -> Finding | None:
     """Find a change that nobody acts on, whatever the reason."""
-    silence = unobserved_for(observed)
-    if silence is None:
+    undone = unacted(observed)
+    if undone is None:
         return None
     known = observed.knows(DEPLOYMENTS) and observed.knows(LEASES)
     nothing = known and not observed.get(DEPLOYMENTS) and not observed.get(LEASES)
     found = ("there is neither a Deployment nor a Lease of the manager",) if nothing else ()
-    return _silent(observed, silence, "no manager acts", found)
+    return _silent(observed, undone, "no manager acts", found)
 
 
 def outdated_definition(observed: Observed) -> Finding | None:

@@ -13,6 +13,7 @@ that does not keep up is ended with 410 Expired; its client lists anew.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,12 @@ PACE_PER_WATCHER: Final = 0.00005
 
 BUFFER: Final = 64 * 2**20
 """Bytes a watcher may lag behind. The bytes of one feed are shared by its watchers."""
+
+TOGETHER: Final = 128 * 2**20
+"""Bytes all watchers may lag behind together; what several of one feed have not taken counts once."""
+
+PIECE: Final = 64 * 1024
+"""Bytes handed out at once: what a connection whose client does not read keeps for itself."""
 
 BOOKMARK_EVERY: Final = 60.0
 """Seconds between bookmarks, as kube-apiserver sends them."""
@@ -91,7 +98,7 @@ class Watcher:
     """One reader of a feed."""
 
     def __init__(self) -> None:
-        self._chunks: list[bytes] = []
+        self._chunks: deque[bytes | memoryview] = deque()
         self._size = 0
         self._ended = False
         self._wake: asyncio.Future[None] | None = None
@@ -103,10 +110,19 @@ class Watcher:
         self._chunks.append(chunk)
         self._size += len(chunk)
         if self._size > BUFFER:
-            slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
-            self._chunks = []
-            self.end(line("ERROR", encode(slow.status())))
+            self.give_up()
         self.nudge()
+
+    @property
+    def lag(self) -> int:
+        """Return how many bytes wait to be taken."""
+        return self._size
+
+    def give_up(self) -> None:
+        """Forget what was not taken, and end the stream with the advice to list again."""
+        slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
+        self._chunks, self._size = deque(), 0
+        self.end(line("ERROR", encode(slow.status())))
 
     def end(self, last: bytes = b"") -> None:
         """End the stream behind what was pushed and `last`."""
@@ -116,16 +132,29 @@ class Watcher:
             self.nudge()
 
     async def take(self) -> bytes | None:
-        """Return what was pushed, waiting for it or for a nudge; None at the end of the stream."""
+        """Return the next of what was pushed, waiting for it or for a nudge; None at the end of the stream."""
         if not self._chunks and not self._ended:
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
             self._wake = None
-        if not self._chunks and self._ended:
-            return None
-        taken = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        self._chunks, self._size = [], 0
+        if not self._chunks:
+            return None if self._ended else b""
+        taken = self._take_piece()
+        self._size = max(self._size - len(taken), 0)  # the last line of a stream was not counted
         return taken
+
+    def _take_piece(self) -> bytes:
+        """Take whole chunks as long as they fit in a piece, or a part of one that does not."""
+        parts = [self._chunks.popleft()]
+        size = len(parts[0])
+        if size > PIECE:
+            rest = memoryview(parts[0])
+            self._chunks.appendleft(rest[PIECE:])
+            return bytes(rest[:PIECE])
+        while self._chunks and size + len(self._chunks[0]) <= PIECE:
+            parts.append(self._chunks.popleft())
+            size += len(parts[-1])
+        return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def nudge(self) -> None:
         """Let `take` return, with nothing if need be."""
@@ -175,6 +204,18 @@ class Feed:
             watcher.push(chunk)
         return len(self.watchers)
 
+    @property
+    def lag(self) -> int:
+        """Return how many bytes are kept for the slowest watcher; all others wait for a part of the same."""
+        return max((watcher.lag for watcher in self.watchers), default=0)
+
+    def shed(self) -> None:
+        """End the slower half of those that lag behind."""
+        most = self.lag
+        for watcher in self.watchers:
+            if watcher.lag * 2 > most:
+                watcher.give_up()
+
 
 class WatchHub:
     """Owns the feeds."""
@@ -186,6 +227,11 @@ class WatchHub:
         self._delivered = 0.0
         self._timer: asyncio.Handle | None = None
         self._closed = False
+
+    @property
+    def feeds(self) -> tuple[Feed, ...]:
+        """Return what is watched."""
+        return tuple(self._feeds.values())
 
     @property
     def watching(self) -> int:
@@ -220,6 +266,7 @@ class WatchHub:
             feed = self._feeds[subject.key] = Feed(subject, encoder)
             self._by_resource.setdefault(subject.served.stored_as, []).append(feed)
         feed.deliver()
+        self._shed()
         watcher = Watcher()
         feed.watchers[watcher] = None
         if self._closed:
@@ -253,6 +300,12 @@ class WatchHub:
         self._timer = None
         self._delivered = asyncio.get_running_loop().time()
         self._served = sum(feed.deliver() for feeds in self._by_resource.values() for feed in feeds)
+        self._shed()
+
+    def _shed(self) -> None:
+        """End the slowest watchers where all together keep too much in memory: each could be fast, they are many."""
+        while sum(feed.lag for feed in self.feeds) > TOGETHER:
+            max(self.feeds, key=lambda feed: feed.lag).shed()
 
 
 async def follow(

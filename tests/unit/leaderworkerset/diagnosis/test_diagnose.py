@@ -22,7 +22,8 @@ from tests.explanations.builders import (
 )
 from tests.explanations.scenarios import SCENARIOS
 
-from kuberuntime.objects.resources import CORE_EVENTS, NODES, SERVICES
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, NODES, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
@@ -84,6 +85,30 @@ def test_of_several_that_crashed_the_first_is_named_whatever_its_rank() -> None:
     assert found.subject is not None
     assert found.subject.name == "web-0-1"
     assert "ended later: web-0-2, web-0" in found.evidence
+
+
+def test_after_many_restarts_the_rank_that_crashes_fastest_is_named_and_that_it_is_not_certain() -> None:
+    def looping(rank: int, restarts: int, seconds: float) -> JSONObject:
+        end = ended(1, 10 * rank + 5) | {"startedAt": ago(10 * rank + 5 + seconds)}
+        status = container(restarts=restarts, last=end, waiting={"reason": "CrashLoopBackOff"})
+        return placed(0, rank, status={"containerStatuses": [status]})
+
+    found = told(observed([looping(0, 4, 9), looping(1, 4, 1), looping(2, 3, 0)], of=lws(1, 3)))
+    assert found.subject is not None
+    assert found.subject.name == "web-0-1"
+    assert found.evidence[-1] == (
+        "crashed as well: web-0, web-0-2; which one was the first is not known after so many restarts"
+    )
+
+
+@pytest.mark.parametrize(("code", "kind"), [("LWS-E003", DEPLOYMENTS), ("LWS-E004", LEASES)])
+def test_a_manager_that_is_gone_is_named_where_workers_are_not_made(code: str, kind: Resource) -> None:
+    dead = SCENARIOS[code].objects[kind]
+    found = told(observed([placed(made=120)], {kind: dead, STATEFULSETS: [{"metadata": {"name": "web"}}]}))
+    assert found.code == code
+    assert found.sentence.endswith("the workers of group 0 are not made for 2m")
+    young = observed([placed(made=20)], {kind: dead, STATEFULSETS: []})
+    assert told(young).code != code
 
 
 def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:

@@ -88,7 +88,9 @@ def test_of_what_is_healthy_only_the_pods_are_read() -> None:
 def test_pods_that_start_on_a_node_need_neither_places_nor_queues() -> None:
     named: dict[str, Any] = {NODES.path("", "node-0"): 404}
     server = Server(
-        {PODS.path("prod"): [placed()]} | paths(CORE_EVENTS, STATEFULSETS, CONTROLLER_REVISIONS, SERVICES) | named
+        {PODS.path("prod"): [placed(), placed(0, 1)]}
+        | paths(CORE_EVENTS, STATEFULSETS, CONTROLLER_REVISIONS, SERVICES)
+        | named
     )
     found = observe(server)
     assert set(server.asked) == {

@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.virtualtime import run
 
 from leaderworkerset.operator import operatorprocess
-from leaderworkerset.operator.topology import election_times
+from leaderworkerset.operator.openshift import election_times
 
 
 @pytest.mark.parametrize(

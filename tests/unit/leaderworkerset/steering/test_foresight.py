@@ -1,5 +1,6 @@
 """What a change does, as people and programs read it; and the same without a cluster."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -100,6 +101,12 @@ def test_many_steps_and_fields_are_cut_for_people_and_kept_for_programs() -> Non
     shown = foresight.document(found)
     assert (len(shown["changes"]), len(shown["steps"]), shown["estimatedSeconds"]) == (41, 50, 1500)
     assert (shown["apiVersion"], shown["kind"], shown["endsByItself"]) == ("lws/v1", "RolloutPlan", True)
+
+
+def test_a_rollout_that_would_not_end_is_told() -> None:
+    found = foresight.foresee(at_rest(), NEW)
+    stuck = replace(found, forecast=replace(found.forecast, is_stuck=True))
+    assert any("it would not end by itself" in line for line in foresight.lines(stuck))
 
 
 def test_long_values_are_cut() -> None:

@@ -78,3 +78,20 @@ def test_without_a_statefulset_nothing_is_updated() -> None:
     lws = builders.leaderworkerset_object(size=1)
     found = pace.progress(view(lws, [builders.leader_pod(lws, 0)]), None, builders.NOW)
     assert (found.updated, found.is_complete) == (0, False)
+
+
+def test_the_document_has_stable_names() -> None:
+    assert pace.document(measured("old", "old", "starting", "new")) == {
+        "apiVersion": "lws/v1",
+        "kind": "RolloutStatus",
+        "leaderWorkerSet": "web",
+        "complete": False,
+        "paused": False,
+        "doneGroups": 1,
+        "updatedGroups": 2,
+        "readyGroups": 3,
+        "wantedGroups": 4,
+        "heldGroups": 0,
+        "estimatedSeconds": 360,
+        "reason": "web-2 is Init:0/0",
+    }

@@ -103,6 +103,14 @@ def test_a_group_that_was_given_up_says_why() -> None:
         "web group 1: 0 of 1 rank ready (1 Running); recreated 2 times; pod web-1-1 failed again"
         " (main: exit code 1, Error), left as it is: no more than max-group-restarts"
     )
-    told = shown(leader("another"), found)[1]
+
+
+@pytest.mark.parametrize("state", ["waiting", "exhausted"])
+def test_a_recreation_that_somebody_else_forestalled_is_not_told(state: str) -> None:
+    found = record(NOW + timedelta(minutes=5))
+    found["metadata"]["annotations"] |= {labels.RECREATION_STATE: state}
+    assert shown(leader("another"), found) == (None, None)
+    assert shown(leader("old", deletionTimestamp="2026-01-01T12:00:00Z"), found) == (None, None)
+    told = shown(leader("old"), found)[1]
     assert told is not None
-    assert not told.is_exhausted
+    assert (told.is_waiting, told.is_exhausted) == (state == "waiting", state == "exhausted")

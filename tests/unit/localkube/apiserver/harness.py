@@ -108,6 +108,7 @@ class Watch:
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
         self._events: list[dict[str, Any]] = []
+        self._rest = b""
 
     async def next(self) -> dict[str, Any] | None:
         """Return the next event, None at the end of the stream."""
@@ -115,7 +116,8 @@ class Watch:
             chunk = await anext(self._chunks, None)
             if chunk is None:
                 return None
-            self._events = [json.loads(line) for line in chunk.splitlines()]
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            self._events = [json.loads(line) for line in lines]
         return self._events.pop(0)
 
     async def seen(self, count: int) -> list[tuple[str, str]]:

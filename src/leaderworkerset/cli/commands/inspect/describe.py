@@ -11,6 +11,7 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.inspect import events
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import description
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.cli.views.terminal import say
@@ -29,7 +30,7 @@ TAIL: Final = 10
 
 
 @click.command("describe")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...]) -> None:
     """Describe a LeaderWorkerSet, a group or a rank: spec, status, ranks, conditions, events, and logs of what failed."""

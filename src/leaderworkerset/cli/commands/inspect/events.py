@@ -17,6 +17,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.durations import seconds
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import happenings, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import history
@@ -40,7 +41,7 @@ class Wanted:
 
 
 @click.command("events")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what happens, until Ctrl-C.")
 @click.option("--warnings", is_flag=True, help="Only warnings.")
 @click.option(

@@ -10,12 +10,13 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.get import Wanted, observe, say_if_empty
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import treelines
 from leaderworkerset.cli.views.terminal import say
 
 
 @click.command("tree")
-@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
 @click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")

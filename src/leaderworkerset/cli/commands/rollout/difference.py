@@ -7,6 +7,7 @@ import click
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts
@@ -14,7 +15,7 @@ from leaderworkerset.steering.pasts import Entry
 
 
 @click.command("diff")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.argument("first", type=click.IntRange(min=1), required=False, metavar="[A")
 @click.argument("second", type=click.IntRange(min=1), required=False, metavar="[B]]")
 @click.pass_obj

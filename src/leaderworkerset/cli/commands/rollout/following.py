@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any
 
 import click
 
@@ -9,14 +10,16 @@ from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
-from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
@@ -30,7 +33,7 @@ REFRESH = 5.0
 
 
 @click.command("status")
-@click.argument("name", metavar="LWS|SET")
+@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
 @click.option(
     "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Exit 124 when it is not done by then."
 )
@@ -43,8 +46,9 @@ REFRESH = 5.0
     help="Exit 1 with the reason when no group changed for so long.",
 )
 @click.option("--watch/--no-watch", default=True, show_default=True, help="Follow it, or say once how far it is.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Say once how far it is, for programs.")
 @click.pass_obj
-def command(target: Target, name: str, *, timeout: float | None, stuck_after: float, watch: bool) -> None:
+def command(target: Target, /, name: str, *, timeout: float | None, stuck_after: float, **options: Any) -> None:
     """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.
 
     Exit 0 when it is done, 1 when it is stuck or paused, 124 when it is not done in time. On a terminal the line rewrites itself.
@@ -61,7 +65,9 @@ def command(target: Target, name: str, *, timeout: float | None, stuck_after: fl
             resource, _ = await targets.find_either(session, name)
             key = ObjectKey(session.namespace, name)
             follower = follower_of(session, resource, key, stuck_after)
-            return await follower.follow(timeout) if watch else await follower.once()
+            if options["form"]:
+                return output.as_json(await follower.document())
+            return await follower.follow(timeout) if options["watch"] else await follower.once()
 
     say(asyncio.run(act()))
 
@@ -120,6 +126,11 @@ class Follower:
             self._line = pace.line(found)
             return _conclusion(found) if found.is_complete else self._line
 
+    async def document(self) -> JSONObject:
+        """Return how far the rollout is now, for programs."""
+        async with following(*self._informers.all, self._statefulset):
+            return pace.document(self._measure())
+
     def _measure(self) -> pace.Progress:
         view = self._informers.view()
         if view is None:
@@ -169,6 +180,12 @@ class SetFollower:
         """Return how far the rollout is now."""
         async with following(*self._informers.all):
             return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
+
+    async def document(self) -> JSONObject:
+        """Refuse: what programs read of a DisaggregatedSet is what `lws get` prints."""
+        raise UsageError(
+            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o json` has its rollout"
+        )
 
     def _check(self) -> str | None:
         view = self._informers.view()

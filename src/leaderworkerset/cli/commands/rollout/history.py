@@ -9,6 +9,7 @@ import click
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts
@@ -19,7 +20,7 @@ HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
 
 
 @click.command("history")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option("--revision", "number", type=click.IntRange(min=1), metavar="N", help="Show the template of revision N.")
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Another form than the table.")
 @click.pass_obj

@@ -8,6 +8,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import changes
 from leaderworkerset.views.wording import counted
@@ -17,7 +18,7 @@ MANAGER = "lws-pause"
 
 
 @click.command("pause")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.pass_obj
 def command(target: Target, name: str) -> None:
     """Hold a rollout where it is: groups that are updated stay so, the others keep their revision, whatever changes.
@@ -31,13 +32,13 @@ def command(target: Target, name: str) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await subjects.persistently(lambda: pause(session, name))
+            return await pause(session, name)
 
     say(asyncio.run(act()))
 
 
 @click.command("resume")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.pass_obj
 def resume(target: Target, name: str) -> None:
     """Go on with a rollout that was paused: the partition is again what it was.
@@ -49,13 +50,17 @@ def resume(target: Target, name: str) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await subjects.persistently(lambda: let_go(session, name))
+            return await let_go(session, name)
 
     say(asyncio.run(act()))
 
 
 async def pause(session: Session, name: str) -> str:
     """Raise the partition; return what was done."""
+    return await subjects.persistently(lambda: _pause(session, name))
+
+
+async def _pause(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
     statefulset = await subjects.leader_statefulset(session.client, meta.key(obj))
     patch = changes.pausing(await subjects.view_of(session, obj), statefulset)
@@ -67,6 +72,10 @@ async def pause(session: Session, name: str) -> str:
 
 async def let_go(session: Session, name: str) -> str:
     """Restore the partition; return what was done."""
+    return await subjects.persistently(lambda: _let_go(session, name))
+
+
+async def _let_go(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
     patch = changes.resuming(obj)
     if patch is None:

@@ -21,6 +21,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.leaderworkerset import rollout
@@ -37,7 +38,7 @@ NO_BUDGET = 2**31
 
 
 @click.command("restart")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=600.0, show_default=True, metavar="SECONDS")
 @click.pass_obj
@@ -58,7 +59,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, timeout: flo
     async def act() -> str:
         async with target.session() as session:
             if not wanted.groups:
-                return await subjects.persistently(lambda: restart_all(session, wanted.name))
+                return await restart_all(session, wanted.name)
             return await Restart(session, wanted, force=force).run(timeout)
 
     say(asyncio.run(act()))
@@ -92,6 +93,10 @@ class Wanted:
 
 async def restart_all(session: Session, name: str) -> str:
     """Make a new revision of the same program; return what was done."""
+    return await subjects.persistently(lambda: _restart_all(session, name))
+
+
+async def _restart_all(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
     try:
         patch = changes.restarting(obj, SystemClock().now())

@@ -9,12 +9,13 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import changes, pasts
 
 
 @click.command("undo")
-@click.argument("name", metavar="LWS")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option("--to-revision", "number", type=click.IntRange(min=1), metavar="N", help="Otherwise the one before.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None) -> None:
@@ -30,13 +31,17 @@ def command(target: Target, name: str, number: int | None) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await subjects.persistently(lambda: undo(session, name, number))
+            return await undo(session, name, number)
 
     say(asyncio.run(act()))
 
 
 async def undo(session: Session, name: str, number: int | None = None) -> str:
     """Patch the template; return what was done."""
+    return await subjects.persistently(lambda: _undo(session, name, number))
+
+
+async def _undo(session: Session, name: str, number: int | None) -> str:
     obj = await subjects.writable(session, name)
     if changes.is_paused(obj):
         raise CommandError(

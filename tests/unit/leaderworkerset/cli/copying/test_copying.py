@@ -91,7 +91,11 @@ def test_nothing_is_written_through_links_of_this_machine(tmp_path: Path) -> Non
 
 
 def test_links_within_and_modes_are_kept_and_set_user_id_is_not(tmp_path: Path) -> None:
-    members = [("a/x", b"1", tarfile.REGTYPE), ("a/hard", "a/x", tarfile.LNKTYPE), ("a/soft", "x", tarfile.SYMTYPE)]
+    members: list[tuple[str, bytes | str, bytes]] = [
+        ("a/x", b"1", tarfile.REGTYPE),
+        ("a/hard", "a/x", tarfile.LNKTYPE),
+        ("a/soft", "x", tarfile.SYMTYPE),
+    ]
     assert archive.unpack(packed(*members), tmp_path, "got") == 2
     assert (tmp_path / "got" / "hard").read_text() == (tmp_path / "got" / "soft").read_text() == "1"
     assert (tmp_path / "got" / "x").stat().st_mode & 0o7777 == 0o755
@@ -100,7 +104,8 @@ def test_links_within_and_modes_are_kept_and_set_user_id_is_not(tmp_path: Path) 
 @pytest.mark.parametrize("sizes", [[1], [7, 3, 900], [10000]])
 def test_pieces_are_read_like_a_file(sizes: list[int]) -> None:
     content = os.urandom(5000)
-    pieces, at = [], 0
+    pieces: list[bytes] = []
+    at = 0
     while at < len(content):
         size = sizes[len(pieces) % len(sizes)]
         pieces.append(content[at : at + size])

@@ -1,9 +1,14 @@
 """The tables and the tree of many groups: problems first, the healthy in one line."""
 
+import timeit
 from datetime import UTC, datetime
 
+import msgspec
+
+from leaderworkerset.api import labels
 from leaderworkerset.cli.views import treelines
 from leaderworkerset.cli.views.tables import MOST_FOLDS, Form, tables
+from leaderworkerset.views import groups
 from leaderworkerset.views.disaggregation import set_view
 from leaderworkerset.views.groups import Group, Rank, View
 
@@ -104,3 +109,25 @@ def test_the_tree_hangs_parts_below_their_set() -> None:
         "   └─ group 0",
     ]
     assert treelines.lines([], [], NOW) == []
+
+
+def test_showing_many_ranks_costs_no_more_than_a_few_times_reading_them() -> None:
+    own = {"app": "x" * 50}
+    pods = [
+        {
+            "metadata": {
+                "name": f"web-{index}-{rank}",
+                "labels": own | {labels.GROUP_INDEX: str(index), labels.WORKER_INDEX: str(rank)},
+                "annotations": {f"note-{at}": "x" * 60 for at in range(20)},
+            },
+            "spec": {"containers": [{"name": "main", "env": [{"name": f"V{at}", "value": "1"} for at in range(20)]}]},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+        for index in range(200)
+        for rank in range(8)
+    ]
+    body = msgspec.json.encode(pods)
+    lws = {"metadata": {"name": "web"}, "spec": {"replicas": 200, "leaderWorkerTemplate": {"size": 8}}}
+    reading = min(timeit.repeat(lambda: msgspec.json.decode(body), number=1, repeat=5))
+    showing = min(timeit.repeat(lambda: tables([groups.view(lws, pods)], NOW, Form()), number=1, repeat=5))
+    assert showing < 10 * reading

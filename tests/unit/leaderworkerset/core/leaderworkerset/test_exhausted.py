@@ -8,8 +8,8 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import PutStatus
-from leaderworkerset.api import leaderworkerset
+from kuberuntime.plan import Delete, PutStatus
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import exhausted, groups
 from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
 from leaderworkerset.core.policies import recreation
@@ -63,6 +63,31 @@ def test_the_condition_is_there_while_there_are_such_groups() -> None:
     assert exhausted.with_condition((AVAILABLE,), [], 2, builders.NOW) == (AVAILABLE,)
 
 
+def test_records_of_groups_that_were_scaled_away_are_abandoned() -> None:
+    last = record(leader=builders.leader_pod(LWS, 1))
+    unreadable = last | {"metadata": last["metadata"] | {"labels": {labels.GROUP_INDEX: "one"}}}
+
+    assert exhausted.abandoned([record(), last, unreadable], {}, 1) == [last]
+    assert exhausted.abandoned([last], {}, 2) == []
+    assert exhausted.abandoned([last], {"web-1": GROUP}, 1) == []
+
+
+def test_records_of_groups_that_were_scaled_away_are_deleted_at_rest() -> None:
+    lws = builders.leaderworkerset_object(replicas=0)
+    statefulset = {
+        "kind": "StatefulSet",
+        "apiVersion": "apps/v1",
+        "metadata": {"name": "web"},
+        "spec": {},
+        "status": {},
+    }
+    observed = Observed(leaderworkerset=lws, leader_statefulset=statefulset, records=[record()])
+
+    deleted = [one.key.name for one in reconcile(observed, builders.NOW).actions if isinstance(one, Delete)]
+
+    assert deleted == ["web-0-recreations"]
+
+
 def test_the_status_says_it() -> None:
     statefulset = {
         "kind": "StatefulSet",
@@ -75,7 +100,7 @@ def test_the_status_says_it() -> None:
         leaderworkerset=LWS,
         leader_statefulset=statefulset,
         groups=[GROUP],
-        exhausted=[record()],
+        records=[record()],
         has_shared_service=True,
     )
 

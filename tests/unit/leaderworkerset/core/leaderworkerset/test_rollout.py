@@ -1,6 +1,7 @@
 """Rolling updates: every recorded step of the contract, the worked examples, and the arithmetic in between."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,15 @@ def test_a_partition_of_the_user_holds_groups_that_wait_for_a_queue_too() -> Non
     limits = rollout.budget(spec(4, partition=3))
 
     assert rollout.next_step(limits, Current(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True).partition == 3
+
+
+def test_differs_from_upstream_a_group_that_is_about_to_end_is_not_ready() -> None:
+    """An update reverted while a leader ends must not let a second group go on account of the first."""
+    workers = Workers(is_ready=True, revision="old", group_index="0")
+    staying = Group(leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers)
+    ending = replace(staying, is_deleting=True)
+    new_leader = replace(staying, revision="new")
+
+    ready = [rollout.states(fold([one], "web"), size=2, revision="new").ready for one in (staying, ending, new_leader)]
+
+    assert ready == [1, 0, 0]

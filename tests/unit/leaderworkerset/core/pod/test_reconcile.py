@@ -334,6 +334,15 @@ def test_a_group_that_failed_too_often_is_left_as_it_is() -> None:
     assert reconcile(left, builders.NOW) == Plan()
 
 
+def test_a_smaller_budget_also_holds_for_a_group_that_waits() -> None:
+    waiting = group(FAILED, lws=annotated(max_group_restarts="1"), record=record(2, 10, State.WAITING))
+    (recorded,) = reconcile(waiting, builders.NOW).actions
+
+    assert isinstance(recorded, Apply)
+    assert recorded.object == record(2, 10, State.EXHAUSTED)
+    assert [event.reason for event in recorded.on_success] == ["MaxGroupRestartsExceeded"]
+
+
 @pytest.mark.parametrize("annotations", [{}, {"max_group_restarts": "4"}, {"max_group_restarts": "unlimited"}])
 def test_a_larger_budget_resumes(annotations: dict[str, str]) -> None:
     left = group(FAILED, lws=annotated(**annotations), record=record(4, -60, State.EXHAUSTED))

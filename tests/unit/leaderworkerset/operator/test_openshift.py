@@ -7,7 +7,7 @@ import pytest
 
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configuration import TLS, ConfigurationError
-from leaderworkerset.operator import tlsprofile
+from leaderworkerset.operator import openshift
 
 
 def api_server(kind: str = "", **custom: Any) -> dict[str, Any]:
@@ -16,27 +16,27 @@ def api_server(kind: str = "", **custom: Any) -> dict[str, Any]:
 
 
 def suites(found: dict[str, Any]) -> list[str]:
-    return list(tlsprofile.section(found).get("cipherSuites", []))
+    return list(openshift.tls_section(found).get("cipherSuites", []))
 
 
 def test_without_openshift_nothing_is_said() -> None:
-    assert tlsprofile.section(None) == {}
+    assert openshift.tls_section(None) == {}
 
 
 def test_a_cluster_without_a_profile_has_the_intermediate_one() -> None:
     """R-OP-28."""
-    assert tlsprofile.section(api_server()) == tlsprofile.section(api_server("Intermediate"))
+    assert openshift.tls_section(api_server()) == openshift.tls_section(api_server("Intermediate"))
 
 
 def test_modern_is_tls_1_3_without_suites() -> None:
     """The manager refuses suites beside TLS 1.3."""
-    assert tlsprofile.section(api_server("Modern")) == {"minVersion": "VersionTLS13"}
+    assert openshift.tls_section(api_server("Modern")) == {"minVersion": "VersionTLS13"}
 
 
 def test_old_has_more_suites_and_no_older_version() -> None:
     old, intermediate = api_server("Old"), api_server("Intermediate")
     assert set(suites(old)) > set(suites(intermediate))
-    assert tlsprofile.section(old)["minVersion"] == "VersionTLS12"
+    assert openshift.tls_section(old)["minVersion"] == "VersionTLS12"
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_old_has_more_suites_and_no_older_version() -> None:
 def test_a_profile_of_ones_own(custom: dict[str, Any], expected: dict[str, Any] | None) -> None:
     """Suites that the manager does not offer are left out; its oldest version is TLS 1.2."""
     oldest = {"minVersion": "VersionTLS12", "cipherSuites": ["TLS_RSA_WITH_AES_128_CBC_SHA"]}
-    assert tlsprofile.section(api_server("Custom", **custom)) == (expected or oldest)
+    assert openshift.tls_section(api_server("Custom", **custom)) == (expected or oldest)
 
 
 @pytest.mark.parametrize("kind", ["Old", "Intermediate", "Modern", "Custom", "Other"])
 def test_the_manager_takes_every_section(kind: str) -> None:
-    section = msgspec.convert(tlsprofile.section(api_server(kind)), TLS)
+    section = msgspec.convert(openshift.tls_section(api_server(kind)), TLS)
     try:
         configuration.check_tls(section)
     except ConfigurationError as error:

@@ -1,0 +1,1 @@
+"""What is typed: options moved to the front, names completed, examples shown."""

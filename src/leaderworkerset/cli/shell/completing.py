@@ -1,0 +1,108 @@
+"""Names for the completion of shells: LeaderWorkerSets and DisaggregatedSets, then groups and ranks after a slash.
+
+Nothing is said while a line is completed: what cannot be read, or not within a moment, offers nothing.
+"""
+
+import asyncio
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from leaderworkerset.cli.shell.hoisting import hoist
+
+if TYPE_CHECKING:
+    from leaderworkerset.cli.cluster.target import Session  # it is imported once there is a name to complete
+
+PATIENCE: Final = 3.0
+"""Seconds that a shell may stand still for names."""
+
+MOST: Final = 200
+"""So many are offered."""
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "-n": "namespace",
+    "--namespace": "namespace",
+    "--context": "context_name",
+    "--kubeconfig": "kubeconfig",
+    "--local": "local",
+}
+
+
+def names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names that begin with what was typed."""
+    from kuberuntime.client import http  # noqa: F401 - imported before the time runs
+    from kuberuntime.errors import KubeError
+    from leaderworkerset.cli import targets  # noqa: F401 - likewise
+    from leaderworkerset.cli.cluster.target import Target
+    from leaderworkerset.cli.errors import CommandError
+
+    async def read() -> list[str]:
+        async with Target(**where(typed())).session() as session:
+            return await _names(session, incomplete)
+
+    try:
+        return asyncio.run(asyncio.wait_for(read(), PATIENCE))
+    except (KubeError, CommandError, OSError, TimeoutError):
+        return []
+
+
+def typed() -> list[str]:
+    """Return the words of the line that is completed; an unfinished quotation has none."""
+    try:
+        return shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
+    except ValueError:
+        return []
+
+
+def where(words: Sequence[str]) -> dict[str, str]:
+    """Return the options that say where to, wherever they stand in the line.
+
+    >>> where(["get", "-n", "prod", "--local=gpus", "we"])
+    {'namespace': 'prod', 'local': 'gpus'}
+    """
+    found: dict[str, str] = {}
+    left = iter(hoist(words))
+    for word in left:
+        name, _, value = word.partition("=")
+        if name not in OPTIONS:
+            break
+        found[OPTIONS[name]] = value or next(left, "")
+    return found
+
+
+async def _names(session: "Session", incomplete: str) -> list[str]:
+    from kuberuntime.objects import meta
+    from kuberuntime.objects.resources import PODS
+    from leaderworkerset.api.resources import LEADERWORKERSETS
+    from leaderworkerset.cli import targets
+    from leaderworkerset.views.groups import place_of
+    from leaderworkerset.views.selection import Selection
+
+    name, *rest = incomplete.split("/")
+    if rest:
+        group = int(rest[0]) if len(rest) > 1 and rest[0].isdecimal() else None
+        selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
+        listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+        return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
+    sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+    others = await targets.list_sets(session, session.namespace, "")
+    found = sorted({meta.name(one) for one in (*sets.items, *others)})
+    return [one for one in found if one.startswith(incomplete)][:MOST]
+
+
+def places(name: str, found: Sequence[tuple[int, int]], incomplete: str) -> list[str]:
+    """Return groups, or the ranks of the group that was typed.
+
+    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")
+    ['web/0', 'web/1']
+    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/0/")
+    ['web/0/0', 'web/0/1']
+    """
+    depth = incomplete.count("/")
+    shown = {
+        f"{name}/{group}" if depth == 1 else f"{name}/{group}/{rank}": (group, rank) for group, rank in sorted(found)
+    }
+    return [place for place in sorted(shown, key=lambda one: shown[one]) if place.startswith(incomplete)][:MOST]

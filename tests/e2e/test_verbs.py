@@ -1,0 +1,33 @@
+"""The script of verbs on a cluster of this machine, with real processes."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import LWS, SECONDS, Cluster, lws
+from tests.verbs import script
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+
+def test_the_verbs_do_what_they_say(cluster: Cluster, tmp_path: Path) -> None:
+    for step in script(tmp_path):
+        result = subprocess.run(
+            [*LWS, f"--local={cluster.name}", *step.words],
+            env=cluster.shell.environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * SECONDS,
+            check=False,
+        )
+        step.check(result.returncode, result.stdout + result.stderr)
+    assert (tmp_path / "back.txt").read_text() == "sent\n"
+
+
+def test_an_image_without_tar_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "sent.txt").write_text("sent\n")
+    without_path = {"command": ["/bin/sleep", "600"], "env": [{"name": "PATH", "value": "/nowhere"}]}
+    cluster.start(lws("bare", without_path))
+    said = cluster.refused("cp", str(tmp_path / "sent.txt"), "bare/0/0:/tmp/got.txt")
+    assert "has no program tar" in said
+    cluster.lws("delete", "bare")
