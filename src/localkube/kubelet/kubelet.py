@@ -82,7 +82,7 @@ class Kubelet:
             self._objects.subscribe(self._on_source)
             self._objects.claims.subscribe(self._on_claim)
             for cell in list(self._cells.values()):
-                await cell.told.wait()
+                await cell.reported.wait()
             if caught_up is not None:
                 caught_up.set()
 

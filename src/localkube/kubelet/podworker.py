@@ -205,13 +205,13 @@ class PodWorker:
         self._require_sandbox()
         new = status.build(cell.pod, cell.state, cell.now(), self._node.settings.host_ip)
         if cell.state.gone or new in (self._published, meta.status(cell.pod)):
-            cell.told.set()
+            cell.reported.set()
             return
         identity = {"uid": cell.uid, "resourceVersion": meta.resource_version(cell.pod)}
         patch = {"metadata": identity, "status": new}
         cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge", subresource="status"))
         self._published = new
-        cell.told.set()
+        cell.reported.set()
 
     async def _finish(self) -> None:
         cell = self.cell
@@ -221,7 +221,7 @@ class PodWorker:
         self._node.hosts.remove_pod(cell.pod)
         self._node.discard(cell.uid)
         self.cell.is_finished = True
-        self.cell.told.set()
+        self.cell.reported.set()
 
     async def _delete(self) -> None:
         try:

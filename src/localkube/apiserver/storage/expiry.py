@@ -35,7 +35,7 @@ class Expiry:
         self._written: dict[str, dict[str, datetime]] = {}  # by namespace and name, oldest first
 
     def load(self) -> None:
-        """Learn of the events that are stored, and delete those that are too old or too many."""
+        """Read the stored events, and delete those that are too old or too many."""
         events = [msgspec.json.decode(row) for row in self._store.list(STORED_AS)]
         for event in sorted(events, key=lambda event: int(meta.resource_version(event))):
             written = timestamps.parse(meta.metadata(event)["creationTimestamp"])
@@ -43,7 +43,7 @@ class Expiry:
         self._expire()
 
     def observe(self, changes: Sequence[Change]) -> None:
-        """Learn of committed events, and delete those that are too old or too many by now."""
+        """Record committed events, and delete those that are too old or too many by now."""
         touched = [change for change in changes if change.key.resource == STORED_AS]
         for change in touched:
             self._forget(change.key)

@@ -22,14 +22,14 @@ RETRY: Final = timedelta(seconds=10)
 
 
 class PodCell:
-    """One pod on this node. `changed` wakes its worker; `told` is set once the API has a status of this kubelet."""
+    """One pod on this node. `changed` wakes its worker; `reported` is set once the API has a status of this kubelet."""
 
     def __init__(self, pod: JSONObject, state: PodState, node: NodeContext) -> None:
         self.node = node
         self.pod = self._marked(pod)
         self.state = state
         self.changed = asyncio.Event()
-        self.told = asyncio.Event()
+        self.reported = asyncio.Event()
         self.are_sources_stale = False
         self.is_sandbox_lost = False
         self.is_finished = False

@@ -4,7 +4,7 @@ A ground makes and removes pods, forks a child into a pod's PID namespace, and t
 pod, mounts included. What it cannot give it refuses with the reason.
 """
 
-# ruff: noqa: ARG002 - the plain host needs less than it is told
+# ruff: noqa: ARG002 - the plain host needs fewer arguments than it gets
 
 import os
 import socket

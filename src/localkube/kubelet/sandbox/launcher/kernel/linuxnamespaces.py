@@ -49,7 +49,7 @@ def read_id_maps() -> list[IdMaps]:
 
 
 def enter(parent: int, refuse: Callable[[str], None]) -> None:
-    """Continue as PID 1 in fresh namespaces; a refusal is told to `refuse`, and ends the process."""
+    """Continue as PID 1 in fresh namespaces; a refusal is reported to `refuse`, and ends the process."""
     try:
         _unshare_with_maps()
         syscalls.die_with_parent(signal.SIGKILL)
@@ -71,7 +71,7 @@ def enter(parent: int, refuse: Callable[[str], None]) -> None:
 
 
 def _follow(alive: int) -> None:
-    """Die with the watchman; `alive` is readable as soon as it has gone, perhaps before the kernel was told."""
+    """Die with the watchman; `alive` is readable as soon as it has gone, perhaps before the kernel knows of it."""
     syscalls.die_with_parent(signal.SIGKILL)
     if is_readable(alive):
         os._exit(1)

@@ -100,7 +100,7 @@ class BridgeNetwork:
 
     def create(self, address: str) -> int:
         """Make a pod's network namespace with lo and eth0, connected to a bridge; return its descriptor."""
-        bridge = self._bridge_with_room()
+        bridge = self._bridge_with_free_port()
         network, inner = _new_namespace()
         near = self._next("pod")
         try:
@@ -130,7 +130,7 @@ class BridgeNetwork:
         self._bridge_of.pop(network).pods -= 1
         os.close(network)
 
-    def _bridge_with_room(self) -> _Bridge:
+    def _bridge_with_free_port(self) -> _Bridge:
         for bridge in self._bridges:
             if bridge.pods < PODS_PER_BRIDGE:
                 return bridge
