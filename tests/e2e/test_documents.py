@@ -29,6 +29,7 @@ ELSEWHERE = {
     "docs/how-to/alerts.md": "needs a cluster with Prometheus; each alert is tested in tests/packages",
     "docs/how-to/autoscaling.md": "has no commands: its autoscaler is tested in tests/integration/autoscaling",
     "docs/how-to/extend.md": "has no commands",
+    "docs/how-to/restarts.md": "speaks of kubectl: each annotation is tested in tests/integration/lws/test_restart_bounds.py",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
     "docs/how-to/operate.md": "needs a manager on a cluster",
 }
