@@ -1,7 +1,9 @@
 """States of a cluster that can be compared: what two runs have in common when they came to the same end."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
@@ -46,3 +48,15 @@ def _differences(path: str, one: Any, other: Any) -> list[str]:
         names = sorted(one.keys() | other.keys())
         return [text for name in names for text in _differences(f"{path}.{name}", one.get(name), other.get(name))]
     return [] if one == other else [f"{path}: {one!r} and {other!r}"]
+
+
+def with_conditions_that_hold(state: Mapping[str, JSONObject]) -> dict[str, JSONObject]:
+    """Return the state without the conditions that are False: whether they are there depends on what was seen before."""
+    return {name: _holding(obj) for name, obj in state.items()}
+
+
+def _holding(obj: JSONObject) -> JSONObject:
+    status = meta.status(obj)
+    if "conditions" not in status:
+        return obj
+    return obj | {"status": status | {"conditions": [one for one in status["conditions"] if one["status"] != "False"]}}

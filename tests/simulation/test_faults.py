@@ -1,11 +1,9 @@
 """Faults between a manager and the API server: whatever happens to requests and processes, the end is the same."""
 
-from collections.abc import Mapping
-
 import pytest
 from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
 from tests.simulation.faults import Fault, Schedule
-from tests.simulation.states import differences
+from tests.simulation.states import differences, with_conditions_that_hold
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
@@ -57,18 +55,6 @@ def test_one_request_in_five_may_fail(seed: int, undisturbed: Outcome) -> None:
     """A manager that sees the groups ready at its first status never says that it progressed."""
     outcome = simulate(creation, with_managers(Schedule(rate=0.2, latency=(0.001, 0.05)), seed=seed))
     assert differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state)) == []
-
-
-def with_conditions_that_hold(state: Mapping[str, JSONObject]) -> dict[str, JSONObject]:
-    """Return the state without the conditions that are False: whether they are there depends on what was seen before."""
-    return {name: _holding(obj) for name, obj in state.items()}
-
-
-def _holding(obj: JSONObject) -> JSONObject:
-    status = meta.status(obj)
-    if "conditions" not in status:
-        return obj
-    return obj | {"status": status | {"conditions": [one for one in status["conditions"] if one["status"] != "False"]}}
 
 
 def test_watches_that_are_cut_again_and_again_are_opened_anew(undisturbed: Outcome) -> None:

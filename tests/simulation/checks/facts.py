@@ -136,7 +136,13 @@ class Facts:
         return meta.labels(template).get(key) != meta.labels(leader).get(key)
 
     def floor(self) -> int:
-        """Return how many groups must stay available, by the weakest of the specs."""
+        """Return how many groups must stay available, by the weakest of the specs.
+
+        None where the size became one: then a group that lacks its workers counts as available (Q-12).
+        """
+        sizes = {int(spec["leaderWorkerTemplate"].get("size") or 1) for spec in self.specs}
+        if 1 in sizes and len(sizes) > 1:
+            return 0
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
 
     def ceiling(self) -> int:

@@ -46,6 +46,7 @@ class FixedClock(VirtualClock):
     """Shows one moment."""
 
     def __init__(self, at: float) -> None:
+        super().__init__()
         self._at = at
 
     def monotonic(self) -> float:
