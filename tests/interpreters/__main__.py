@@ -18,7 +18,11 @@ from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
 OPTIONS: Final = ("-q", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder")
-FOLDERS: Final = ("tests/simulation", "tests/property", "tests/unit", "tests/interpreters")
+FOLDERS: Final = (
+    "tests/simulation", "tests/property", "tests/unit", "tests/interpreters", "--ignore=tests/simulation/schedules",
+)  # fmt: skip
+"""The fast tests. Schedules take minutes, and what they run differs from Python to Python no more than the rest does."""
+
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")
 FAILED: Final = 1
 """The exit code of pytest where tests failed."""
