@@ -208,9 +208,10 @@ def test_what_did_not_come_in_time_says_what_is_missing_and_exits_124(shell: She
     image_only = {"image": "vllm/vllm-openai:latest"}
     manifest.write_text(json.dumps(lws("web", {**image_only, "command": ["no-such-program"]}, size=2)))
     told = shell.lws("run", "-f", str(manifest), "--until", "ready", "--timeout", "2", code=124).stderr
-    last = told.splitlines()[-1]
-    assert last.startswith("error: not ready after 2 s: web: 0 of 1 group ready")
-    assert "no-such-program" in last
+    error, cause = told.splitlines()[-2:]
+    assert error.startswith("error: not ready after 2 s: web: 0 of 1 group ready")
+    assert "no-such-program" in error
+    assert cause.startswith("web is stuck: LWS-E"), told
     shell.assert_nothing_is_left()
 
 

@@ -166,7 +166,10 @@ def test_progress_is_shown_while_something_is_awaited(cluster: Cluster) -> None:
     cluster.apply(stuck)
     told = cluster.refused("wait", "stuck", "--timeout=1", code=124).splitlines()
     assert told[0].startswith("stuck: 0 of 1 group ready")
-    assert 'program "no-such-program" is not installed' in told[-1]
+    error, cause, hint = told[-3:]
+    assert 'program "no-such-program" is not installed' in error
+    assert cause.startswith("stuck is stuck: LWS-E")
+    assert hint.endswith("explain stuck` says more")
     cluster.lws("delete", "stuck")
 
 

@@ -26,7 +26,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli.commands.explain import explain, note, reason
+from leaderworkerset.cli.commands.explain import explain, note, reason_and_hint
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
@@ -244,11 +244,11 @@ async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
-    said = await reason(session_of(space), "web")
+    said = await reason_and_hint(session_of(space), "web")
     assert said == f"\n{headline(told)}\n`lws -n {space.namespace} explain web` says more"
     title = "web is stuck: LWS-E026 (the priority class does not exist)"
     assert (
         await note(session_of(space), space.namespace, "web")
         == f"{title}; `lws -n {space.namespace} explain web` says more"
     )
-    assert await reason(session_of(space), "nobody") == ""
+    assert await reason_and_hint(session_of(space), "nobody") == ""

@@ -79,11 +79,17 @@ async def _explain(session: Session, lws: meta.JSONObject, chosen: Selection) ->
 
 
 async def reason(session: Session, name: str) -> str:
-    """Return the cause in lines of its own, to end the message of another command; empty where there is none in time."""
+    """Return the cause in a line of its own, to end the message of another command; empty where there is none in time."""
     chosen = await in_time(session, name)
     if chosen is None or chosen.verdict is Verdict.HEALTHY:
         return ""
-    return f"\n{headline(chosen)}\n`{session.lws} -n {session.namespace} explain {name}` says more"
+    return f"\n{headline(chosen)}"
+
+
+async def reason_and_hint(session: Session, name: str) -> str:
+    """Return the cause, and the command that says more of it: for a cluster that is still there afterwards."""
+    found = await reason(session, name)
+    return found and f"{found}\n`{session.lws} -n {session.namespace} explain {name}` says more"
 
 
 async def note(session: Session, namespace: str, name: str) -> str:

@@ -49,10 +49,10 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
             try:
                 await wait_for(informers, check, timeout, report=progress.show, beside=(session.lifeline,))
             except WaitTimeoutError as error:
-                from leaderworkerset.cli.commands.explain import reason
+                from leaderworkerset.cli.commands.explain import reason_and_hint
 
                 quoted = await quotation(session.client, error.view)
-                raise TimedOutError(f"{error}{quoted}{await reason(session, chosen.name)}") from error
+                raise TimedOutError(f"{error}{quoted}{await reason_and_hint(session, chosen.name)}") from error
             finally:
                 progress.clear()
 
