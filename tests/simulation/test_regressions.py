@@ -7,6 +7,7 @@ API server commits them, whoever asked for it.
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +16,7 @@ from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
-from kuberuntime.errors import ConflictError
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
@@ -424,7 +425,8 @@ def test_pods_deleted_from_outside_do_not_climb_the_ladder() -> None:
         await world.ready()
         for _ in range(22):
             for pod in sorted(await world.uids(), reverse=True):
-                await world.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
+                with suppress(NotFoundError):  # it may have gone with its leader, or be about to come back
+                    await world.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
                 await asyncio.sleep(0.2)
             await asyncio.sleep(2.3)
         await world.ready()
