@@ -1,12 +1,13 @@
 """Write docs/reference/causes.md from the catalogue of `lws explain`; with `--check` only report whether it is up to date.
 
-python docs/generate_causes.py [--check]
+python -m docs.generate_causes [--check]
 """
-# ruff: noqa: INP001, T201 - a script of its own, which talks
+# ruff: noqa: INP001 - a script of its own, which talks
 
-import argparse
 import sys
 from pathlib import Path
+
+from docs import generatedpage
 
 from leaderworkerset.cli.commands.explain import EXIT_CODES
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
@@ -61,19 +62,5 @@ def section(cause: Cause) -> str:
     )
 
 
-def main() -> int:
-    """Write or check; return the exit code."""
-    parser = argparse.ArgumentParser(description="Write docs/reference/causes.md from the catalogue of `lws explain`.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    check = parser.parse_args().check
-    text = page()
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"docs/reference/causes.md {'is out of date: run make generate' if check else 'written'}")
-    if not check:
-        PAGE.write_text(text, encoding="utf-8")
-    return int(check)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generatedpage.main(PAGE, "the catalogue of `lws explain`", page))

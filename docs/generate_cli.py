@@ -1,10 +1,9 @@
 """Write docs/reference/cli.md from the commands themselves; with `--check` only report whether it is up to date.
 
-python docs/generate_cli.py [--check]
+python -m docs.generate_cli [--check]
 """
-# ruff: noqa: INP001, T201 - a script of its own, which talks
+# ruff: noqa: INP001 - a script of its own, which talks
 
-import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 
 import click
+from docs import generatedpage
 
 from leaderworkerset.cli import app
 from leaderworkerset.cli.shell import usages
@@ -134,19 +134,5 @@ def escape(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def main() -> int:
-    """Write or check; return the exit code."""
-    parser = argparse.ArgumentParser(description="Write docs/reference/cli.md from the commands themselves.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    check = parser.parse_args().check
-    text = page()
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"docs/reference/cli.md {'is out of date: run make generate' if check else 'written'}")
-    if not check:
-        PAGE.write_text(text, encoding="utf-8")
-    return int(check)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generatedpage.main(PAGE, "the commands themselves", page))

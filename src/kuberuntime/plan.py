@@ -185,3 +185,10 @@ def guarded_patch(
     guard = {"uid": meta.uid(obj), "resourceVersion": meta.resource_version(obj)}
     patch = change | {"metadata": guard | meta.metadata(change)}
     return Patch(resource=resource, key=meta.key(obj), patch=patch, subresource=subresource, if_present=if_present)
+
+
+def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Event, ...] = ()) -> Delete:
+    """Return the deletion of an object in the background, only if it is still the one that was seen."""
+    return Delete(
+        resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=on_success
+    )

@@ -27,7 +27,7 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from kuberuntime.plan import Action, Apply, Delete, Event, EventType, Finally, Patch, Plan, PutStatus
+from kuberuntime.plan import Action, Apply, Event, EventType, Finally, Patch, Plan, PutStatus, guarded_delete
 from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
@@ -229,7 +229,7 @@ def _apply(kind: Resource, obj: JSONObject, place: Place, *, exists: bool) -> Ac
 
 def _delete(kind: Resource, obj: JSONObject, place: Place) -> Action:
     event = _event("Normal", f"{kind.kind}Deleted", f"Deleted {title(kind, obj)} because it is not wanted", place)
-    return Delete(resource=kind, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=(event,))
+    return guarded_delete(kind, obj, on_success=(event,))
 
 
 def title(kind: Resource, obj: JSONObject) -> str:

@@ -118,9 +118,7 @@ def _definitions(facts: Facts) -> Iterator[Finding]:
     for wanted in facts.wanted:
         name, found = meta.name(wanted), facts.definitions.get(meta.name(wanted))
         if isinstance(found, Unread):
-            yield Finding(
-                "LWS-D201", Level.UNKNOWN, "definitions", f"{name} cannot be read: {found.why}", "ask an administrator"
-            )
+            yield _unread("LWS-D201", "definitions", f"{name} cannot be read: {found.why}")
         elif found is None:
             yield Finding("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
         elif not meta.is_condition_true(found, "Established"):
@@ -181,9 +179,7 @@ def _webhooks(facts: Facts) -> Iterator[Finding]:
     for name in (MUTATING_NAME, VALIDATING_NAME):
         found = facts.configurations.get(name)
         if isinstance(found, Unread):
-            yield Finding(
-                "LWS-D301", Level.UNKNOWN, "webhooks", f"{name} cannot be read: {found.why}", "ask an administrator"
-            )
+            yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {found.why}")
         elif found is None:
             there = False
             text = f"{name} is missing: LeaderWorkerSets and pods are neither checked nor completed"
@@ -218,9 +214,7 @@ def _webhooks(facts: Facts) -> Iterator[Finding]:
 
 def _certificates(facts: Facts, now: datetime) -> Iterator[Finding]:
     if isinstance(facts.certificates, Unread):
-        yield Finding(
-            "LWS-D401", Level.UNKNOWN, "certificates", f"not readable: {facts.certificates.why}", "ask an administrator"
-        )
+        yield _unread("LWS-D401", "certificates", f"not readable: {facts.certificates.why}")
         return
     for one in facts.certificates:
         ends = f"{one.ends:%Y-%m-%d %H:%M} UTC"
@@ -234,6 +228,11 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[Finding]:
             yield Finding("LWS-D404", Level.OK, "certificates", f"{one.what} is valid until {ends}")
 
 
+def _unread(code: str, subject: str, text: str) -> Finding:
+    """Return the finding that something may not be read, so that nothing is known of it."""
+    return Finding(code, Level.UNKNOWN, subject, text, "ask an administrator")
+
+
 def _manager(facts: Facts, now: datetime) -> Iterator[Finding]:
     if facts.is_embedded:
         yield Finding("LWS-D500", Level.OK, "manager", "runs within the embedded cluster")
@@ -245,9 +244,7 @@ def _manager(facts: Facts, now: datetime) -> Iterator[Finding]:
 def _deployment(facts: Facts) -> Finding:
     found, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
     if isinstance(found, Unread):
-        return Finding(
-            "LWS-D501", Level.UNKNOWN, "manager", f"{name} cannot be read: {found.why}", "ask an administrator"
-        )
+        return _unread("LWS-D501", "manager", f"{name} cannot be read: {found.why}")
     if found is None:
         text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
         return Finding("LWS-D502", Level.WARNING, "manager", text, _install(facts))
@@ -263,9 +260,7 @@ def _deployment(facts: Facts) -> Finding:
 def _lease(facts: Facts, now: datetime) -> Finding:
     found, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
     if isinstance(found, Unread):
-        return Finding(
-            "LWS-D511", Level.UNKNOWN, "leader", f"{name} cannot be read: {found.why}", "ask an administrator"
-        )
+        return _unread("LWS-D511", "leader", f"{name} cannot be read: {found.why}")
     if found is None:
         text = f"{name} is missing: no manager has ever led here"
         return Finding(
@@ -297,9 +292,7 @@ def _lease(facts: Facts, now: datetime) -> Finding:
 
 def _accesses(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts.accesses, Unread):
-        yield Finding(
-            "LWS-D601", Level.UNKNOWN, "permissions", f"not known: {facts.accesses.why}", "ask an administrator"
-        )
+        yield _unread("LWS-D601", "permissions", f"not known: {facts.accesses.why}")
         return
     denied = [f"{one.verb} {one.resource}" for one in facts.accesses if not one.allowed]
     if denied:
@@ -329,13 +322,7 @@ def _gates(facts: Facts) -> Iterator[Finding]:
 def _schedulers(facts: Facts) -> Iterator[Finding]:
     served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
     if isinstance(facts.provider, Unread):
-        yield Finding(
-            "LWS-D801",
-            Level.UNKNOWN,
-            "gang scheduling",
-            f"configuration not readable: {facts.provider.why}",
-            "ask an administrator",
-        )
+        yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
         yield Finding(

@@ -18,7 +18,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Action, Create, Delete
+from kuberuntime.plan import Action, Create, Delete, guarded_delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import events
@@ -118,7 +118,7 @@ class Gangs:
         """Delete what groups share, where no group is of its revision any more; groups' own objects end with them."""
         shared = [one.shared for one in self.providers.values() if one.shared is not None]
         return [
-            Delete(resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background")
+            guarded_delete(resource, obj)
             for obj in observed
             for resource in shared
             if _is_of(obj, resource) and not meta.is_deleting(obj)

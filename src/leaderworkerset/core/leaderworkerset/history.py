@@ -14,7 +14,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from kuberuntime.plan import Action, Delete, Patch, Plan, guarded_patch
+from kuberuntime.plan import Action, Patch, Plan, guarded_delete, guarded_patch
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 
@@ -47,8 +47,10 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
     kept = {
         meta.uid(one) for one in newest([*filter(lambda one: _is_owned(one, obj), leaving), *past], key, limit(obj))
     }
-    moves: list[Action] = [_keep(obj, one) if meta.uid(one) in kept else _delete(one) for one in leaving]
-    return moves + [_delete(one) for one in past if meta.uid(one) not in kept]
+    moves: list[Action] = [
+        _keep(obj, one) if meta.uid(one) in kept else guarded_delete(CONTROLLER_REVISIONS, one) for one in leaving
+    ]
+    return moves + [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
 
 
 def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
@@ -84,9 +86,3 @@ def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
         "annotations": {labels.TEMPLATE_REVISION_HASH: revisions.key_of(revision)},
     }
     return guarded_patch(CONTROLLER_REVISIONS, revision, {"metadata": change}, if_present=True)
-
-
-def _delete(revision: JSONObject) -> Delete:
-    return Delete(
-        resource=CONTROLLER_REVISIONS, key=meta.key(revision), propagation="Background", uid=meta.uid(revision)
-    )

@@ -17,7 +17,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus, guarded_patch
+from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus, guarded_delete, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -271,7 +271,7 @@ def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
     if not facts.observed.records:
         return []
     return [
-        Delete(resource=CONTROLLER_REVISIONS, key=meta.key(record), propagation="Background", uid=meta.uid(record))
+        guarded_delete(CONTROLLER_REVISIONS, record)
         for record in exhausted.abandoned(facts.observed.records, _leaders(facts), facts.lws.spec.replicas)
     ]
 

@@ -1,6 +1,7 @@
 """Groups as a whole: names, rendezvous, start order, recreations; and starts that are simply under way. Pure."""
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -12,7 +13,7 @@ from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations, wording
-from leaderworkerset.views.groups import MISSING, Group, Rank
+from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
 from leaderworkerset.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
@@ -114,15 +115,22 @@ def awaits_leader(observed: Observed) -> Finding | None:
     return None
 
 
-def backs_off(observed: Observed) -> Finding | None:
-    """Find a group that failed again and waits to be recreated."""
+def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
+    """Yield the groups that were recreated, or shall be, with the record of it and the pod whose failure it is for."""
     for group in observed.view.groups:
         told = group.recreations
-        if told is None or not told.is_waiting or group.is_ready:
+        if told is not None:
+            yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.index)
+
+
+def backs_off(observed: Observed) -> Finding | None:
+    """Find a group that failed again and waits to be recreated."""
+    for group, told, subject in _recreated(observed):
+        if not told.is_waiting or group.is_ready:
             continue
         left = told.due - observed.now
         return Finding(
-            subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+            subject=subject,
             sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
             evidence=(f"recreation {told.count} in a row, due {told.due.isoformat()}",),
             steps=(
@@ -135,13 +143,12 @@ def backs_off(observed: Observed) -> Finding | None:
 
 def budget_is_spent(observed: Observed) -> Finding | None:
     """Find a group that failed more often than its budget allows, and is left as it is."""
-    for group in observed.view.groups:
-        told = group.recreations
-        if told is None or not told.is_exhausted:
+    for group, told, subject in _recreated(observed):
+        if not told.is_exhausted:
             continue
         annotate = f"annotate lws {observed.view.name} --overwrite {labels.RESUME_GROUP_RESTARTS}="
         return Finding(
-            subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+            subject=subject,
             sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
             evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
             steps=(
@@ -154,11 +161,10 @@ def budget_is_spent(observed: Observed) -> Finding | None:
 
 def was_recreated(observed: Observed) -> Finding | None:
     """Find a group that is starting anew after a failure whose pod is gone."""
-    for group in observed.view.groups:
-        told = group.recreations
-        if told is not None and told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
+    for group, told, subject in _recreated(observed):
+        if told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
             return Finding(
-                subject=Subject(kind="Pod", name=told.failed_pod, group=group.index),
+                subject=subject,
                 sentence=f"group {group.index} starts anew: {recreations.sentence(told, observed.now)}",
                 evidence=(f"recreation {told.count} in a row",),
                 steps=(observed.kubectl("get events --sort-by=.lastTimestamp"),),
