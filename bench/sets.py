@@ -16,7 +16,6 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +25,9 @@ from bench.record import report
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
 
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
@@ -34,8 +36,11 @@ OWN: Final = re.compile(
     r"disaggregatedsets/|(POST|PATCH|DELETE) .*/leaderworkersets[^ ]*(?<!/status)$|-prv$|/services$"
 )
 REST: Final = 300.0
-POLL: Final = 0.5
-LIMIT: Final = 900.0
+POLL: Final = 1.0
+"""Seconds between two lists of the sets, which the cluster answers for its own processor time: a few milliseconds each."""
+
+LIMIT: Final = 1800.0
+QUIET: Final = 10.0
 
 
 def the_set(index: int, image: str = "app:1") -> JSONObject:
@@ -103,7 +108,7 @@ def measure_cluster(sets: int, seconds: float) -> None:
                 manifest.write_text(yaml.safe_dump_all([the_set(index, image) for index in range(sets)]))
                 before, begun = cpu_seconds(pid), time.perf_counter()
                 run("apply", "--local=bench", "-f", str(manifest))
-                await_available(run, sets)
+                asyncio.run(until_available(Path(directory) / "bench" / "kubeconfig", sets))
                 report(
                     "sets in a cluster",
                     phase=phase,
@@ -117,17 +122,18 @@ def measure_cluster(sets: int, seconds: float) -> None:
             run("down", "bench", "--delete")
 
 
-def await_available(run: Callable[..., str], sets: int) -> None:
+async def until_available(path: Path, sets: int) -> None:
     """Wait until every set is available at the spec that it has."""
+    client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(path)), user_agent="bench/1"))
     deadline = time.monotonic() + LIMIT
     while True:
-        shown = yaml.safe_load(run("get", "--local=bench", "-o", "yaml"))
-        found = [one["disaggregatedSet"] for one in shown.get("disaggregatedSets") or []]
-        if len(found) == sets and all(is_available(one) for one in found):
+        found = (await client.list(DISAGGREGATED_SETS, namespace=NAMESPACE)).items
+        if len(found) == sets and all(map(is_available, found)):
+            await client.close()
             return
         if time.monotonic() > deadline:
             raise SystemExit(f"the sets are not available after {LIMIT:.0f} s")
-        time.sleep(POLL)
+        await asyncio.sleep(POLL)
 
 
 def is_available(obj: JSONObject) -> bool:
@@ -138,7 +144,7 @@ def is_available(obj: JSONObject) -> bool:
 
 def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
     """Print what a cluster with these sets does when nothing happens."""
-    time.sleep(10)
+    waited = until_quiet(directory)
     version, before = revision(directory), cpu_seconds(pid)
     time.sleep(seconds)
     report(
@@ -146,9 +152,20 @@ def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
         phase="at rest",
         sets=sets,
         seconds=seconds,
+        seconds_until_quiet=waited,
         writes=revision(directory) - version,
         cpu_percent_of_a_core=round(100 * (cpu_seconds(pid) - before) / seconds, 2),
     )
+
+
+def until_quiet(directory: str) -> float:
+    """Wait until nothing was written for ten seconds, as pods and events of a rollout come late; return how long it took."""
+    begun, version = time.monotonic(), -1
+    while version != (version := revision(directory)):
+        if time.monotonic() - begun > LIMIT:
+            raise SystemExit(f"something is written still after {LIMIT:.0f} s")
+        time.sleep(QUIET)
+    return round(time.monotonic() - begun, 1)
 
 
 def main() -> None:

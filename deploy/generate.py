@@ -210,7 +210,7 @@ def olm_package(package: Package, released: OperatorSettings | None = None) -> d
     chosen, folder = released or OperatorSettings(), f"olm/{package.name}"
     version, definition = bundle.manifests(package, OPERATED, MANAGED, chosen)
     linted = Bundle(version, [definition], bundle.metadata(package))
-    if found := bundlelint.faults(linted, released=released is not None):
+    if found := bundlelint.errors(linted, released=released is not None):
         raise SystemExit("\n".join(f"{folder}: {fault}" for fault in found))
     return {
         f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": render([version]),

@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the commands themselves; with `--check` only report whether it is up to date.
+"""Write docs/reference/cli.md and the manual pages from the commands; with `--check` only report what is out of date.
 
 python -m docs.generate_cli [--check]
 """
@@ -11,15 +11,12 @@ from inspect import cleandoc
 from pathlib import Path
 
 import click
-from docs import generatedpage
+from docs import generatedpage, manpages
 
 from leaderworkerset.cli import app
 from leaderworkerset.cli.shell import usages
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
-
-EXAMPLES = "\b\n"
-"""How click is told to leave lines as they are."""
 
 INTRODUCTION = """\
 # Commands
@@ -40,11 +37,7 @@ These options may stand before or after any command. Without them `lws` uses the
 
 | code | means |
 |---|---|
-| 0 | done |
-| 1 | failed; one message on standard error says what, where and what to do |
-| 2 | wrong usage; nothing was done |
-| 124 | timed out; the message says what is missing |
-| 130 | interrupted |
+{exit_codes}
 
 `lws exec` ends with the exit code of its command. `lws explain` ends with 3 where something is progressing by itself, 4
 where it is stuck until somebody acts, and 5 where no known cause explains it ([causes](causes.md)).
@@ -66,19 +59,28 @@ stand on one line each.
 
 `source <(lws completion bash)` in `~/.bashrc`, `source <(lws completion zsh)` in `~/.zshrc`, or
 `lws completion fish > ~/.config/fish/completions/lws.fish`.
+
+## Manual pages
+
+`man lws`, and of each command `man lws-get`: the wheel installs them to `share/man/man1`, where `man` finds them by PATH.
 """
 
 
 def page() -> str:
     """Return the whole page."""
     root = click.Context(app.lws, info_name="lws", max_content_width=200)
-    parts = [INTRODUCTION.format(options=table(root))]
+    parts = [INTRODUCTION.format(options=table(root), exit_codes=exit_codes())]
     for name in app.COMMANDS:
         command = app.lws.get_command(root, name)
         if command is None:
             raise LookupError(name)
         parts += sections(command, click.Context(command, info_name=name, parent=root, max_content_width=200), name)
     return "\n".join(parts)
+
+
+def exit_codes() -> str:
+    """Return the rows of the exit codes."""
+    return "\n".join(f"| {code} | {escape(text)} |" for code, text in manpages.EXIT_CODES.items())
 
 
 def sections(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
@@ -110,7 +112,9 @@ def paragraphs(text: str) -> str:
     """Return the help of a command: each paragraph on one line, examples as code."""
     parts = [part for part in cleandoc(text).split("\n\n") if part.strip()]
     return "\n\n".join(
-        f"```bash\n{part.removeprefix(EXAMPLES)}\n```" if part.startswith(EXAMPLES) else part.replace("\n", " ")
+        f"```bash\n{part.removeprefix(manpages.EXAMPLES)}\n```"
+        if part.startswith(manpages.EXAMPLES)
+        else part.replace("\n", " ")
         for part in parts
     )
 
@@ -135,4 +139,4 @@ def escape(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(generatedpage.main(PAGE, "the commands themselves", page))
+    sys.exit(generatedpage.write("the commands themselves", lambda: {PAGE: page()} | manpages.pages(), manpages.FOLDER))

@@ -1,23 +1,33 @@
-"""A page of the reference that a script writes from the code, or with `--check` compares with it."""
+"""Pages that a script writes from the code, or with `--check` compares with it."""
 # ruff: noqa: INP001, T201 - part of the scripts beside it, which talk
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
 
 def main(path: Path, source: str, text: Callable[[], str]) -> int:
-    """Write or check the page; return the exit code."""
-    name = path.relative_to(ROOT)
-    parser = argparse.ArgumentParser(description=f"Write {name} from {source}.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
+    """Write or check one page; return the exit code."""
+    return write(source, lambda: {path: text()})
+
+
+def write(source: str, pages: Callable[[], Mapping[Path, str]], folder: Path | None = None) -> int:
+    """Write or check pages; of the folder nothing else is left. Return the exit code."""
+    parser = argparse.ArgumentParser(description=f"Write pages from {source}.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
     check = parser.parse_args().check
-    wanted = text()
-    if path.exists() and path.read_text(encoding="utf-8") == wanted:
-        return 0
-    print(f"{name} {'is out of date: run make generate' if check else 'written'}")
+    wanted = pages()
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    left = sorted(set(folder.iterdir()) - wanted.keys()) if folder is not None and folder.exists() else []
+    for path in (*stale, *left):
+        change = "removed" if path in left else "written"
+        print(f"{path.relative_to(ROOT)} {'is out of date: run make generate' if check else change}")
     if not check:
-        path.write_text(wanted, encoding="utf-8")
-    return int(check)
+        for path in stale:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(wanted[path], encoding="utf-8")
+        for path in left:
+            path.unlink()
+    return int(check and bool(stale or left))

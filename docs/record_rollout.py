@@ -57,8 +57,9 @@ def shapes(text: str) -> list[str]:
     >>> shapes("web: 0 of 2 groups updated\nweb is stuck: LWS-E071: pod web-1-1 crashed\n")
     ['web is stuck: LWS-E071: pod web-N-N crashed']
     """
-    told = (line for line in text.splitlines() if line.startswith(("$ ", "web is ", "web rolled ", "leaderworkerset/")))
-    return [line if line.startswith("$ ") else _without_numbers(line) for line in told]
+    told = [line for line in text.splitlines() if line.startswith(("$ ", "web is ", "web rolled ", "leaderworkerset/"))]
+    found = [line if line.startswith("$ ") else _without_numbers(line) for line in told]
+    return [line for line, before in zip(found, [None, *found], strict=False) if line != before]
 
 
 def _without_numbers(line: str) -> str:

@@ -37,7 +37,7 @@ PAGES: Final = ("e2e/test_documents.py", "e2e/test_examples.py")
 
 
 def pytest_configure() -> None:
-    """Heed Ctrl-C also where these tests run in the background: shells let such programs ignore it, and their children
+    """Let Ctrl-C end them also where these tests run in the background: shells let such programs ignore it, and their children
     would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -61,7 +61,7 @@ def pytest_collection_finish() -> None:
 class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
     """Runs the tests of a group in one process, one after the other.
 
-    The marker `xdist_group` would say the same, but pytest-xdist 3.8 does not heed it with pytest 9.2.
+    The marker `xdist_group` would say the same, but pytest-xdist 3.8 ignores it with pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:

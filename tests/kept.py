@@ -7,7 +7,7 @@ are read, each of which must be declared; and with the declared paths alone, whi
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 from kuberuntime.cache.projection import ITEMS, Keep, Path, Projection
@@ -47,9 +47,14 @@ class Reads:
 
     def undeclared(self) -> list[str]:
         """Return the paths that are read and not kept; to pass through an object on the way is no read."""
-        prefixes = {path[:length] for path in self.projection.paths for length in range(len(path))}
-        lacking = [path for path in self.paths if path not in prefixes and not self.projection.covers(path)]
+        lacking = [path for path in self.paths if not is_declared(self.projection, path)]
         return sorted(f"{self.kind} {' '.join(path)}" for path in lacking)
+
+
+@cache
+def is_declared(projection: Projection, path: Path) -> bool:
+    """Return whether a path is kept, or is on the way to one that is; decisions ask for the same ones all the time."""
+    return projection.covers(path) or any(kept[: len(path)] == path for kept in projection.paths if kept != path)
 
 
 class TrackedObject(dict[str, Any]):
@@ -80,8 +85,8 @@ class TrackedObject(dict[str, Any]):
         return super().keys()
 
     def values(self) -> Any:
-        """Return values without their names, and record nothing: only `weight` counts them so, as many as are kept."""
-        return [tracked(value, (*self._path, name), self._reads) for name, value in super().items()]
+        self._note(EVERYTHING)
+        return [self[name] for name in list(super().__iter__())]
 
     def items(self) -> Any:
         self._note(EVERYTHING)

@@ -114,6 +114,7 @@ def script(directory: Path) -> Iterator[Step]:
     )
     yield Step(("tree", "--not-ready"), r"^   ├─ 0 stuck-0 .*cpu")
     yield Step(("explain", "stuck"), r"LWS-E\d+", code=ANY)
+    yield Step(("explain",), r"^stuck is stuck: LWS-E036: (.*\n)+1 of 2 sets healthy: web$", code=4)
     yield Step(("delete", "stuck", "web", "--timeout=120"), r"^leaderworkerset/web deleted$")
     yield Step(("wait", "web", "--for", "delete", "--timeout=120"), r"^web is deleted$")
-    yield Step(("get",), r"^No LeaderWorkerSets found\.$")
+    yield Step(("get",), r"^No LeaderWorkerSets found in namespace \S+\.")

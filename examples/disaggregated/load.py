@@ -2,7 +2,7 @@
 
 python3 load.py http://127.0.0.1:8080 [COMMAND ...]
 
-With a command, four clients ask without a pause while it runs. Exit 0 only if no request failed and all answers are right.
+With a command, four clients ask again and again while it runs. Exit 0 only if no request failed and all answers are right.
 """
 
 import subprocess
@@ -16,6 +16,7 @@ from exchange import ask
 
 PATIENCE = 10.0  # seconds that whoever forwards the port may take to listen
 CLIENTS = 4
+PAUSE = 0.05  # seconds between an answer and the next request of a client: a steady load, not as much as there can be
 
 
 class Load:
@@ -47,9 +48,9 @@ class Load:
                 self.errors.append(f"{prompt!r}: wrong tokens by {answer['prefill']} and {answer['decode']}")
 
     def ask_until(self, end: threading.Event, client: int) -> None:
-        """Ask without a pause, at least once."""
+        """Ask again and again, at least once."""
         number = 0
-        while not (number and end.is_set()):
+        while not (number and end.wait(PAUSE)):
             self.ask(f"client {client} asks for the {number}. time")
             number += 1
 

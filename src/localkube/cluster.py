@@ -112,7 +112,7 @@ def newest_copy(directory: Path, now: datetime) -> str:
     """Describe the newest copy of a cluster's objects, by name and age; empty where there is none."""
     from localkube.apiserver.storage import copies
 
-    found = copies.find(directory / DATABASE)
+    found = copies.find(directory / DATABASE, now)
     return found[0].describe(now) if found else ""
 
 

@@ -39,7 +39,7 @@ async def play(transport: Transport, namespace: str, sequence: Sequence) -> list
 
 
 def compare(embedded: Iterable[Entry], real: Iterable[Entry]) -> Iterator[Difference]:
-    """Yield the differences of two transcripts; what was told of one answer is not told again of a later one."""
+    """Yield the differences of two transcripts; what was reported of one answer is not reported again of a later one."""
     told: set[str] = set()
     for ours, theirs in zip_longest(embedded, real):
         if ours is None or theirs is None or ours.request != theirs.request:

@@ -412,7 +412,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "an evicted pod carries no condition `DisruptionTarget`",
-        "nothing here looks at it",
+        "nothing here reads it",
         request="GET .*/pods.*",
         path=r"\.status\.conditions",
         real=".*EvictionByEvictionAPI.*",

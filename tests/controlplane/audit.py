@@ -20,7 +20,7 @@ class Audit:
     directory: Path
 
     def flags(self, user: str) -> tuple[str, ...]:
-        """Write a policy that tells of every request of this user and of nobody else's; return the flags for it."""
+        """Write a policy that records every request of this user and of nobody else; return the flags for it."""
         policy = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",

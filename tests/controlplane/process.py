@@ -33,6 +33,7 @@ LOOPBACK = "127.0.0.1"
 COLLECT_AT = "300"
 """Percent by which Go's heaps grow before they are collected: memory for processor time."""
 
+PORTS = range(12_000, 30_000)
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 KWOK_STAGES = Path(__file__).parent / "stages.yaml"
@@ -259,11 +260,17 @@ def write_service_account_key(directory: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Return ports that are free now, below those that systems give to outgoing connections: none of these takes one."""
+    sockets: list[socket.socket] = []
     try:
-        for one in sockets:
-            one.bind((LOOPBACK, 0))
+        while len(sockets) < count:
+            one = socket.socket()
+            try:
+                one.bind((LOOPBACK, secrets.choice(PORTS)))
+            except OSError:
+                one.close()
+            else:
+                sockets.append(one)
         return [one.getsockname()[1] for one in sockets]
     finally:
         for one in sockets:

@@ -190,7 +190,7 @@ def line_with(process: Running, words: str, seconds: float = 30) -> str:
 
 
 def until(check: Callable[[], Any], what: str, seconds: float = 30) -> None:
-    """Wait for what no event tells of: a look at the machine every twentieth of a second."""
+    """Wait for what no event reports: check the machine every twentieth of a second."""
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"

@@ -1,6 +1,8 @@
 """`lws explain` on real processes: what is wrong is really wrong, and the first line names it."""
 
 import json
+import os
+import shlex
 import subprocess
 import time
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from tests.e2e.harness import LWS, SLEEP, Cluster, is_whole, lws, shell_script, template
 
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.errors import PIPE_CLOSED
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -123,5 +126,21 @@ def test_a_document_for_programs_has_the_same(cluster: Cluster) -> None:
     (item,) = json.loads(result.stdout)["items"]
     assert (item["target"], item["verdict"], item["code"]) == ("fine", "healthy", None)
     assert explain(cluster, "fine/0/1").stdout == "fine/0/1 is healthy: fine/0/1 is ready\n"
-    assert "fine has 1 groups of 2 ranks" in explain(cluster, "fine/3").stderr
+    assert "fine has 1 group of 2 ranks" in explain(cluster, "fine/3").stderr
     assert "not found" in explain(cluster, "nobody").stderr
+
+
+def test_what_reads_only_the_first_line_ends_the_command_quietly(cluster: Cluster) -> None:
+    cluster.apply(lws("cut", shell_script("exit 3"), restart="None"))
+    first = named(cluster, "cut", "LWS-E071").partition("\n")[0]
+    command = f"{shlex.join([*LWS, f'--local={cluster.name}', 'explain', 'cut'])} | head -1"
+    result = cluster.shell.run(["bash", "-c", command])
+    assert (result.stdout, result.stderr) == (f"{first}\n", "")
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [*LWS, f"--local={cluster.name}", "explain", "cut"]
+    unread = subprocess.run(
+        words, env=cluster.shell.environment, stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert (unread.returncode, unread.stderr) == (PIPE_CLOSED, "")

@@ -145,7 +145,7 @@ def test_a_manifest_for_machines_with_gpus_is_rehearsed_by_stubs(racks: Cluster)
     racks.lws("delete", "vllm")
 
 
-def test_taints_and_capacity_of_nodes_are_heeded(shell: Shell) -> None:
+def test_taints_and_capacity_of_nodes_are_respected(shell: Shell) -> None:
     words = ["--nodes=2", "--node-taint", "pool=p{i}:NoSchedule", "--node-capacity", "cpu=2,memory=1Gi"]
     shell.lws("up", "pools", "--detach", *words)
     pools = Cluster(shell, "pools")

@@ -69,7 +69,7 @@ def test_a_command_in_a_rank_takes_input_and_gives_its_exit_code(cluster: Cluste
     assert cluster.refused("exec", "commands/0", "--", "sh", "-c", "echo oops >&2; exit 9", code=9) == "oops\n"
     assert "commands-0-1" in cluster.lws("exec", "commands/0/1", "-c", "rank", "--", "hostname")
     assert "no-such" in cluster.refused("exec", "commands/0", "-c", "no-such", "--", "true")
-    assert "commands/7/0 has no pods now: commands has 1 groups of 2 ranks" in cluster.refused(
+    assert "commands/7/0 has no pods now: commands has 1 group of 2 ranks" in cluster.refused(
         "exec", "commands/7", "--", "true"
     )
     cluster.lws("delete", "commands")

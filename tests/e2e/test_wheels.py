@@ -78,7 +78,10 @@ def test_a_wheel_contains_what_git_knows_of_its_package_and_nothing_else(wheels:
         str(path.relative_to(ROOT / "src")) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"
     }
     left_out = {f"{name}/pyproject.toml", f"{name}/README.md"}
-    assert found - {f"{name}/LICENSE"} == own - left_out
+    manual = {path for path in found if "/share/man/" in path}
+    assert found - {f"{name}/LICENSE"} - manual == own - left_out
+    pages = {path.name for path in (ROOT / "docs/man").iterdir()} if name == "leaderworkerset" else set()
+    assert {path.partition(".data/data/share/man/man1/")[2] for path in manual} == pages
     assert f"{name}/py.typed" in found
     assert any(path.endswith("LICENSE") for path in ZipFile(wheels[name]).namelist())
 

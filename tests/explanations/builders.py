@@ -7,7 +7,10 @@ from typing import Any, Final
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, Resource
 from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.observation.settling import bare
+from leaderworkerset.views.disaggregation import set_view
 from leaderworkerset.views.evidence import Evidence, explained
 from leaderworkerset.views.groups import view
 
@@ -15,6 +18,14 @@ NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAMESPACE: Final = "prod"
 KEY: Final = "5b7f"
 """The revision of the groups."""
+
+PROGRESSING: Final = {
+    "type": "Progressing",
+    "status": "True",
+    "reason": "RolloutInProgress",
+    "message": "Not all roles have their groups, ready and of the newest revision",
+}
+"""The condition of a DisaggregatedSet that is not done."""
 
 
 def ago(seconds: float) -> str:
@@ -122,6 +133,42 @@ def observed(
     evidence = Evidence(events=found.get(CORE_EVENTS, ()), records=found.get(CONTROLLER_REVISIONS, ()))
     (shown,) = explained([view(lws() if of is None else of, pods)], evidence, NOW)
     return Observed(view=shown, now=NOW, objects=found, running=running)
+
+
+def of_set(
+    objects: Mapping[Resource, Sequence[JSONObject]] | None = None,
+    *,
+    parts: Iterable[JSONObject] = (),
+    status: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Observed:
+    """Return what is observed of a DisaggregatedSet `web` itself; decode has scaling mode External."""
+    roles = [
+        {"name": "prefill", "spec": {"replicas": 2}},
+        {"name": "decode", "spec": {}, "scaling": {"mode": "External"}},
+    ]
+    own = {"name": "web", "namespace": NAMESPACE, "uid": "whole", "generation": 1, "creationTimestamp": ago(600)}
+    told = {"observedGeneration": 1, "conditions": [PROGRESSING]}
+    obj = {
+        "apiVersion": "disaggregatedset.x-k8s.io/v1",
+        "kind": "DisaggregatedSet",
+        "metadata": own | dict(metadata or {}),
+        "spec": {"roles": roles},
+        "status": told | dict(status or {}),
+    }
+    whole = set_view(obj, [view(one, ()) for one in parts])
+    return Observed(view=bare(whole), now=NOW, objects=objects or {}, of_set=whole)
+
+
+def part(role: str, revision: str = KEY, replicas: int = 2, ready: int = 2) -> JSONObject:
+    """Return a LeaderWorkerSet of the DisaggregatedSet `web`."""
+    metadata = {
+        "name": f"web-0-{revision}-{role}",
+        "uid": f"{revision}-{role}",
+        "labels": {ROLE: role, SLICE: "0", REVISION: revision, SET_NAME: "web"},
+        "ownerReferences": [{"kind": "DisaggregatedSet", "name": "web", "uid": "whole", "controller": True}],
+    }
+    return lws(replicas, metadata=metadata, status={"readyReplicas": ready})
 
 
 def refused(message: str) -> Observed:

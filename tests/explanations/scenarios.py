@@ -12,6 +12,8 @@ from tests.explanations.builders import (
     lws,
     node,
     observed,
+    of_set,
+    part,
     pending,
     placed,
     pod,
@@ -35,6 +37,7 @@ from kuberuntime.objects.resources import (
     STORAGE_CLASSES,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.core.gang.volcano import VOLCANO
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Observed
 
@@ -56,6 +59,12 @@ def _manager(**objects: JSONObject) -> Observed:
     kinds = {"deployment": DEPLOYMENTS, "lease": LEASES}
     found = {resource: [objects[word]] if word in objects else [] for word, resource in kinds.items()}
     return observed(objects=found | {CORE_EVENTS: []}, of=UNSEEN)
+
+
+def _scaler() -> JSONObject:
+    owner = {"kind": "DisaggregatedSet", "name": "old", "uid": "another", "controller": True}
+    metadata = {"name": "web-decode", "namespace": "prod", "ownerReferences": [owner]}
+    return {"kind": "DisaggregatedSetRoleScaler", "metadata": metadata, "spec": {"replicas": 1}}
 
 
 def _partition() -> Observed:
@@ -149,6 +158,21 @@ SCENARIOS: Final[dict[str, Observed]] = {
         }
     ),
     "LWS-E015": observed([ready(0, 0)], {CONTROLLER_REVISIONS: []}),
+    "LWS-E016": of_set({ROLE_SCALERS: [_scaler()]}, parts=[part("prefill"), part("decode")]),
+    "LWS-E017": of_set(
+        {
+            CORE_EVENTS: [
+                event(
+                    "DisaggregatedSet",
+                    "web",
+                    "FailedCreate",
+                    "Failed to create LeaderWorkerSet web-0-5b7f-prefill: "
+                    'admission webhook "images.example.com" denied the request: image vllm:1 has no digest',
+                    uid="whole",
+                )
+            ]
+        }
+    ),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),
@@ -383,6 +407,15 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E091": _starting(),
     "LWS-E092": observed(
         [ready(0), ready(1)], of=lws(2, 1, status=UPDATING | {"updatedReplicas": 1, "readyReplicas": 2})
+    ),
+    "LWS-E093": of_set(
+        parts=[part("prefill"), part("prefill", "old", 1, 1), part("decode")],
+        status={
+            "roleStatuses": [
+                {"name": "prefill", "replicas": 3, "readyReplicas": 3, "updatedReplicas": 1},
+                {"name": "decode", "replicas": 2, "readyReplicas": 2, "updatedReplicas": 2},
+            ]
+        },
     ),
     "LWS-E099": observed(
         [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]

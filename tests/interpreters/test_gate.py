@@ -35,6 +35,25 @@ def test_a_python_that_fails_is_named_with_the_reason(capsys: pytest.CaptureFixt
     assert f"Python 3.12.99: unit, property and simulation tests, one `lws run`: {outcome}" in capsys.readouterr().out
 
 
+def test_a_program_that_succeeds_says_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    gate.demonstrate([sys.executable, "-c", "print('a'); print('done')"])
+    assert capsys.readouterr().out.splitlines()[1:] == ["done"]
+
+
+def test_a_program_that_fails_is_tried_once_more_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marker = tmp_path / "marker"
+    script = f"import os, sys; m = {str(marker)!r}; e = os.path.exists(m); open(m, 'w'); print('why'); sys.exit(0 if e else 3)"
+    gate.demonstrate([sys.executable, "-c", script])
+    told = capsys.readouterr().out
+    assert told.splitlines().count("why") == 2
+    assert "unstable: exit code 3: " in told
+
+
+def test_a_program_that_fails_twice_fails() -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        gate.demonstrate([sys.executable, "-c", "raise SystemExit(3)"])
+
+
 def repository(place: Path, lock: str = "a==1") -> Path:
     """Return a small repository with a lock."""
     (place / "requirements").mkdir(parents=True)

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from tests.kueue import refusals
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
@@ -11,11 +13,11 @@ from leaderworkerset.webhooks.configurations import Objects
 from leaderworkerset.webhooks.review import Review
 from leaderworkerset.webhooks.spec import ClientConfig, WebhookSpec
 
-PREFIX: Final = "kueue.x-k8s.io/"
+PREFIX: Final = refusals.PREFIX
 QUEUE: Final = PREFIX + "queue-name"
 PARENT: Final = PREFIX + "pod-suspending-parent"
 PRIORITY: Final = PREFIX + "priority-class"
-TOPOLOGY: Final = PREFIX + "podset-required-topology"
+TOPOLOGY: Final = refusals.REQUIRED
 GATES: Final = (PREFIX + "admission", PREFIX + "topology")
 FRAMEWORK: Final = "leaderworkerset.x-k8s.io/leaderworkerset"
 CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
@@ -55,9 +57,11 @@ def gate_pod(review: Review) -> JSONObject:
 
 
 def check_leaderworkerset(review: Review) -> JSONObject:
-    """Refuse changes of what an admission was made for (R-KQ-5, R-KQ-16 to R-KQ-19)."""
+    """Refuse what is never admitted, and changes of what an admission was made for (R-KQ-5, R-KQ-15 to R-KQ-19)."""
     old, new = review.old, review.object
     queue = meta.labels(new).get(QUEUE)
+    if queue and not meta.is_deleting(new):
+        refusals.check(new, queue)
     if old is None or meta.is_deleting(new) or not (queue or meta.labels(old).get(QUEUE)):
         return new
     is_running = bool(meta.status(old).get("readyReplicas"))

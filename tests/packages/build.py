@@ -1,13 +1,14 @@
 """Build the Go programs that the tests of packages use, once per content of their modules; minutes, so tests only use
 what is there.
 
-    python -m tests.packages.build [helm | promtool]
+    python -m tests.packages.build [helm | promtool | kueue | lws]
 
 Out: the paths of the programs, below the user's cache folder.
 """
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,16 +18,21 @@ from typing import Final
 from tests.controlplane import build
 
 HERE = Path(__file__).parent
+MANIFESTS: Final = "manifests"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that a Go module below this folder builds; `variable` of the environment names another build of it."""
+    """A program that a Go module below this folder builds; `variable` of the environment names another build of it.
+
+    `manifests` is a folder of the module that has the program, copied beside it.
+    """
 
     name: str
     package: str
     variable: str
     tags: str = ""
+    manifests: str = ""
 
     @property
     def place(self) -> Path:
@@ -57,24 +63,20 @@ class Program:
 
     def _compile(self, target: Path) -> None:
         unfinished = target.with_suffix(".part")
-        settings = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local"}
         say(f"building {self.name} (once; some minutes)")
-        subprocess.run(
-            [
-                str(build.find_go(say)),
-                "build",
-                f"-tags={self.tags}",
-                "-ldflags",
-                "-s -w",
-                "-o",
-                str(unfinished),
-                self.package,
-            ],
-            cwd=HERE / self.name,
-            env=os.environ | settings,
-            check=True,
-        )
+        self._go("build", f"-tags={self.tags}", "-ldflags", "-s -w", "-o", str(unfinished), self.package)
+        if self.manifests:
+            source = Path(self._go("list", "-f", "{{.Module.Dir}}", self.package).strip()) / self.manifests
+            shutil.copytree(source, target.parent / MANIFESTS, copy_function=shutil.copyfile, dirs_exist_ok=True)
         unfinished.replace(target)
+
+    def _go(self, *arguments: str) -> str:
+        settings = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local"}
+        command = [str(build.find_go(say)), *arguments]
+        done = subprocess.run(
+            command, cwd=HERE / self.name, env=os.environ | settings, check=True, stdout=subprocess.PIPE, text=True
+        )
+        return done.stdout
 
 
 HELM: Final = Program("helm", "helm.sh/helm/v3/cmd/helm", "LWS_HELM")
@@ -85,7 +87,11 @@ PROMTOOL: Final = Program(
     # Rules are evaluated without the clients of dozens of clouds.
     tags="remove_all_sd",
 )
-PROGRAMS: Final = {program.name: program for program in (HELM, PROMTOOL)}
+KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", manifests="config/components")
+LWS: Final = Program("lws", "sigs.k8s.io/lws/cmd", "LWS_GO_MANAGER")
+"""The Go manager of the last release whose module has all it needs; fleets are handed to it and back."""
+
+PROGRAMS: Final = {program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS)}
 
 
 def say(text: str) -> None:

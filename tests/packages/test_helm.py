@@ -1,6 +1,7 @@
 """The chart as Helm renders it: object for object what `lws install` applies (R-OP-56)."""
 
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from tests.packages import build
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.install import userroles
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager.config import configurationfile
 
 HELM = build.HELM.find()
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "lws"
@@ -112,7 +115,38 @@ def test_gang_scheduling_reaches_configuration_and_roles() -> None:
     assert groups(found) - groups(render()) >= {"scheduling.volcano.sh"}
 
 
-@pytest.mark.parametrize("words", ["replicas=3", "service.port=443", "image.manager.pullPolicy=Sometimes"])
+def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
+    """The rendered file is one that the manager reads; nothing else of the chart changes."""
+    chosen = "groupRestarts.backoff=false,groupRestarts.releaseLostPodsAfter=5m,groupRestarts.maxGroupRestarts=3"
+    found, plain = render("--set", chosen), render()
+    key = ("ConfigMap", "lws-manager-config")
+    text = found[key]["data"]["controller_manager_config.yaml"]
+    read = configurationfile.parse(text.encode())
+    configurationfile.check(read)
+    assert read.restarts == RestartSettings(backs_off=False, max_restarts=3, release_after=timedelta(minutes=5))
+    assert {one for one in found if found[one] != plain[one]} == {key}
+    assert hashed(chosen) != hashed("groupRestarts.backoff=true")
+
+
+def hashed(values: str) -> str:
+    """Return the line by which pods are replaced where their configuration changes."""
+    flags = ("-n", "lws-system", "--kube-version=1.36.0", "--skip-tests", "--set", values)
+    text = helm("template", "lws", str(CHART), *flags)
+    (line,) = [line for line in text.splitlines() if labels.CONFIGURATION_HASH in line]
+    return line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "replicas=3",
+        "service.port=443",
+        "image.manager.pullPolicy=Sometimes",
+        "groupRestarts.backof=false",
+        "groupRestarts.firstDelay=ten",
+        "groupRestarts.maxGroupRestarts=2000",
+    ],
+)
 def test_values_without_effect_are_refused(words: str) -> None:
     """R-OP-53."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(

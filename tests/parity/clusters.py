@@ -16,8 +16,8 @@ from typing import Final
 
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
-from tests.integration.controllers.world import Kubelet
-from tests.simulation.apiserver import serving
+from tests.simulation.apiserver import controlled, serving
+from tests.simulation.promptkubelet import PromptKubelet
 
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
@@ -33,7 +33,6 @@ from leaderworkerset.api import crd
 from leaderworkerset.manager import lwsmanager
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.composition import ControllerSettings
-from localkube.controllers.composition import run_controllers as run_embedded_controllers
 from localkube.controllers.nodes.labeltemplate import LabelTemplate
 from localkube.controllers.nodes.nodes import NodeSettings
 
@@ -89,20 +88,12 @@ async def embedded(directory: Path) -> AsyncIterator[Cluster]:
     labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
     nodes = NodeSettings(count=NODE_COUNT, labels=labels, capacity={"google.com/tpu": "1000"})
     settings = ControllerSettings(volumes=directory, nodes=nodes)
-    ready = asyncio.Event()
-    async with serving(clock) as server, asyncio.TaskGroup() as group:
-        system = Client(InProcessTransport(server, "system:kube-controller-manager"))
+    async with serving(clock) as server, controlled(server, settings, clock), asyncio.TaskGroup() as group:
         client = Client(InProcessTransport(server, "tester"))
-        tasks = [
-            group.create_task(run_embedded_controllers(system, settings, clock=clock, ready=ready)),
-            group.create_task(Kubelet(system).run()),
-        ]
-        async with asyncio.timeout(START):
-            await ready.wait()
+        kubelet = group.create_task(PromptKubelet(Client(InProcessTransport(server, "system:node"))).run())
         async with lwsmanager.webhooks(client, clock):
             yield Cluster(client, Agent(InProcessTransport(server, "manager")))
-        for task in tasks:
-            task.cancel()
+        kubelet.cancel()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The fold of groups: kept up to date change by change it equals one made from scratch, and counts as a plain loop does."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -113,7 +114,18 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
     }
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
-    assert rollout.states(folded, size=size, revision="new") == rollout.States.of(expected)._replace(gated=gated)
+    broken = sum(
+        1 << index
+        for index, one in regular.items()
+        if index is not None and one.revision != "new" and not one.is_deleting and not is_ready(expected, index)
+    )
+    counted = rollout.States.of(expected)._replace(gated=gated, broken=broken)
+    assert rollout.states(folded, size=size, revision="new") == counted
+
+
+def is_ready(states: Mapping[int, rollout.State], index: int) -> bool:
+    """Return whether a group is there and ready."""
+    return index in states and states[index].is_ready
 
 
 def stays_ready(group: Group, size: int) -> bool:

@@ -17,7 +17,7 @@ def statefulset(replicas: int, partition: int) -> JSONObject:
     return {
         "metadata": {"generation": 1},
         "spec": {"replicas": replicas, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
-        "status": {"observedGeneration": 1, "updateRevision": "s-new"},
+        "status": {"observedGeneration": 1, "updateRevision": "s-new", "currentRevision": "s-old"},
     }
 
 
@@ -41,7 +41,7 @@ def a_group(draw: st.DrawFn, index: int) -> Group:
         workers=draw(st.none() | st.just(workers)),
         uid=UID(f"uid-{index}"),
         is_deleting=draw(st.booleans()),
-        statefulset_revision=draw(st.sampled_from(["s-new", "s-old"])),
+        statefulset_revision=draw(st.sampled_from(["s-new", "s-old", "s-abandoned"])),
     )
 
 
@@ -75,10 +75,13 @@ def test_the_bound_holds_whatever_is_there(
     assert len({one.uid for one in chosen}) == len(chosen)
     for one in chosen:
         assert one.revision == "old"
-        assert one.statefulset_revision == "s-old"
+        assert one.statefulset_revision != "s-new"
         assert not one.is_deleting
         assert one.index is not None
-        assert partition <= one.index < replicas
+        assert one.index < replicas
+        if one.index < partition:
+            assert one.statefulset_revision == "s-abandoned"
+            assert one not in before
     ready = [is_available(one, replicas, size) for one in chosen]
     assert ready == sorted(ready), "broken groups come first"
 

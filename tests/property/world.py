@@ -4,7 +4,7 @@ Everything is deterministic and nothing waits, so that properties can be tried o
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
@@ -20,6 +20,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import groups
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.leaderworkerset.settled import Settled
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies import recreation
 from localkube.apiserver.patch import merge
@@ -40,6 +41,7 @@ class World:
     now: datetime = builders.NOW
     writes_left: int | None = None
     deleted_leaders: list[str] = field(default_factory=list)
+    settled: Settled | None = None
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     # What the controllers see.
@@ -67,7 +69,11 @@ class World:
                 kept.checked(groups.describe)(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders
             ],
         )
-        return kept.checked(of_lws.reconcile)(observed, self.now)
+        plan = kept.checked(of_lws.reconcile)(observed, self.now)
+        again = of_lws.decide(replace(observed, settled=self.settled), self.now)
+        assert again.plan == plan, "what was settled before changes the decision"
+        self.settled = again.settled
+        return plan
 
     def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
         name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]

@@ -1,13 +1,23 @@
-"""The API server that clusters of tests are put together on: in memory, and closed whatever happens."""
+"""What clusters of tests are put together from: an API server in memory, and the controllers of `localkube` on it."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
+from typing import Final
 
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock
 from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import Store
+from localkube.controllers.composition import ControllerSettings, run_controllers
+
+START: Final = 60.0
+"""Seconds in which controllers must be ready."""
 
 
 @asynccontextmanager
@@ -21,3 +31,23 @@ async def serving(
         yield server
     finally:
         await server.close()
+
+
+def unchanged(transport: Transport) -> Transport:
+    """Return the transport itself."""
+    return transport
+
+
+@asynccontextmanager
+async def controlled(
+    server: ApiServer, settings: ControllerSettings, clock: Clock, through: Callable[[Transport], Transport] = unchanged
+) -> AsyncIterator[None]:
+    """Run the controllers in the body, from the moment that they are ready; their requests go `through` another."""
+    client = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(run_controllers(client, settings, clock=clock, ready=ready))
+        async with timeouts.within(START):
+            await ready.wait()
+        yield
+        running.cancel()

@@ -91,6 +91,8 @@ class World:
         self.client = Client(self._transport("scenario", Schedule()))
         self.runner = ModelRunner(settings.script)
         self.managers: dict[str, FaultyTransport] = {}
+        self.spent: list[FaultyTransport] = []
+        """The transports of managers that died."""
         self._directory = directory
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -253,6 +255,7 @@ class World:
                 running.cancel()
                 crash.cancel()
             await transport.close()
+            self.spent.append(transport)
             schedule = Schedule(latency=schedule.latency)
             await asyncio.sleep(RESTART)
 

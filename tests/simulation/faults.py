@@ -100,6 +100,8 @@ class FaultyTransport:
         self.writes = 0
         self.counts: Counter[str] = Counter()
         """Faults that happened, by name."""
+        self.lost: list[tuple[float, str]] = []
+        """Writes that failed or whose sender died at them: when, and what about."""
         self._thaw = 0.0
         self._awake = 0.0
         self._isolated = 0.0
@@ -158,7 +160,8 @@ class FaultyTransport:
         self._count("cut")
         self._generation += 1
         for scope in self._open:
-            scope.reschedule(asyncio.get_running_loop().time())
+            if not scope.expired():  # cut twice at the same moment
+                scope.reschedule(asyncio.get_running_loop().time())
 
     def expire(self) -> None:
         """Break all streams; the next one that continues is told that the server remembers less."""
@@ -209,10 +212,12 @@ class FaultyTransport:
         if fault is Fault.CONFLICT and request.method == "DELETE":
             fault = Fault.BROKEN
         if fault is not None:
+            self._lose(request)
             return await self._fail(request, fault)
         response = await self._inner.request(request)
         if number == self._schedule.crash_after:
             if self._schedule.death is Death.ANSWERED:
+                self._lose(request)
                 self._count(Death.ANSWERED.value)
                 self.crashed.set()
                 return response
@@ -220,6 +225,7 @@ class FaultyTransport:
         return response
 
     async def _die(self, request: Request, answer: str) -> None:
+        self._lose(request)
         self._count(self._schedule.death.value)
         self._record(request, f"{answer}, and {self._actor} died")
         self.crashed.set()
@@ -294,6 +300,9 @@ class FaultyTransport:
                     del self._open[scope]
         except TimeoutError as error:
             raise ConnectionFailedError("the watch was cut") from error
+
+    def _lose(self, request: Request) -> None:
+        self.lost.append((asyncio.get_running_loop().time(), request.path))
 
     def _count(self, name: str) -> None:
         self.counts[name] += 1

@@ -310,6 +310,22 @@ def test_a_new_size_and_a_failure_at_once_end_with_whole_groups(seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_groups_of_one_that_grow_and_lose_a_leader_are_all_replaced(seed: int) -> None:
+    """Q-12: the leader that comes back is of the size of before, and there is no group that may go but by a surge."""
+
+    async def scenario(world: World) -> None:
+        limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
+        await world.create(groups(replicas=2, size=1, rolloutStrategy=limits))
+        await world.ready()
+        await world.edit(leaderWorkerTemplate={"size": 3})
+        await world.delete(PODS, "web-1")
+        await world.ready()
+        assert set(await world.uids()) == {f"web-{group}{rank}" for group in (0, 1) for rank in ("", "-1", "-2")}
+
+    play(scenario, seed=seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_update_that_is_taken_back_leaves_nothing_of_itself(seed: int) -> None:
     """Groups that it had not reached are never touched."""
 

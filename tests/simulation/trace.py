@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
+import msgspec
+
 from kuberuntime.client.transport import Request, Response
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
 
 LEASE: Final = "/leases"
 EVENT: Final = "/events"
@@ -15,7 +19,7 @@ SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One write. `answer` is the status, or why there was none; `digest` stands for both bodies."""
+    """One write. `answer` is the status, or why there was none; `digest` stands for both bodies; `body` is the answer's."""
 
     at: float
     actor: str
@@ -23,9 +27,27 @@ class Entry:
     object: str
     answer: str
     digest: str = field(default="", repr=False)
+    body: bytes = field(default=b"", repr=False, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.at:10.3f}  {self.actor:<12} {self.verb:<6} {self.object}  {self.answer}"
+        return f"{self.at:10.3f}  {self.actor:<12} {self.verb:<6} {self.object}  {self.answer}{self._details()}"
+
+    def _details(self) -> str:
+        """Return what the path does not say: the name of what was created, and what decides about a rollout."""
+        if not self.body or self.is_background:
+            return ""
+        answered = msgspec.json.decode(self.body)
+        if answered.get("kind") in ("Status", None) or not meta.name(answered):
+            return ""
+        own = {"revision": meta.labels(answered).get(labels.TEMPLATE_REVISION_HASH)}
+        if answered["kind"] == "StatefulSet":
+            spec = meta.spec(answered)
+            partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition")
+            own |= {"replicas": spec.get("replicas"), "partition": partition}
+        name = meta.name(answered) if self.verb == "POST" else ""
+        return "  ".join(
+            ["", *filter(None, [name]), *(f"{key} {value}" for key, value in own.items() if value is not None)]
+        )
 
     @property
     def is_background(self) -> bool:
@@ -53,7 +75,7 @@ class Trace:
         """Add one write."""
         body, text = (b"", answer) if isinstance(answer, str) else (answer.body, str(answer.status))
         digest = blake2b(request.body + body, digest_size=8).hexdigest()
-        self.entries.append(Entry(at, actor, request.method, request.path, text, digest))
+        self.entries.append(Entry(at, actor, request.method, request.path, text, digest, body))
 
     def note(self, at: float, actor: str, what: str, about: str = "") -> None:
         """Add something that is not a write: what people and machines do, and what was found wrong."""

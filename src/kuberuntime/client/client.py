@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,9 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.errors import from_response
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Propagation
+
+if TYPE_CHECKING:
+    from kuberuntime.plan import Propagation  # it brings the actions of controllers, which readers do not need
 
 FieldValidation: TypeAlias = Literal["", "Ignore", "Warn", "Strict"]
 
@@ -70,22 +72,24 @@ class Client:
         field_selector: str = "",
         limit: int = PAGE,
     ) -> Listing:
-        """Read all objects that match, `limit` per request."""
+        """Read all objects that match, `limit` per request; a page is decoded while the server prepares the next."""
         selection = Selection(resource, namespace, label_selector, field_selector)
-        page = await self.list_page(selection, limit=limit)
-        items = list(page.items)
-        while page.token:
-            page = await self.list_page(selection, limit=limit, token=page.token)
-            items += page.items
-        return Listing(items, page.resource_version)
+        response = await self.send(requests.list_page(selection, limit=limit))
+        items: list[JSONObject] = []
+        while token := _token(response):
+            following = asyncio.create_task(self.send(requests.list_page(selection, limit=limit, token=token)))
+            try:
+                await asyncio.sleep(0)  # lets it be sent
+                items += _page(selection, response).items
+                response = await following
+            finally:
+                following.cancel()
+        page = _page(selection, response)
+        return Listing([*items, *page.items], page.resource_version)
 
     async def list_page(self, selection: Selection, *, limit: int = PAGE, token: str = "") -> Page:
         """Read one page. The items of a list come without kind and apiVersion; they get them back here."""
-        answer = await self._object(requests.list_page(selection, limit=limit, token=token))
-        head = answer.get("metadata") or {}
-        identity = {"apiVersion": selection.resource.api_version, "kind": selection.resource.kind}
-        items = [item if "kind" in item else identity | item for item in answer.get("items") or []]
-        return Page(items, ResourceVersion(str(head.get("resourceVersion") or "")), str(head.get("continue") or ""))
+        return _page(selection, await self.send(requests.list_page(selection, limit=limit, token=token)))
 
     async def create(
         self,
@@ -135,12 +139,18 @@ class Client:
             requests.patch(resource, key, patch, kind=kind, subresource=subresource, manager=manager)
         )
 
+    async def try_patch(
+        self, resource: Resource, key: ObjectKey, patch: JSON, *, kind: PatchKind, manager: str = ""
+    ) -> JSONObject:
+        """Return what a patch would make of an object, with defaults and all checks; nothing is written."""
+        return await self._write(requests.patch(resource, key, patch, kind=kind, manager=manager), dry_run=True)
+
     async def delete(
         self,
         resource: Resource,
         key: ObjectKey,
         *,
-        propagation: Propagation | None = None,
+        propagation: "Propagation | None" = None,
         uid: str | None = None,
         grace_period: int | None = None,
     ) -> JSONObject:
@@ -189,11 +199,38 @@ class Client:
         return await self._object(replace(request, query=query))
 
     async def _object(self, request: Request) -> JSONObject:
-        response = await self.send(request)
-        try:
-            return msgspec.json.decode(response.body, type=JSONObject)
-        except msgspec.DecodeError as error:
-            raise from_response(response.status, response.body) from error
+        return _decoded(await self.send(request))
+
+
+def _decoded(response: Response) -> JSONObject:
+    """Return the object of an answer; an answer that is none, as of a proxy, is an error."""
+    try:
+        return msgspec.json.decode(response.body, type=JSONObject)
+    except msgspec.DecodeError as error:
+        raise from_response(response.status, response.body) from error
+
+
+def _page(selection: Selection, response: Response) -> Page:
+    answer = _decoded(response)
+    head = answer.get("metadata") or {}
+    identity = {"apiVersion": selection.resource.api_version, "kind": selection.resource.kind}
+    items = [item if "kind" in item else identity | item for item in answer.get("items") or []]
+    return Page(items, ResourceVersion(str(head.get("resourceVersion") or "")), str(head.get("continue") or ""))
+
+
+class _Head(msgspec.Struct):
+    """What of a page says where the next one begins."""
+
+    metadata: JSONObject | None = None
+
+
+def _token(response: Response) -> str:
+    """Return the token of the next page, empty after the last one; the objects are not decoded."""
+    try:
+        head = msgspec.json.decode(response.body, type=_Head)
+    except msgspec.DecodeError as error:
+        raise from_response(response.status, response.body) from error
+    return str((head.metadata or {}).get("continue") or "")
 
 
 def retry_after(response: Response) -> float | None:

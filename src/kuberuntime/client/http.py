@@ -93,6 +93,7 @@ class HTTPTransport:
         self._seconds = seconds
         self._base = URL(access.server)
         self._proxy = proxy.choose(access.server, access.proxy, os.environ) or None
+        self._is_encrypted = "https" in {self._base.scheme, URL(self._proxy or "").scheme}
         self._headers = {"accept": "application/json", "user-agent": user_agent}
         self._shown: Credentials | None = None
         self._context: ssl.SSLContext | bool = True
@@ -229,7 +230,7 @@ class HTTPTransport:
 
     def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
         """Return the context for these credentials; a new one, and so new connections, when the certificate changed."""
-        if self._base.scheme == "https":
+        if self._is_encrypted:
             shown = replace(credentials, token="")
             if shown != self._shown:
                 self._context, self._shown = tls.build_context(self._access.tls, shown), shown

@@ -5,7 +5,7 @@ In: a resource, a key, an object, options. Out: a `transport.Request`. The clien
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -14,7 +14,9 @@ from kuberuntime.errors import UnusableNameError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Propagation
+
+if TYPE_CHECKING:
+    from kuberuntime.plan import Propagation  # it brings the actions of controllers, which readers do not need
 
 PatchKind: TypeAlias = Literal["merge", "json", "strategic"]
 Query: TypeAlias = tuple[tuple[str, str], ...]
@@ -113,7 +115,7 @@ def delete(
     resource: Resource,
     key: ObjectKey,
     *,
-    propagation: Propagation | None = None,
+    propagation: "Propagation | None" = None,
     uid: str | None = None,
     grace_period: int | None = None,
 ) -> Request:

@@ -9,7 +9,14 @@ LONGEST: Final = timedelta(days=36_525)
 
 UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
+_NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
+_UNIT: Final = "|".join(UNITS)
+_PART: Final = re.compile(f"({_NUMBER})({_UNIT})")
+_WHOLE: Final = re.compile(f"(?:(?:{_NUMBER})(?:{_UNIT}))+")
+"""Each text has one reading, so a long one that is no duration is refused in one pass."""
+
+MOST: Final = 2**63 / 1e9
+"""Seconds that Go's nanoseconds hold."""
 
 
 class Duration(float):
@@ -27,11 +34,13 @@ def parse(text: str) -> Duration:
     sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text.removeprefix("+"))
     if rest == "0":
         return Duration(0.0)
-    parts = _PART.findall(rest)
-    if not parts or "".join(number + unit for number, unit in parts) != rest:
-        missing = "missing unit in" if re.fullmatch(r"\d+\.?\d*", rest) else "invalid"
+    if not _WHOLE.fullmatch(rest):
+        missing = "missing unit in" if re.fullmatch(_NUMBER, rest) else "invalid"
         raise ValueError(f'time: {missing} duration "{text}"')
-    return Duration(sign * sum(float(number) * UNITS[unit] for number, unit in parts))
+    seconds = sum(float(number) * UNITS[unit] for number, unit in _PART.findall(rest))
+    if seconds >= MOST:
+        raise ValueError(f'time: invalid duration "{text}"')
+    return Duration(sign * seconds)
 
 
 def of_seconds(seconds: float) -> timedelta:

@@ -83,6 +83,11 @@ def generation(obj: Mapping[str, Any]) -> int:
     return int(metadata(obj).get("generation") or 0)
 
 
+def is_observed(obj: Mapping[str, Any]) -> bool:
+    """Return whether the status is of the spec as it is: `status.observedGeneration` equals `metadata.generation`."""
+    return bool(status(obj).get("observedGeneration") == generation(obj))
+
+
 def labels(obj: Mapping[str, Any]) -> dict[str, str]:
     """Return `metadata.labels`, empty where absent."""
     return metadata(obj).get("labels") or {}
@@ -102,6 +107,17 @@ def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
     """Return the owner reference that is marked as controller, if there is one."""
     references: list[OwnerReference] = metadata(obj).get("ownerReferences") or []
     return next((reference for reference in references if reference.get("controller")), None)
+
+
+def is_of_predecessor(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    """Return whether the controller of `obj` had the kind and name of `owner`, and is gone: another UID.
+
+    The garbage collector deletes such an object soon; until then it says nothing about `owner`.
+    """
+    controller = controller_of(obj)
+    if controller is None or controller["uid"] == uid(owner):
+        return False
+    return (controller["kind"], controller["name"]) == (owner["kind"], name(owner))
 
 
 def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:

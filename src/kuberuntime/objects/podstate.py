@@ -70,8 +70,11 @@ def _sidecars(pod: JSONObject) -> set[str]:
 
 
 def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
+    statuses = meta.status(pod).get("initContainerStatuses")
+    if not statuses:
+        return []
     names = _sidecars(pod)
-    return [status for status in meta.status(pod).get("initContainerStatuses") or [] if status.get("name") in names]
+    return [status for status in statuses if status.get("name") in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,9 @@ class _Initialization:
 
 def _initialization(pod: JSONObject) -> _Initialization | None:
     """Return `Init:…` while an init container is not through, else nothing."""
-    statuses = meta.status(pod).get("initContainerStatuses") or []
+    statuses = meta.status(pod).get("initContainerStatuses")
+    if not statuses:
+        return None
     sidecars = _sidecars(pod)
     for index, status in enumerate(statuses):
         current = status.get("state") or {}

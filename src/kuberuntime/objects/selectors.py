@@ -6,8 +6,9 @@ from specs. A selector without requirements matches everything; a null object fo
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from kuberuntime.objects import names
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -68,16 +69,59 @@ class Requirement:
         }[self.operator]
 
 
+MANY: Final = 16
+"""Requirements beyond which they are arranged by key before labels are compared with them."""
+
+
+class _Arranged:
+    """Requirements by key: what labels must have, and what each label that is there must fulfil.
+
+    The cost of a match follows the labels, not the requirements: a selector of a user may have thousands.
+    """
+
+    __slots__ = ("_denied", "_needed", "_others")
+
+    def __init__(self, requirements: Iterable[Requirement]) -> None:
+        self._needed: set[str] = set()
+        self._denied: dict[str, set[str]] = {}
+        self._others: dict[str, dict[Requirement, None]] = {}
+        for requirement in requirements:
+            if requirement.operator is Operator.NOT_IN:
+                self._denied.setdefault(requirement.key, set()).update(requirement.values)
+                continue
+            if requirement.operator is not Operator.DOES_NOT_EXIST:
+                self._needed.add(requirement.key)
+            self._others.setdefault(requirement.key, {})[requirement] = None
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Return whether the labels fulfil every requirement."""
+        return (
+            len(self._needed) <= len(labels)
+            and self._needed <= labels.keys()
+            and not any(value in self._denied.get(key, ()) for key, value in labels.items())
+            and all(one.matches(labels) for key in labels for one in self._others.get(key, ()))
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
     """Requirements that must all hold; with `nothing`, none ever does."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
+    _arranged: _Arranged | None = field(init=False, compare=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        if len(self.requirements) > MANY:
+            object.__setattr__(self, "_arranged", _Arranged(self.requirements))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether the labels fulfil every requirement."""
-        return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
+        if self.nothing:
+            return False
+        if self._arranged is not None:
+            return self._arranged.matches(labels)
+        return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
@@ -116,7 +160,8 @@ def parse_labels(text: str) -> LabelSelector:
     requirements = []
     position = 0
     text = text.partition("\0")[0]  # where Go's reader ends
-    while position < len(text) and text[position:].strip():
+    end = len(text.rstrip())
+    while position < end:
         match = _TERM.match(text, position)
         if match is None:
             raise SelectorError(

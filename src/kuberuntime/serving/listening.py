@@ -2,7 +2,7 @@
 
 In: where to listen, what makes a protocol for a connection, bounds. Out: connections that are served, until `close`.
 A connection waits or is served. It waits from its acceptance until the headers of its first request are read (this has
-the TLS handshake in it), and between requests; a time for each ends it. While as many are open as may be, the one that
+the TLS handshake in it), while the body of a request is read, and between requests; a time for each ends it. While as many are open as may be, the one that
 has waited longest is closed for the next one; if all are served, the next ones stay in the system's queue. So nobody
 keeps others out by connecting and saying nothing, and descriptors stay for everything else in this process.
 
@@ -185,8 +185,7 @@ class Acceptor:
     @contextmanager
     def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
         """Note that a request of this connection is being served: it does not wait meanwhile."""
-        found = transport.get_extra_info("socket") if transport is not None else None
-        connection = self._open.get(found.fileno()) if found is not None else None
+        connection = self._find(transport)
         if connection is None:
             yield
             return
@@ -194,9 +193,37 @@ class Acceptor:
         try:
             yield
         finally:
-            if self._open.get(connection.number) is connection and not connection.is_cut:
-                self._open[connection.number] = self._open.pop(connection.number)  # the last of those that wait
+            if self._is_live(connection):
+                self._wait_last(connection)
                 connection.wait(self._limits.idle, grace=GRACE_SECONDS)
+
+    @contextmanager
+    def receiving(self, transport: asyncio.BaseTransport | None, seconds: float) -> Iterator[None]:
+        """Note that the body of a request that is being served is read: its connection waits meanwhile, so long at most.
+
+        Else whoever sends bodies byte by byte would be served, and keep others out.
+        """
+        connection = self._find(transport)
+        if connection is None:
+            yield
+            return
+        self._wait_last(connection)
+        connection.wait(seconds)
+        try:
+            yield
+        finally:
+            if self._is_live(connection):
+                connection.serve()
+
+    def _find(self, transport: asyncio.BaseTransport | None) -> "_Connection | None":
+        found = transport.get_extra_info("socket") if transport is not None else None
+        return self._open.get(found.fileno()) if found is not None else None
+
+    def _is_live(self, connection: "_Connection") -> bool:
+        return self._open.get(connection.number) is connection and not connection.is_cut
+
+    def _wait_last(self, connection: "_Connection") -> None:
+        self._open[connection.number] = self._open.pop(connection.number)
 
     @property
     def middleware(self) -> Middleware:

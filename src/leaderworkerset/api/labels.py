@@ -92,5 +92,8 @@ LEADER_WORKER_INDEX: Final = "0"
 FIELD_MANAGER: Final = "lws"
 """The manager name of server-side apply; it must not change, or fields removed from a template stay (R-LSTS-1)."""
 
+SCALE_MANAGER: Final = "lws-scale"
+"""The manager name of a scaling; what it owns `lws apply` may take, for the same person said both."""
+
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""

@@ -4,7 +4,6 @@ Options that say where to (`-n`, `--context`, `--kubeconfig`, `--local`) may sta
 kubectl; they are moved to the front before click sees the words.
 """
 
-import os
 import sys
 from importlib import import_module
 from itertools import pairwise
@@ -13,8 +12,8 @@ from typing import Any, Final, NoReturn
 import click
 
 import leaderworkerset
-from leaderworkerset.cli import errors, nearmisses
-from leaderworkerset.cli.shell import usages
+from leaderworkerset.cli import errors, nearmisses, streams
+from leaderworkerset.cli.shell import lightlogging, usages
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 
 COMMANDS: Final = {
@@ -28,7 +27,7 @@ COMMANDS: Final = {
     "get": "Show LeaderWorkerSets by group and rank.",
     "explain": "Say why something is not ready, and what to do.",
     "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
-    "describe": "Describe a LeaderWorkerSet, a group or a rank on one page.",
+    "describe": "Describe a LeaderWorkerSet, a group, a rank or a DisaggregatedSet on one page.",
     "events": "Show what happened to a LeaderWorkerSet, in order.",
     "doctor": "Check the installation and this machine.",
     "logs": "Print the logs of ranks.",
@@ -44,7 +43,7 @@ COMMANDS: Final = {
     "operator": "Keep the manager installed as the object `cluster` asks for.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
-    "must-gather": "Write what helps to find a fault into a directory.",
+    "must-gather": "Write what helps to find an error into a directory.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
@@ -57,6 +56,9 @@ ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 
 INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp", "must-gather")
 """Commands that look into what runs."""
+
+UNTARGETED: Final = ("version", "completion")
+"""Commands that speak to no cluster: what connects is not imported for them."""
 
 FOLDERS: Final = {
     **dict.fromkeys(LOCAL_COMMANDS, "commands.local"),
@@ -77,10 +79,22 @@ class LazyGroup(click.Group):
         """Import the command; for the list of all commands a line of text is enough."""
         if name not in COMMANDS:
             return None
+        if name in lightlogging.LOGGING:
+            lightlogging.load()
         module = import_module(module_of(name))
         command: click.Command = module.command
         command.epilog = command.epilog or usages.epilog(name)
         return command
+
+    def make_context(self, *words: Any, **options: Any) -> click.Context:
+        """Read the words; help is printed meanwhile."""
+        with streams.read_by_somebody():
+            return super().make_context(*words, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what it prints to nobody ends it, which click would do with a code of its own."""
+        with streams.read_by_somebody():
+            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -108,7 +122,7 @@ def module_of(name: str) -> str:
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 nobody reads the output.",
 )
 @click.option("-n", "--namespace", metavar="NAME", help="The namespace; otherwise the context's, or default.")
 @click.option("--context", "context_name", metavar="NAME", help="The context of the kubeconfig.")
@@ -122,6 +136,8 @@ def module_of(name: str) -> str:
 @click.pass_context
 def lws(ctx: click.Context, /, **options: Any) -> None:
     """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
+    if ctx.invoked_subcommand in UNTARGETED:
+        return
     from leaderworkerset.cli.cluster.target import Target
 
     ctx.obj = Target(**options)
@@ -129,8 +145,12 @@ def lws(ctx: click.Context, /, **options: Any) -> None:
 
 def main(words: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    prepare_streams()
-    sys.exit(run(sys.argv[1:] if words is None else words))
+    streams.prepare()
+    try:
+        code = run(sys.argv[1:] if words is None else words)
+    except BrokenPipeError:  # nobody reads the message of an error
+        code = errors.PIPE_CLOSED
+    sys.exit(streams.close(code))
 
 
 def run(words: list[str]) -> int:
@@ -141,6 +161,8 @@ def run(words: list[str]) -> int:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
         return errors.INTERRUPTED
+    except streams.UnreadError:
+        return errors.PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the edge of the program: unforeseen errors are raised again
         code = report(error)
         if note := misplaced_name(words):
@@ -174,41 +196,14 @@ def report(error: Exception) -> int:
     found = errors.leaves(error)
     if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in found):
         raise error
-    if any(isinstance(leaf, OSError) for leaf in found) and (broken := close_output()) is not None:
-        found = [] if isinstance(broken, BrokenPipeError) else [broken]  # as for `lws get | head -1`: no message
+    if any(isinstance(leaf, OSError) for leaf in found) and (broken := streams.drop_output()) is not None:
+        if isinstance(broken, BrokenPipeError):  # as for `lws get | head -1`: no message
+            return errors.PIPE_CLOSED
+        found = [broken]
     for text in dict.fromkeys(map(errors.describe, found)):
         terminal.say(f"error: {text}", err=True)
     codes = [leaf.exit_code for leaf in found if isinstance(leaf, errors.CommandError)]
     return codes[0] if codes else errors.FAILED
-
-
-def close_output() -> OSError | None:
-    """Drop what standard output does not take, and return why; None where it takes everything."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return (
-            OSError(error.errno, error.strerror, "standard output") if not isinstance(error, BrokenPipeError) else error
-        )
-    return None
-
-
-def prepare_streams() -> None:
-    """Open the standard streams that are closed, so that no file is opened in their place and written to by mistake.
-
-    What is printed to a closed standard output is an error, as it is for kubectl; messages to a closed standard error
-    are dropped. Characters that the encoding of the terminal lacks are printed as escapes.
-    """
-    for number, (name, mode, flags) in enumerate(
-        (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
-    ):
-        stream = getattr(sys, name)
-        if stream is None:
-            os.open(os.devnull, flags)  # becomes the lowest number that is free: this one
-            setattr(sys, name, os.fdopen(number, mode, closefd=False))
-        elif name != "stdin":
-            stream.reconfigure(errors="backslashreplace")
 
 
 def program() -> str:

@@ -1,17 +1,42 @@
-"""Lengths of time as options take them."""
+"""Lengths of time as options take them: as Go writes them (`90s`, `1h30m`), and limits as a number of seconds, too."""
 
-import re
+import math
 
-from leaderworkerset.cli.errors import UsageError
+import click
+
+from kuberuntime.objects import duration
 
 
-def seconds(duration: str) -> int:
-    """Read 30s, 5m, 2h, or combinations of them.
+def age(value: str) -> int:
+    """Read how old something may be: whole seconds, as the API server takes them, rounded up.
 
-    >>> seconds("1m30s"), seconds("2h")
-    (90, 7200)
+    >>> age("1m30s"), age("500ms")
+    (90, 1)
     """
-    parts = re.findall(r"(\d+)([smh])", duration)
-    if not parts or "".join(number + unit for number, unit in parts) != duration:
-        raise UsageError(f"--since: Invalid value: {duration!r}: write 30s, 5m or 2h")
-    return sum(int(number) * {"s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)
+    return math.ceil(_checked(value, _parsed(value, "write 30s, 5m or 1h30m")))
+
+
+def limit(value: str | float) -> float:
+    """Read how long something may take: `90`, or `1m30s` as for kubectl. A default is a number already.
+
+    >>> limit("1m30s"), limit("90")
+    (90.0, 90.0)
+    """
+    try:
+        found = float(value)
+    except ValueError:
+        found = _parsed(str(value), "write 30s, 5m, 1h30m, or a number of seconds")
+    return _checked(value, found)
+
+
+def _parsed(value: str, hint: str) -> float:
+    try:
+        return float(duration.parse(value))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}: {hint}") from error
+
+
+def _checked(value: str | float, found: float) -> float:
+    if not 0 <= found <= duration.LONGEST.total_seconds():  # nor is it "nan"
+        raise click.BadParameter(f"{value!r}: must be between 0 and a hundred years")
+    return found

@@ -4,6 +4,8 @@ FAILED = 1
 USAGE = 2
 TIMED_OUT = 124
 INTERRUPTED = 130
+PIPE_CLOSED = 141
+"""What shells give a program that SIGPIPE ended: kubectl and coreutils end so."""
 
 
 class CommandError(Exception):

@@ -3,14 +3,12 @@
 from typing import Final
 
 from kuberuntime import timeouts
-from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import only
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.cli.errors import TimedOutError
-from leaderworkerset.cli.following import following
 
 PATIENCE: Final = 30.0
 """Seconds for a definition to be established; a healthy API server takes one."""
@@ -18,6 +16,10 @@ PATIENCE: Final = 30.0
 
 async def until_established(client: Client, key: ObjectKey, *, kubectl: str) -> None:
     """Return once the kind of a definition is served."""
+    # Few manifests bring definitions, and all others are applied sooner.
+    from kuberuntime.cache.informer import Informer
+    from leaderworkerset.cli.following import following
+
     informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
 
     def established() -> bool | None:

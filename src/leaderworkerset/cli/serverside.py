@@ -9,12 +9,12 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.client.scaling import SCALER
+from leaderworkerset.api import labels
 
 ROLLOUT: Final = "lws-rollout"
 """The field manager of `lws rollout undo` and `restart`; what it owns `lws apply` may take, likewise."""
 
-OWN: Final = {SCALER: "lws scale", ROLLOUT: "lws rollout"}
+OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
 """The field managers of commands that may be followed by `lws apply`, and the commands."""
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kuberuntime.errors import ForbiddenError, NotFoundError
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import APIError, ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
@@ -14,6 +15,7 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
 from leaderworkerset.views.selection import Selection
+from leaderworkerset.views.wording import counted
 
 FEW_NAMES: Final = 4
 """So many LeaderWorkerSets are asked for their pods one by one; the pods of more are read in one list."""
@@ -32,6 +34,31 @@ def parse(words: str) -> Selection:
     if not name or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"{words!r} names no rank: write LWS, LWS/GROUP or LWS/GROUP/RANK, as in web/0/2")
     return Selection(name, *map(int, numbers))
+
+
+def shape(replicas: int, size: int) -> str:
+    """Return how many groups there are, and of how many ranks.
+
+    >>> shape(1, 2), shape(3, 1)
+    ('1 group of 2 ranks', '3 groups of 1 rank')
+    """
+    return f"{counted(replicas, 'group')} of {counted(size, 'rank')}"
+
+
+async def nothing_found(session: Session, namespace: str, selector: str = "") -> str:
+    """Return that nothing was found in a namespace (empty: in any), and in which others there is something."""
+    text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
+    if not namespace:
+        return text
+    try:
+        page = await session.client.list_page(Query(LEADERWORKERSETS, label_selector=selector))
+    except APIError:  # not permitted, mostly
+        return text
+    others = sorted({meta.namespace(one) for one in page.items} - {namespace})
+    if not others:
+        return text
+    more = f" and {len(others) - FEW_NAMES} more" if len(others) > FEW_NAMES else ""
+    return f"{text} There are some in {', '.join(others[:FEW_NAMES])}{more}: choose with -n, or show all with -A."
 
 
 async def find(session: Session, name: str) -> JSONObject:
@@ -114,7 +141,7 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
     if not pods:
         replicas = meta.spec(lws).get("replicas", 1)
         size = meta.spec(lws)["leaderWorkerTemplate"].get("size", 1)
-        raise CommandError(f"{selection} has no pods now: {selection.name} has {replicas} groups of {size} ranks")
+        raise CommandError(f"{selection} has no pods now: {selection.name} has {shape(replicas, size)}")
     return pods
 
 

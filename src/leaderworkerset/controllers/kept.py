@@ -39,6 +39,7 @@ POD: Final = Projection(
     "metadata.deletionGracePeriodSeconds",
     "metadata.labels",
     f"metadata.annotations['{labels.LEADER_NAME}']",
+    f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",

@@ -28,7 +28,8 @@ from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import history
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
-from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
+from leaderworkerset.core.leaderworkerset.reconcile import Decision, Observed, decide
+from leaderworkerset.core.leaderworkerset.settled import Settled
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
@@ -46,6 +47,7 @@ class Driver:
         self._clock = clock
         self._groups = GroupFacts(informers.pods, informers.statefulsets)
         self._turn = asyncio.Lock()
+        self._settled: dict[ObjectKey, Settled] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide what to do about one LeaderWorkerSet."""
@@ -58,13 +60,22 @@ class Driver:
         return await self._decide(key, listing.items)
 
     async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Plan:
-        """Decide with this history: about a large LeaderWorkerSet in a thread, after the large ones before it."""
+        """Decide with this history, and remember what need not be compared again."""
+        decision = await self._compare(key, past)
+        if decision.settled is None:
+            self._settled.pop(key, None)
+        else:
+            self._settled[key] = decision.settled
+        return decision.plan
+
+    async def _compare(self, key: ObjectKey, past: Sequence[JSONObject]) -> Decision:
+        """Decide about a large LeaderWorkerSet in a thread, after the large ones before it."""
         observed = self.observe(key, past)
         documents = (observed.leaderworkerset, observed.leader_statefulset, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
-            return reconcile(observed, self._clock.now(), self._gang)
+            return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
-            return await asyncio.to_thread(reconcile, self.observe(key, past), self._clock.now(), self._gang)
+            return await asyncio.to_thread(decide, self.observe(key, past), self._clock.now(), self._gang)
 
     def observe(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Observed:
         """Collect what the caches know of one LeaderWorkerSet."""
@@ -80,6 +91,7 @@ class Driver:
             gang_objects=self._gang_objects.shared_by(key),
             history=past,
             records=self._informers.revisions.store.by_index(selection.RECORDS, str(key)),
+            settled=self._settled.get(key),
         )
 
     def watches(self) -> Sequence[Watch]:
@@ -119,14 +131,15 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map a revision that vanished to its LeaderWorkerSet; one that appears is this controller's own doing.
+    """Map a revision that appeared or vanished to its LeaderWorkerSet.
 
-    Records of recreations concern it where a group is given up, or is not any more.
+    One that appears is this controller's own doing, but it may be seen so late that nobody wants it any more: the update
+    was taken back, and what is left of it would stay. Records of recreations concern it where a group is given up, or is not any more.
     """
     if _is_exhausted(change.old) != _is_exhausted(change.new):
         return keys_of_owned(change)
     is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
-    return keys_of_owned(change) if change.new is None and is_revision else ()
+    return keys_of_owned(change) if is_revision and (change.old is None or change.new is None) else ()
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

@@ -91,7 +91,7 @@ class Driver:
             Watch(self._informers.pods, keys_of_pod),
             Watch(self._informers.statefulsets, keys_of_controlled),
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
-            Watch(self._informers.services, selection.keys_of_nothing),
+            Watch(self._informers.services, keys_of_lost_service),
             Watch(self._informers.revisions, selection.keys_of_nothing),
             *self._gang_objects.watches(keys_of_controlled),
         )
@@ -170,6 +170,14 @@ def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
     if owner is None or owner["kind"] != PODS.kind:
         return ()
     return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+
+
+def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
+    """Map a service that vanished to the leader pod that it was named for, which may be a successor of its owner's.
+
+    As long as it was there, the group seemed to have one (R-SVC-4, services are looked up by name).
+    """
+    return keys_of_controlled(change) if change.new is None else ()
 
 
 def specify(gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS) -> ControllerSpec:

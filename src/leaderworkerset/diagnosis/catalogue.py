@@ -15,6 +15,7 @@ from leaderworkerset.diagnosis.causes import (
     refusals,
     rollouts,
     scheduling,
+    sets,
     starts,
     unattended,
     volumes,
@@ -28,6 +29,9 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     unattended.DOWN,
     unattended.LEADERLESS,
     unattended.SILENT,
+    # Parts of a DisaggregatedSet are refused.
+    sets.SCALER_TAKEN,
+    sets.PART_REFUSED,
     # Pods are refused: what is specific before what is general.
     refusals.WEBHOOK_CERTIFICATE,
     refusals.WEBHOOK_UNREACHABLE,
@@ -110,4 +114,17 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     rollouts.PARTITION,
     rollouts.BLOCKED,
     rollouts.ROLLING,
+    sets.SET_ROLLING,
 )
+
+OF_SETS: Final[tuple[Cause, ...]] = (
+    unattended.HELD,
+    unattended.DOWN,
+    unattended.LEADERLESS,
+    unattended.SILENT,
+    sets.SCALER_TAKEN,
+    sets.PART_REFUSED,
+    rollouts.DELETING,
+    sets.SET_ROLLING,
+)
+"""Those that a DisaggregatedSet itself can have; the others are of its LeaderWorkerSets."""

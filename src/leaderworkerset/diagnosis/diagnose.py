@@ -1,17 +1,18 @@
 """The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that is found. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.catalogue import CATALOGUE
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import wording
+from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
 from leaderworkerset.views.wording import counted
@@ -35,6 +36,8 @@ def is_as_wanted(view: View, chosen: Selection) -> bool:
 
 def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     """Return the root cause of what was chosen; for a rank without one, that of its group."""
+    if observed.of_set is not None:
+        return _of_set(observed, observed.of_set)
     if is_as_wanted(observed.view, chosen):
         return _healthy(observed.view, chosen)
     cut = replace(observed, view=narrow(observed.view, Selection(chosen.name, chosen.group)))
@@ -46,13 +49,34 @@ def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     return _told(observed, chosen, *found) if found else _unknown(cut, chosen)
 
 
+def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
+    """Return what a DisaggregatedSet itself waits for; its LeaderWorkerSets have diagnoses of their own."""
+    selection = Selection(chosen.name)
+    if chosen.is_settled and not meta.is_deleting(chosen.object):
+        text = f"{', '.join(map(str, chosen.roles))} ready, all of the newest revision"
+        told = Diagnosis(target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=chosen.namespace)
+    else:
+        found = _first(observed, OF_SETS)
+        told = _told(observed, selection, *found) if found else _unknown(observed, selection)
+    return replace(told, owner=chosen.name)
+
+
+def of_whole(chosen: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return what is told of a DisaggregatedSet: what it waits for itself, where its parts do not say it better."""
+    is_ill = any(one.verdict is not Verdict.HEALTHY for one in parts)
+    says_more = chosen.verdict is Verdict.STUCK or not parts
+    if says_more or (chosen.verdict is not Verdict.HEALTHY and not is_ill):
+        return [chosen, *parts]
+    return list(parts)
+
+
 def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
     """Return the diagnosis that needs somebody most: of several of one verdict the first."""
     return min(diagnoses, key=lambda one: WORST.index(one.verdict))
 
 
-def _first(observed: Observed) -> tuple[Cause, Finding] | None:
-    for cause in CATALOGUE:
+def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cause, Finding] | None:
+    for cause in causes:
         finding = cause.find(observed)
         if finding is not None:
             return cause, finding
@@ -75,6 +99,7 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
         steps=finding.steps,
         unread=_unread(observed),
         log=finding.log,
+        namespace=view.namespace,
     )
 
 
@@ -85,7 +110,7 @@ def _healthy(view: View, chosen: Selection) -> Diagnosis:
         text = f"{view.ready} of {counted(view.desired, 'group')} ready, all of the newest revision"
         partition = int(configuration(view).get("partition") or 0)
         text += f" (partition {partition})" if partition else ""
-    return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text)
+    return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
 
 
 def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
@@ -103,6 +128,7 @@ def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
         evidence=tuple(lines),
         steps=(observed.kubectl(f"describe pod {pod}" if pod else f"describe lws {observed.view.name}"),),
         unread=_unread(observed),
+        namespace=observed.view.namespace,
     )
 
 

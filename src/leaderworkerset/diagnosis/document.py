@@ -38,6 +38,8 @@ def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
 def _item(told: Diagnosis) -> JSONObject:
     return {
         "target": told.target,
+        "namespace": told.namespace or None,
+        "disaggregatedSet": told.owner or None,
         "verdict": str(told.verdict),
         "code": told.code or None,
         "title": told.title or None,

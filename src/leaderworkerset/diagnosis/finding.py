@@ -65,7 +65,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What is told of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that may not be read."""
+    """What is said about a LeaderWorkerSet, a group or a rank. `unread` are the kinds that may not be read.
+
+    `owner` is the DisaggregatedSet that it is a part of, where that was asked about.
+    """
 
     target: str
     verdict: Verdict
@@ -77,3 +80,5 @@ class Diagnosis:
     steps: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     log: FailedContainer | None = None
+    namespace: str = ""
+    owner: str = ""

@@ -9,6 +9,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
+from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.warningevents import Warnings
 
@@ -43,6 +44,8 @@ class Observed:
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     unread: frozenset[Resource] = frozenset()
     running: Sequence[JSONObject] | None = None
+    of_set: SetView | None = None
+    """The DisaggregatedSet where one is asked about: then the view has its name and object, and no groups."""
     commands: Commands = Commands()
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:

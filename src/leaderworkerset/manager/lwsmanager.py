@@ -36,7 +36,8 @@ async def webhooks(
     Without `definitions` the kinds are defined without descriptions.
     """
     authority = certificates.create_authority(clock.now())
-    certificate = certificates.issue(authority, [LOOPBACK, "localhost"], clock.now())
+    validity = certificates.AUTHORITY_VALIDITY  # as the cluster lives: nothing renews it
+    certificate = certificates.issue(authority, [LOOPBACK, "localhost"], clock.now(), validity=validity)
     address = Address(LOOPBACK, 0)
     part = Webhooks(
         address,

@@ -5,9 +5,9 @@ Lists of whole clusters have a bound, and beyond it nothing is said of them: a d
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection as Query
@@ -76,10 +76,14 @@ async def observe(client: Client, lws: JSONObject, chosen: Selection, clock: Clo
     """Read what explains a LeaderWorkerSet."""
     namespace, own = meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}"
     listing = await client.list(PODS, namespace=namespace, label_selector=own)
-    plain = view(lws, listing.items)
+    return await observe_view(Lists(client), view(lws, listing.items), chosen, clock)
+
+
+async def observe_view(lists: "Lister", plain: View, chosen: Selection, clock: Clock) -> Observed:
+    """Read what explains a LeaderWorkerSet whose pods were read."""
     if is_as_wanted(plain, chosen):
         return Observed(view=plain, now=clock.now())
-    reader = Reader(client)
+    reader = Reader(lists)
     async with asyncio.TaskGroup() as tasks:
         for want in wanted(plain):
             tasks.create_task(reader.read(want))
@@ -106,16 +110,16 @@ def wanted(shown: View) -> Iterator[Want]:
     members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
     if any(rank.object is not None for rank in members):
         yield Want(Query(SERVICES, namespace))
-    is_observed = meta.status(shown.object).get("observedGeneration") == meta.generation(shown.object)
-    if not is_observed or any(rank.index and rank.object is None for rank in members):
-        yield from _of_manager()
+    if not meta.is_observed(shown.object) or any(rank.index and rank.object is None for rank in members):
+        yield from of_manager()
     if any(map(ranks.is_unscheduled, members)):
         yield from _of_places(shown)
     if any(gates(rank) for rank in members):
         yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
 
 
-def _of_manager() -> Iterator[Want]:
+def of_manager() -> Iterator[Want]:
+    """Yield what is read where the manager may not act."""
     selector = ",".join(f"{key}={value}" for key, value in SELECTOR.items())
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     yield Want(Query(DEPLOYMENTS, label_selector=selector))
@@ -133,12 +137,63 @@ def _of_places(shown: View) -> Iterator[Want]:
         yield Want(Query(PODS, namespace, labels.GROUP_KEY))
 
 
-class Reader:
-    """Reads lists, and notes what could not be read."""
+class Lister(Protocol):
+    """Where lists and nodes come from; errors of the API server, and `TooManyError`, are raised."""
+
+    async def all(self, query: Query) -> Sequence[JSONObject]:
+        """Return all objects of a list."""
+        ...
+
+    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+        """Return a list of at most `MOST` objects."""
+        ...
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, None where there is none."""
+        ...
+
+
+class Lists:
+    """Asks the API server for each list."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.objects: dict[Resource, list[JSONObject]] = {}
+
+    async def all(self, query: Query) -> list[JSONObject]:
+        """Return all objects of a list."""
+        listing = await self._client.list(
+            query.resource,
+            namespace=query.namespace,
+            label_selector=query.label_selector,
+            field_selector=query.field_selector,
+        )
+        return listing.items
+
+    async def bounded(self, query: Query) -> list[JSONObject]:
+        """Return a list of at most `MOST` objects."""
+        page = await self._client.list_page(query, limit=PAGE)
+        items = list(page.items)
+        while page.token:
+            if len(items) >= MOST:
+                raise TooManyError(query.resource.group_resource)
+            page = await self._client.list_page(query, limit=PAGE, token=page.token)
+            items += page.items
+        return items
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, None where there is none."""
+        try:
+            return await self._client.get(NODES, ObjectKey("", name))
+        except NotFoundError:
+            return None
+
+
+class Reader:
+    """Reads lists, and notes what could not be read."""
+
+    def __init__(self, lists: Lister) -> None:
+        self._lists = lists
+        self.objects: dict[Resource, Sequence[JSONObject]] = {}
         self.unread: set[Resource] = set()
 
     async def read(self, want: Want) -> None:
@@ -157,62 +212,36 @@ class Reader:
             return
         try:
             if len(names) <= FEW and not any(map(ranks.is_unscheduled, members)):
-                found = [await self._node(name) for name in sorted(names)]
+                found = [await self._lists.node(name) for name in sorted(names)]
                 self.objects[NODES] = [node for node in found if node is not None]
             else:
-                self.objects[NODES] = await self._bounded(Query(NODES))
+                self.objects[NODES] = await self._lists.bounded(Query(NODES))
         except APIError:
             self.unread.add(NODES)
         except TooManyError:
             return
 
-    async def read_running(self, shown: View) -> list[JSONObject] | None:
+    async def read_running(self, shown: View) -> Sequence[JSONObject] | None:
         """Read the pods of all nodes where one waits for room; None where that is not needed or not possible."""
         short = [rank for group in shown.groups for rank in group.ranks if "Insufficient" in rank.why]
         if not short:
             return None
         try:
-            return await self._bounded(Query(PODS))
+            return await self._lists.bounded(Query(PODS))
         except (APIError, TooManyError):
             return None
 
-    async def _list(self, want: Want) -> list[JSONObject]:
+    async def _list(self, want: Want) -> Sequence[JSONObject]:
         query = want.query
         try:
-            return await self._all(query)
+            return await self._lists.all(query)
         except NotFoundError:
             if want.instead is None:
                 return []
         try:
-            return await self._all(replace(query, resource=want.instead))
+            return await self._lists.all(replace(query, resource=want.instead))
         except NotFoundError:
             return []
-
-    async def _all(self, query: Query) -> list[JSONObject]:
-        listing = await self._client.list(
-            query.resource,
-            namespace=query.namespace,
-            label_selector=query.label_selector,
-            field_selector=query.field_selector,
-        )
-        return listing.items
-
-    async def _bounded(self, query: Query) -> list[JSONObject]:
-        """Read a list of at most `MOST` objects."""
-        page = await self._client.list_page(query, limit=PAGE)
-        items = list(page.items)
-        while page.token:
-            if len(items) >= MOST:
-                raise TooManyError(query.resource.group_resource)
-            page = await self._client.list_page(query, limit=PAGE, token=page.token)
-            items += page.items
-        return items
-
-    async def _node(self, name: str) -> JSONObject | None:
-        try:
-            return await self._client.get(NODES, ObjectKey("", name))
-        except NotFoundError:
-            return None
 
 
 def _is_revision(obj: JSONObject) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.settings import Certificates, Placement
-from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, REMOVE_OPERAND
+from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, GROUP_RESTARTS, REMOVE_OPERAND
 
 MANAGED: Final = ("", "Managed")
 REMOVED: Final = "Removed"
@@ -23,7 +23,10 @@ OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The wishes; `overrides` is a patch of the manager's configuration that nobody supports."""
+    """The wishes; `overrides` is a patch of the manager's configuration that nobody supports.
+
+    `group_restarts` is the text of its section of that name, empty for none.
+    """
 
     management_state: str = ""
     verbosity: int = 2
@@ -31,6 +34,7 @@ class Desired:
     certificates: Certificates = "cert-manager"
     deletes_definitions: bool = False
     removes_operand: bool = False
+    group_restarts: str = ""
     overrides: JSONObject = field(default_factory=dict)
 
     @property
@@ -54,6 +58,7 @@ def read(obj: JSONObject) -> Desired:
         certificates="internal" if annotations.get(CERTIFICATES) == "internal" else "cert-manager",
         deletes_definitions=annotations.get(DELETE_CRDS) == "true",
         removes_operand=annotations.get(REMOVE_OPERAND) == "true",
+        group_restarts=annotations.get(GROUP_RESTARTS, ""),
         overrides=_object(spec.get("unsupportedConfigOverrides")),
     )
 

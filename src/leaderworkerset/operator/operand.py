@@ -105,7 +105,7 @@ def build(declared: Declared, place: Place, desired: Desired, cluster: JSONObjec
     settings = Settings(
         namespace=place.namespace,
         image=place.image,
-        configuration=operandconfig.text(desired.certificates, around.tls, desired.overrides),
+        configuration=operandconfig.text(desired, around.tls),
         replicas=1 if around.is_single else 2,
         spread=not around.is_single,
         certificates=desired.certificates,

@@ -1,37 +1,51 @@
-"""The configuration file of the operand: who issues certificates, the cluster's TLS profile, and what is overridden.
+"""The configuration file of the operand: who issues certificates, the cluster's TLS profile, restarts, and what is overridden.
 
-`spec.unsupportedConfigOverrides` is a JSON merge patch (RFC 7386) over the file, and has the last word (R-OP-41). What
+The annotation `lws.x-k8s.io/group-restarts` is the section `groupRestarts` as JSON. `spec.unsupportedConfigOverrides` is a JSON merge patch (RFC 7386) over the file, and has the last word (R-OP-41). What
 comes of it is decoded as the manager does; a file that it would refuse is an error here, before any pod is replaced.
 """
 
 from typing import Final
 
+import msgspec
 import yaml
 
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.install import rendering
-from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates
+from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operatornames import GROUP_RESTARTS
 
 FIELD: Final = "spec.unsupportedConfigOverrides"
+ANNOTATION: Final = f"metadata.annotations[{GROUP_RESTARTS}]"
 DEPTH: Final = 16
 """Levels of a patch that are followed; the file has four."""
 
 
 class OverrideError(ValueError):
-    """Overrides of which no configuration comes that the manager would take; the text says why."""
+    """Wishes of which no configuration comes that the manager would take; the text says where, and why."""
 
 
-def text(certificates: Certificates, tls: JSONObject, overrides: JSONObject) -> str:
+def text(desired: Desired, tls: JSONObject) -> str:
     """Return the text of the file; raise `OverrideError` where the manager would refuse it."""
-    plain = CONFIGURATION if certificates == "internal" else MOUNTED_CERTIFICATES
-    if not tls and not overrides:
+    plain = CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES
+    if not (tls or desired.group_restarts or desired.overrides):
         return plain
     document = yaml.safe_load(plain) | ({"tls": tls} if tls else {})
-    merged = patched(document, overrides)
-    _check(merged)
+    if desired.group_restarts:
+        document["groupRestarts"] = _section(desired.group_restarts)
+        _check(document, ANNOTATION)
+    merged = patched(document, desired.overrides)
+    _check(merged, FIELD)
     return rendering.document(merged, sort_keys=False)
+
+
+def _section(given: str) -> JSONObject:
+    try:
+        return msgspec.json.decode(given, type=dict[str, JSON])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise OverrideError(f"{ANNOTATION}: expected a JSON object: {error}") from error
 
 
 def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
@@ -52,11 +66,11 @@ def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObje
     return found
 
 
-def _check(document: JSONObject) -> None:
+def _check(document: JSONObject, place: str) -> None:
     try:
         decoded = configuration.decode(document)
         configuration.check_tls(decoded.tls)
     except ConfigurationError as error:
-        raise OverrideError(f"{FIELD}: {error}") from error
+        raise OverrideError(f"{place}: {error}") from error
     if errors := configuration.validate(decoded):
-        raise OverrideError(f"{FIELD}: {'; '.join(map(str, errors))}")
+        raise OverrideError(f"{place}: {'; '.join(map(str, errors))}")

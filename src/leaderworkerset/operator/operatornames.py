@@ -33,4 +33,7 @@ REMOVE_OPERAND: Final = PREFIX + "remove-operand"
 CERTIFICATES: Final = PREFIX + "certificates"
 """`internal`: the operand issues its certificates itself, and cert-manager is not needed (R-OP-22, D4)."""
 
+GROUP_RESTARTS: Final = PREFIX + "group-restarts"
+"""JSON of the section `groupRestarts` of the operand's configuration, which overrides may still change."""
+
 IMAGE_VARIABLE: Final = "RELATED_IMAGE_OPERAND_IMAGE"

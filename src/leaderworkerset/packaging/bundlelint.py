@@ -1,6 +1,6 @@
 """Faults of a bundle for the Operator Lifecycle Manager, found offline (R-OP-69, R-OP-70).
 
-In: the manifests and annotations of a bundle as values. Out: one line for each fault; an empty list is a good bundle.
+In: the manifests and annotations of a bundle as values. Out: one line for each error; an empty list is a good bundle.
 The validators of the operator framework check the same facts, and more of them, where they can be had.
 """
 
@@ -54,8 +54,8 @@ class Bundle:
     annotations: JSONObject
 
 
-def faults(bundle: Bundle, *, released: bool = False) -> list[str]:
-    """Return the faults; a released bundle names all images by digest."""
+def errors(bundle: Bundle, *, released: bool = False) -> list[str]:
+    """Return the errors; a released bundle names all images by digest."""
     spec = meta.spec(bundle.version)
     return [
         *_identity(bundle),

@@ -4,15 +4,26 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
+from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.core.restarts.settings import MOST_RESTARTS
 from leaderworkerset.install import rendering, settings
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
+from leaderworkerset.manager.config.configuration import GroupRestarts
 
 TEXT: Final[JSONObject] = {"type": "string"}
 SWITCH: Final[JSONObject] = {"type": "boolean"}
 MAP: Final[JSONObject] = {"type": "object"}
 LIST: Final[JSONObject] = {"type": "array"}
+TYPES: Final[dict[type, JSONObject]] = {
+    bool: SWITCH,
+    int: {"type": "integer", "minimum": 0, "maximum": MOST_RESTARTS},
+    Duration: TEXT | {"pattern": r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$"},
+}
+"""The schema of a field of the manager's configuration by its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,46 +38,52 @@ class Value:
 
 def values() -> tuple[Value, ...]:
     """Return all values."""
-    (container,) = deployment(Settings())["spec"]["template"]["spec"]["containers"]
+    return (*_identity(), *_pods(), *_parts())
+
+
+def _identity() -> tuple[Value, ...]:
     repository, _, tag = settings.IMAGE.rpartition(":")
+    digest = TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"}
+    pull_policy = TEXT | {"enum": ["Always", "IfNotPresent", "Never"]}
     return (
         Value("nameOverride", "", TEXT, "Replaces the chart's name in names."),
         Value("fullnameOverride", "", TEXT, "Replaces what names begin with."),
         Value("replicaCount", 2, {"type": "integer", "minimum": 0}, "How many managers run; one of them leads."),
         Value("image.manager.repository", repository, TEXT | {"minLength": 1}, "The image of the manager."),
         Value("image.manager.tag", tag, TEXT, "Its tag; empty means the version of the chart's app."),
-        Value(
-            "image.manager.digest", "", TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"}, "Its digest, before any tag."
-        ),
-        Value(
-            "image.manager.pullPolicy",
-            "IfNotPresent",
-            TEXT | {"enum": ["Always", "IfNotPresent", "Never"]},
-            "When it is pulled.",
-        ),
+        Value("image.manager.digest", "", digest, "Its digest, before any tag."),
+        Value("image.manager.pullPolicy", "IfNotPresent", pull_policy, "When it is pulled."),
         Value("imagePullSecrets", [], LIST, "Secrets of the registry."),
+    )
+
+
+def _pods() -> tuple[Value, ...]:
+    (container,) = deployment(Settings())["spec"]["template"]["spec"]["containers"]
+    service = TEXT | {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}
+    return (
         Value("podAnnotations", {}, MAP, "Further annotations of the pods."),
         Value("podSecurityContext", POD_SECURITY, MAP, "The security context of the pods."),
         Value("securityContext", CONTAINER_SECURITY, MAP, "The security context of the container."),
-        Value(
-            "service.type", "ClusterIP", TEXT | {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}, "Of the metrics."
-        ),
+        Value("service.type", "ClusterIP", service, "Of the metrics."),
         Value("service.port", 9443, {"type": "integer", "enum": [9443]}, "The port of the webhooks, which is fixed."),
         Value("resources", container["resources"], MAP, "Requests and limits."),
         Value("priorityClassName", "", TEXT, "The priority of the pods."),
         Value("nodeSelector", {}, MAP, "On which nodes the pods run."),
         Value("tolerations", [], LIST, "Which taints the pods tolerate."),
         Value("affinity", {}, MAP, "Where the pods run beside others."),
+    )
+
+
+def _parts() -> tuple[Value, ...]:
+    restarts = "This block of the manager's configuration: how groups that fail are recreated."
+    accepted = "Accepted for the Go project's charts: kinds are served as built in."
+    return (
         Value("enableCertManager", False, SWITCH, "cert-manager issues the certificates; else the manager does."),
         Value("enablePrometheus", False, SWITCH, "A ServiceMonitor, and the roles of Prometheus."),
         Value("prometheus.namespace", "monitoring", TEXT | {"minLength": 1}, "The namespace of Prometheus."),
-        Value(
-            "enableDisaggregatedSet",
-            False,
-            SWITCH,
-            "Accepted for the Go project's charts: kinds are served as built in.",
-        ),
+        Value("enableDisaggregatedSet", False, SWITCH, accepted),
         Value("gangSchedulingManagement", {}, MAP, "This block of the manager's configuration."),
+        Value("groupRestarts", {}, section(GroupRestarts), restarts),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
         Value("userRoles.enable", True, SWITCH, "Who may view or edit a namespace may do so with the kinds there."),
         Value("networkPolicy.enable", True, SWITCH, "Close all ports but those of webhooks and metrics."),
@@ -101,6 +118,12 @@ def schema() -> str:
         place["properties"][last] = one.schema | {"description": one.about}
     root["properties"]["global"] = {"type": "object"}
     return json.dumps(root, indent=2) + "\n"
+
+
+def section(of: type[msgspec.Struct]) -> JSONObject:
+    """Return the schema of a section of the manager's configuration; fields that it does not have are refused."""
+    fields = {field.encode_name: dict(TYPES[field.type]) for field in msgspec.structs.fields(of)}
+    return _closed() | {"properties": fields}
 
 
 def _closed() -> JSONObject:

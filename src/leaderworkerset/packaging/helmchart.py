@@ -38,20 +38,26 @@ from leaderworkerset.webhooks.permissions import SERVICE_NAME
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
 IMAGE: Final = "__IMAGE__"
+SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts")
+"""Values that are sections of the manager's configuration, which has them where they are given."""
+
+_SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)
 WORDS: Final[Mapping[str, str]] = {
     NAMESPACE: "{{ .Release.Namespace }}",
     IMAGE: '{{ include "lws.image" . }}',
     "__CHART__": '{{ include "lws.chart" . }}',
     "__SERVICE__": "{{ .Release.Service }}",
     "__VERSION__": "{{ .Chart.AppVersion | quote }}",
-    "__HASH__": "{{ list .Values.enableCertManager .Values.gangSchedulingManagement | toJson | sha256sum | trunc 16 }}",
+    "__HASH__": f"{{{{ list .Values.enableCertManager {_SECTION_VALUES} | toJson | sha256sum | trunc 16 }}}}",
 }
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
 USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GATED: Final = f'eq (toString {SCHEDULER}) "{builtin.NAME}"'
-GANG: Final = "gangSchedulingManagement: __BLOCKED__\n"
+MARK: Final = "sections: __BLOCKED__\n"
+"""Stands in the configuration where its sections go."""
+
 TOGGLES: Final[Mapping[Resource, str]] = {
     POD_DISRUPTION_BUDGETS: ".Values.podDisruptionBudget.enable",
     NETWORK_POLICIES: ".Values.networkPolicy.enable",
@@ -181,7 +187,7 @@ def _text(kind: Resource, obj: JSONObject, names: Sequence[str]) -> str:
     text = re.sub(rf"(?<![\w-]){PREFIX}({tails})(?![\w-])", r'{{ include "lws.fullname" . }}-\1', text)
     for word, expression in WORDS.items():
         text = text.replace(word, expression)
-    return _selected(_gang(text))
+    return _selected(_with_sections(text))
 
 
 def _labeled(obj: JSONObject) -> JSONObject:
@@ -207,18 +213,19 @@ def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
     if kind == SERVICES and meta.name(obj) == metadata.METRICS_SERVICE:
         return obj | {"spec": meta.spec(obj) | {"type": value("service.type")}}
     if kind == CONFIG_MAPS:
-        return obj | {"data": {name: f"{text}{GANG}" for name, text in obj["data"].items()}}
+        return obj | {"data": {name: f"{text}{MARK}" for name, text in obj["data"].items()}}
     return obj
 
 
-def _gang(text: str) -> str:
-    """Let the block of gang scheduling be part of the configuration file where it is given."""
+def _with_sections(text: str) -> str:
+    """Let the sections that are given be part of the configuration file."""
     indent = "    "
-    expression = (
-        f"{indent}{{{{- with .Values.gangSchedulingManagement }}}}\n{indent}gangSchedulingManagement:\n"
+    expressions = [
+        f"{indent}{{{{- with .Values.{section} }}}}\n{indent}{section}:\n"
         f"{indent}  {{{{- toYaml . | nindent 6 }}}}\n{indent}{{{{- end }}}}\n"
-    )
-    return text.replace(f"{indent}{GANG}", expression)
+        for section in SECTIONS
+    ]
+    return text.replace(f"{indent}{MARK}", "".join(expressions))
 
 
 def _valued_deployment(obj: JSONObject) -> JSONObject:

@@ -118,7 +118,7 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
     It waits for groups that it adds before it moves on.
     """
     while True:
-        states = States(world.ready, world.updated)
+        states = States(world.ready, world.updated, broken=world.members & ~world.ready & ~world.updated)
         step = rollout.next_step(limits, world.current, states, is_new_revision=is_new_revision)
         current = Current(step.replicas, step.partition, str(limits.replicas))
         moved = replace(

@@ -51,7 +51,7 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Progr
     updated = [group for group in rolled if key and group.revision == key]
     done = [group for group in updated if group.is_ready]
     ready = sum(group.is_ready for group in view.groups if group.index < view.desired)
-    is_observed = meta.status(lws).get("observedGeneration") == meta.generation(lws)
+    is_observed = meta.is_observed(lws)
     wanted = view.desired - held
     is_complete = is_observed and statefulset is not None and len(done) == wanted and not view.is_updating
     return Progress(

@@ -22,8 +22,7 @@ def build(situations: Iterable[Situation]) -> JSONObject:
     """Return the snapshot of LeaderWorkerSets."""
     items: list[JSONObject] = []
     for one in situations:
-        pods = [rank.object for group in one.view.groups for rank in group.ranks if rank.object is not None]
-        found = [one.view.object, *([one.statefulset] if one.statefulset else []), *pods]
+        found = [one.view.object, *([one.statefulset] if one.statefulset else []), *one.view.pods]
         items += [_without_managed_fields(obj) for obj in found]
     return {"apiVersion": "v1", "kind": "List", "items": items}
 

@@ -79,7 +79,7 @@ class SetView:
     @property
     def is_settled(self) -> bool:
         """Return whether the newest spec is in place by the status, and nothing of older revisions is left."""
-        observed = meta.status(self.object).get("observedGeneration") == meta.generation(self.object)
+        observed = meta.is_observed(self.object)
         return observed and meta.is_condition_true(self.object, "Available") and not self.is_updating
 
     @property

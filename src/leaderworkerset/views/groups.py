@@ -102,7 +102,7 @@ class View:
     @property
     def is_ready(self) -> bool:
         """Return whether the newest spec is in place and every group is ready: by its status, and by its pods."""
-        observed = meta.status(self.object).get("observedGeneration") == meta.generation(self.object)
+        observed = meta.is_observed(self.object)
         available = observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
         return available and all(group.is_ready for group in self.groups if group.index < self.desired)
 
@@ -110,6 +110,11 @@ class View:
     def is_updating(self) -> bool:
         """Return whether a rollout is under way."""
         return meta.is_condition_true(self.object, "UpdateInProgress")
+
+    @property
+    def pods(self) -> list[JSONObject]:
+        """Return the pods that are there, by group and rank."""
+        return [rank.object for group in self.groups for rank in group.ranks if rank.object is not None]
 
 
 def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:

@@ -6,13 +6,15 @@ a leader of `web-0`: the UID decides where that pod is still there, else the Lea
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
 from leaderworkerset.api.leaderworkerset import KIND
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.warningevents import last_seen
@@ -65,21 +67,7 @@ class History:
     def happening(self, event: JSONObject) -> Happening | None:
         """Read one event; None where it regards something else."""
         place = self._place(event)
-        if place is None:
-            return None
-        about = event.get("involvedObject") or {}
-        series = event.get("series") or {}
-        return Happening(
-            ident=meta.uid(event) or meta.name(event),
-            last=last_seen(event),
-            count=int(series.get("count") or event.get("count") or 1),
-            is_warning=event.get("type") == "Warning",
-            reason=str(event.get("reason") or ""),
-            object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
-            message=" ".join(str(event.get("message") or "").split()),
-            place=place,
-            reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
-        )
+        return None if place is None else happening(event, place)
 
     def _place(self, event: JSONObject) -> Place | None:
         about = event.get("involvedObject") or {}
@@ -102,6 +90,40 @@ class History:
         if kind == "Pod":
             return (int(group), int(rank or 0)) if group is not None else None
         return (None if group is None else int(group), None if rank is None else int(rank))
+
+
+def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
+    """Read an event of which is known what place it is about."""
+    about = event.get("involvedObject") or {}
+    series = event.get("series") or {}
+    return Happening(
+        ident=meta.uid(event) or meta.name(event),
+        last=last_seen(event),
+        count=int(series.get("count") or event.get("count") or 1),
+        is_warning=event.get("type") == "Warning",
+        reason=str(event.get("reason") or ""),
+        object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
+        message=" ".join(str(event.get("message") or "").split()),
+        place=place,
+        reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+    )
+
+
+def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[Happening]:
+    """Return the events of a DisaggregatedSet and of its LeaderWorkerSets, the oldest first.
+
+    The names of all that it owns begin with its own and a dash: only events of such names are compared with the parts.
+    """
+    name = meta.name(obj)
+    found: list[Happening] = []
+    for event in events:
+        about = event.get("involvedObject") or {}
+        regarded = str(about.get("name") or "")
+        if about.get("kind") == SET_KIND and regarded == name:
+            found.append(happening(event))
+        elif f"{name}-" in regarded:
+            found += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
+    return sorted(found, key=lambda one: (one.last, one.ident))
 
 
 def is_about(place: Place, chosen: Selection) -> bool:

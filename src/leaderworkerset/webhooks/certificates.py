@@ -25,8 +25,8 @@ ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
-SKEW = timedelta(hours=1)
-"""How far the clock of an API server may be behind ours: certificates begin so long ago."""
+SKEW = timedelta(days=3650)
+"""How far the clock of an API server may be behind ours, or ours may be set back: certificates begin so long ago."""
 
 Algorithm: TypeAlias = Literal["ec", "rsa"]
 PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey

@@ -1,4 +1,8 @@
-"""The two objects that configure which webhooks an API server calls (contract 12.3, R-WHC-1)."""
+"""The two objects that configure which webhooks an API server calls (contract 12.3, R-WHC-1).
+
+Their names are the same however the manager is installed: a cluster has one set of them, the manager finds it by name to
+put its authority there, and API servers ask configurations in the order of names, ours after those of Kueue (R-KQ-10).
+"""
 
 import base64
 from collections.abc import Iterable, Sequence

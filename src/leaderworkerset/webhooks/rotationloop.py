@@ -8,6 +8,7 @@ that renew at once the API server takes the first, the other reads what that wro
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 import structlog
@@ -16,7 +17,7 @@ from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import only
-from kuberuntime.clock import Clock
+from kuberuntime.clock import Clock, ClockJumps
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
@@ -35,6 +36,9 @@ from leaderworkerset.webhooks.rotation import Material, Step
 
 INTERVAL: Final = 12 * 3600.0
 """Seconds between two plans without a change."""
+
+LOOK_AT_CLOCK: Final = 60.0
+"""Seconds after which a plan follows, at most, when the wall clock was set: a certificate may have ended by it."""
 
 SETTLE: Final = 5.0
 """Seconds that API servers get to learn a new authority before a certificate of it is shown to them."""
@@ -92,7 +96,8 @@ class Rotation:
             options=ControllerOptions(workers=1, backoff=RETRY),
         )
         controller.enqueue(self._place.secret)
-        await Manager(informers=informers, runnables=(controller,)).run()
+        clock = _ClockFollower(self._clock, partial(controller.enqueue, self._place.secret))
+        await Manager(informers=informers, runnables=(controller, clock)).run()
 
     async def plan(self, _key: ObjectKey) -> Plan:
         """Return what is due now; where nothing is, serve the certificate."""
@@ -148,6 +153,21 @@ class Rotation:
         await self._serve(chain)
         self._served, self._signer = chain, signer
         log.info("certificate served", until=certificates.expires_at(material.serving.certificate).isoformat())
+
+
+class _ClockFollower:
+    """Plans again when the wall clock was set, for a plan sleeps by the monotonic one."""
+
+    def __init__(self, clock: Clock, plan_again: Callable[[], None]) -> None:
+        self._jumps = ClockJumps(clock)
+        self._plan_again = plan_again
+
+    async def run(self) -> None:
+        """Compare the clocks until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_AT_CLOCK)
+            if self._jumps.take():
+                self._plan_again()
 
 
 def missing(secret: ObjectKey) -> str:

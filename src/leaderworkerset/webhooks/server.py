@@ -132,7 +132,7 @@ class WebhookServer:
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         acceptor = Acceptor(bounds(), name="webhooks", context=self._tls)
-        application = self._application(acceptor.middleware)
+        application = self._application(acceptor)
         logger = protocol_logger("webhooks")
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=logger)
         await runner.setup()
@@ -145,9 +145,9 @@ class WebhookServer:
             await _end(runner)
             await acceptor.close()
 
-    def _application(self, *outer: Middleware) -> web.Application:
-        application = web.Application(client_max_size=LARGEST_BODY, middlewares=[*outer, self._measured()])
-        reading, turn = bodies.Bodies(self._body_seconds), asyncio.Lock()
+    def _application(self, acceptor: Acceptor) -> web.Application:
+        application = web.Application(client_max_size=LARGEST_BODY, middlewares=[acceptor.middleware, self._measured()])
+        reading, turn = bodies.Bodies(acceptor.receiving, self._body_seconds), asyncio.Lock()
 
         async def answer(request: web.Request) -> web.Response:
             decide, body = self._decisions[request.path], await reading.read(request)

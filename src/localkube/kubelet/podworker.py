@@ -80,6 +80,7 @@ class PodWorker:
             self._require_sandbox()
             await self.containers.collect()
             await self._refresh_volumes()
+            cell.follow_clock()
             decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
             if not decision.steps:
                 await self._publish()

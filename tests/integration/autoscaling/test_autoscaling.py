@@ -85,7 +85,7 @@ async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> 
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
     await space.create(lws(replicas=2, size=3))
     before = (await space.settled()).uids("web")
-    await space.create(autoscaler(of_pods(100), maximum=6), AUTOSCALERS)
+    await space.create(autoscaler(of_pods(100), minimum=2, maximum=6), AUTOSCALERS)  # 25 of 100 would go on to 1
     state = await space.until(at_rest(6))
     assert before.items() <= state.uids("web").items()
     assert metrics.selectors == {f"{labels.NAME}=web,{labels.WORKER_INDEX}=0"}

@@ -63,7 +63,7 @@ def test_ordered_pods_wait_for_their_predecessors(tmp_path: Path) -> None:
             await world.client.create(STATEFULSETS, build_set())
             await world.until(PODS, lambda pods: [meta.name(pod) for pod in pods] == ["web-0", "web-1"])
             await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 1)
-            kubelet.release("web-1")
+            kubelet.release(ObjectKey(NAMESPACE, "web-1"))
             await until_settled(world, 3)
 
     asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""An embedded API server with all its controllers in this process, and a model of a kubelet."""
+"""An embedded API server with all its controllers in this process, in real time, as a test sees it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.simulation.apiserver import serving
+from tests.simulation.apiserver import controlled, serving, unchanged
+from tests.simulation.promptkubelet import PromptKubelet
 
-from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.objects.resources import Resource
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.controllers.composition import ControllerSettings, run_controllers
+from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.nodes.nodes import NodeSettings
 
 LIMIT = 60.0
@@ -45,9 +45,9 @@ class World:
         for task in self.tasks:
             task.cancel()
 
-    def start_kubelet(self, *held: str) -> "Kubelet":
+    def start_kubelet(self, *held: str) -> PromptKubelet:
         """Start a kubelet that does not make the held pods ready."""
-        kubelet = Kubelet(self.client)
+        kubelet = PromptKubelet(self.client)
         kubelet.held.update(held)
         self.start(kubelet.run())
         return kubelet
@@ -93,69 +93,22 @@ class World:
         return await self.client.patch(resource, key, change, kind="merge", subresource=subresource)
 
 
-class Kubelet:
-    """Makes bound pods ready and ends those that are being deleted; pods in `held` it does not make ready."""
-
-    def __init__(self, client: Client) -> None:
-        self.held: set[str] = set()
-        self._client = client
-        self._pods: asyncio.Queue[ObjectKey] = asyncio.Queue()
-        self._informer = Informer(client, PODS)
-
-    async def run(self) -> None:
-        """Serve until cancelled."""
-        self._informer.subscribe(self._changed)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._informer.run())
-            while True:
-                await self._attend(await self._pods.get())
-
-    def release(self, name: str) -> None:
-        """Make a held pod ready."""
-        self.held.discard(name)
-        self._pods.put_nowait(ObjectKey(NAMESPACE, name))
-
-    def _changed(self, change: Change) -> None:
-        if change.new is not None:
-            self._pods.put_nowait(meta.key(change.new))
-
-    async def _attend(self, key: ObjectKey) -> None:
-        pod = self._informer.store.get(key)
-        if pod is None or not meta.spec(pod).get("nodeName"):
-            return
-        try:
-            if meta.is_deleting(pod):
-                await self._client.delete(PODS, key, uid=meta.uid(pod), grace_period=0)
-            elif key.name not in self.held and meta.status(pod).get("phase") == "Pending":
-                await self._report(pod)
-        except (NotFoundError, ConflictError):
-            return
-
-    async def _report(self, pod: JSONObject) -> None:
-        others = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != "Ready"]
-        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-        status = {"phase": "Running", "podIP": "10.0.0.1", "conditions": [*others, ready]}
-        patch = {"metadata": {"uid": meta.uid(pod)}, "status": status}
-        await self._client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
-
-
 @asynccontextmanager
 async def cluster(
     volumes: Path,
     nodes: NodeSettings | None = None,
-    through: Callable[[Transport], Transport] = lambda one: one,
+    through: Callable[[Transport], Transport] = unchanged,
     *,
     max_pods: int | None = None,
 ) -> AsyncIterator[World]:
     """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
     clock = SystemClock()
-    async with serving(clock, max_pods=max_pods) as server, asyncio.TaskGroup() as group:
-        settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
-        controllers = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
-        ready = asyncio.Event()
+    settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
+    async with (
+        serving(clock, max_pods=max_pods) as server,
+        controlled(server, settings, clock, through),
+        asyncio.TaskGroup() as group,
+    ):
         world = World(Client(InProcessTransport(server, "tester")), group)
-        world.start(run_controllers(controllers, settings, clock=clock, ready=ready))
-        async with asyncio.timeout(LIMIT):
-            await ready.wait()
         yield world
         world.stop()

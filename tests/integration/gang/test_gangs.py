@@ -1,18 +1,19 @@
 """Group objects of schedulers on both clusters: whose they are, what they ask for, and that none is left."""
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from tests.gangdefinitions import kind_of
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is_bound
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, pod_names
+from tests.integration.clusters.state import State, is_ready, pod_names
+from tests.integration.lws.explanations import named
 
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
@@ -106,6 +107,71 @@ def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
     assert after.get(name, before[name]) != before[name]
 
 
+GPU: Final = "nvidia.com/gpu"
+
+
+def on_gpus(**fields: Any) -> JSONObject:
+    """Return a pod template that asks for eight accelerators."""
+    template = pod_template(**fields)
+    template["spec"]["containers"][0]["resources"] = {"limits": {GPU: "8"}, "requests": {GPU: "8"}}
+    return template
+
+
+async def test_groups_without_enough_accelerators_wait_as_a_whole(space: Space) -> None:
+    """AT-000-6b: a PodGroup for each group of five, none of whose pods is bound until its scheduler binds all."""
+    await space.create(lws(size=5, template={"workerTemplate": on_gpus(schedulerName="volcano")}))
+
+    def all_wait(state: State) -> None:
+        assert state.of("web").keys() == pod_names("web", 2, 5)
+        assert {meta.status(pod).get("phase") for pod in state.of("web").values()} == {"Pending"}
+        assert bound(state, 2) == [0, 0]
+
+    state = await space.until(all_wait)
+    found = await space.eventually(lambda: objects(space, "volcano"), lambda found: len(found) == 2)
+    assert {minimum_of(obj) for obj in found.values()} == {5}
+    assert {meta.spec(obj)["minResources"][GPU] for obj in found.values()} == {"40"}
+    assert {link_of(pod) for pod in state.of("web").values()} == found.keys()
+
+    first = link_of(state.pods["web-0"])
+    for pod in state.of("web").values():
+        if link_of(pod) == first:
+            await bind(space, meta.name(pod), "node-0")
+
+    def one_runs(state: State) -> None:
+        assert [is_ready(pod) for pod in state.group("web", 0).values()] == [True] * 5
+        assert bound(state, 2) == [5, 0]
+
+    await space.until(one_runs)
+
+
+async def bind(space: Space, pod: str, node: str) -> None:
+    """Give a pod a node, as a scheduler does."""
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod, "namespace": space.namespace},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    await space.client.create(Resource("", "v1", f"pods/{pod}/binding", "Binding"), binding)
+
+
+async def test_without_a_scheduler_of_groups_pods_are_bound_one_by_one(space: Space) -> None:
+    """AT-000-6c: a group may have a part of its pods; that it has all or none is promised with a scheduler of groups only."""
+    await add_to_pool(space, range(2))
+    annotations = {labels.GANG_SCHEDULER: "none"}
+    await space.create(
+        lws(replicas=1, size=5, annotations=annotations, template={"workerTemplate": half_a_node(space)})
+    )
+
+    def is_in_part(state: State) -> None:
+        assert state.of("web").keys() == pod_names("web", 1, 5)
+        assert bound(state, 1) == [4]
+        (waiting,) = (pod for pod in state.of("web").values() if not is_bound(pod))
+        assert (meta.find_condition(waiting, "PodScheduled") or {})["reason"] == "Unschedulable"
+
+    await space.until(is_in_part)
+
+
 async def test_what_can_never_start_is_refused(space: Space) -> None:
     """R-KQ-149; with the advice what to do instead."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
@@ -153,6 +219,8 @@ async def test_native_groups_start_together_or_not_at_all(space: Space) -> None:
     )
     assert not meta.is_condition_true(tried, "PodGroupScheduled")
     two_run(space.state)
+    told = await named(space, "LWS-E032", f"web/{waiting}")
+    assert f"group {waiting} is not started as a whole by native: " in told.sentence
 
     await add_to_pool(space, range(4, 6))
 

@@ -13,6 +13,8 @@ from leaderworkerset.install import settings, userroles
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config.configuration import GroupRestarts
 from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
 
 pytestmark = pytest.mark.slow
@@ -96,6 +98,24 @@ def test_the_operators_overlay_of_the_page_sets_both_images(administrator: Admin
     variables = {one["name"]: one.get("value") for one in container["env"]}
     assert container["image"].startswith("registry.example.com/")
     assert variables[IMAGE_VARIABLE] == container["image"]
+
+
+def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(
+    administrator: Administrator, tmp_path: Path
+) -> None:
+    """The section of the page is its content; nothing else differs from the base."""
+    page = (ROOT / "docs/how-to/restarts.md").read_text()
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (section,) = (text for text in blocks if text.startswith("groupRestarts:"))
+    (kustomization,) = (text for text in blocks if text.startswith("# kustomization.yaml"))
+    (tmp_path / "kustomization.yaml").write_text(kustomization)
+    (tmp_path / "controller_manager_config.yaml").write_text(settings.CONFIGURATION + section)
+    (tmp_path / "leaderworkerset").symlink_to(ROOT)
+    found, plain = rendered(administrator, tmp_path), built(Settings())
+    key = ("ConfigMap", "lws-manager-config")
+    read = configurationfile.parse(found[key]["data"]["controller_manager_config.yaml"].encode())
+    assert read.group_restarts == GroupRestarts()
+    assert {one for one in found.keys() | plain.keys() if found[one] != plain[one]} == {key}
 
 
 def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:

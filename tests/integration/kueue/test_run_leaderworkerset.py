@@ -6,12 +6,14 @@ from tests.integration.clusters.cluster import NODES_PER_RACK
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready
+from tests.integration.lws.explanations import diagnosis, named
 from tests.kueue.reconciler import MANAGED, ROLE, TOTAL, Kueue
 from tests.kueue.webhooks import FRAMEWORK, PARENT, QUEUE, TOPOLOGY
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.diagnosis.finding import Verdict
 
 
 def queued(**spec: Any) -> JSONObject:
@@ -64,6 +66,15 @@ async def test_two_groups_of_which_one_is_admitted_up_and_down(space: Space, kue
 def run_leader_only(state: State) -> None:
     """The first of two groups runs."""
     run(state, 0, replicas=2)
+
+
+async def test_a_group_that_waits_for_quota_is_explained(space: Space, kueue: Kueue) -> None:
+    kueue.quota = 1
+    await space.create(queued(replicas=2))
+    await space.until(run_leader_only)
+    told = await named(space, "LWS-E030")
+    assert "Kueue has not admitted pod web-1 (and 2 more ranks) (queue team)" in told.sentence
+    assert (await diagnosis(space, "web/0")).verdict is Verdict.HEALTHY
 
 
 async def test_an_evicted_group_waits_and_comes_back(space: Space, kueue: Kueue) -> None:

@@ -1,6 +1,8 @@
 """What `lws explain` says on a cluster, and the situations that are waited for."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pytest
@@ -11,7 +13,8 @@ from tests.integration.lws.test_commands import session_of
 
 from kuberuntime import timeouts
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
 from leaderworkerset.cli.commands.explain import explain
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.finding import Diagnosis
@@ -62,10 +65,10 @@ def unschedulable(words: str, count: int = 1) -> Any:
     return expectation
 
 
-def of_kubernetes(space: Space) -> None:
-    """Leave out a test of what the embedded API server does not enforce."""
+def of_kubernetes(space: Space, lacks: str = "such admission") -> None:
+    """Leave out a test of what the embedded API server does not enforce, or does not serve."""
     if space.cluster.name == "embedded":
-        pytest.skip("the embedded API server has no such admission")
+        pytest.skip(f"the embedded API server has no {lacks}")
 
 
 def template(**fields: Any) -> JSONObject:
@@ -79,3 +82,33 @@ def asking(**requests: str) -> JSONObject:
     amounts = {name.replace("__", "/").replace("_", "."): amount for name, amount in requests.items()}
     found["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
     return {"workerTemplate": found}
+
+
+@asynccontextmanager
+async def unreachable_webhook(
+    space: Space, resource: Resource = PODS, *, subresource: str = "", operation: str = "CREATE"
+) -> AsyncIterator[None]:
+    """Configure a webhook for the pods of the namespace, or for another kind, that nobody serves."""
+    plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    rule = {"apiGroups": [resource.group], "apiVersions": [resource.version], "resources": [plural]}
+    name = f"unreachable-{space.namespace}"
+    hook = {
+        "name": "unreachable.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:9/"},
+        "rules": [rule | {"operations": [operation]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space.namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 2,
+    }
+    configuration = {
+        "apiVersion": VALIDATING_WEBHOOK_CONFIGURATIONS.api_version,
+        "kind": VALIDATING_WEBHOOK_CONFIGURATIONS.kind,
+        "metadata": {"name": name},
+        "webhooks": [hook],
+    }
+    await space.client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration)
+    try:
+        yield
+    finally:
+        await space.client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, ObjectKey("", name))

@@ -1,5 +1,6 @@
 """What commands do on both clusters: scaling and applying in turn, and why ranks are not there."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
@@ -18,6 +19,7 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import get, logs, wait
 from leaderworkerset.cli.commands.apply import Applier
+from leaderworkerset.cli.commands.inspect import describe
 from leaderworkerset.cli.commands.scale import scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.following import following
@@ -148,6 +150,28 @@ async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(spa
     assert await get.all_of(session, space.namespace, wanted) == found
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await get.chosen_of(session, [Selection("split", 0)])
+
+
+async def test_a_disaggregated_set_is_described_with_what_is_beneath_it(space: Space) -> None:
+    obj = disaggregatedset_object([role("prefill", 2, size=2), role("decode", 1)]) | {"metadata": {"name": "split"}}
+    await apply(space, obj)
+    shown = await set_that_is(space, lambda found: missing.for_ready(found) is None)
+    parts = {f"leaderworkerset/{part.view.name}" for part in shown.parts}
+    lines = await describe.describe(session_of(space), Selection("split"))
+    text = "\n".join(lines)
+    assert "Groups:         3 desired, 3 ready, 3 updated" in lines
+    assert re.search(r"^  prefill +2 +2 +2 +2 +Static +.* +app:1$", text, re.MULTILINE), text
+    for part in shown.parts:
+        assert re.search(rf"^  {part.view.name} +0 +{part.role} +{part.revision} ", text, re.MULTILINE), text
+    await apply(space, obj | {"spec": with_image(obj, "app:2")})
+    await space.eventually(lambda: regarded(space, shown), lambda found: {"disaggregatedset/split"} | parts <= found)
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+        await describe.describe(session_of(space), Selection("split", 0))
+
+
+async def regarded(space: Space, shown: SetView) -> set[str]:
+    """Return what the events of a DisaggregatedSet regard."""
+    return {one.object for one in await describe.set_happenings(session_of(space), shown)}
 
 
 async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.integration.clusters.objects import GATE
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 
@@ -56,15 +57,25 @@ class Sizes:
         assert position == len(steps) - 1, f"only {position} steps of {trace}: {seen}"
 
 
+def followed_sizes(space: Space, old_revision: str) -> Sizes:
+    """Return the sizes from now on."""
+    sizes = Sizes(old_revision)
+    space.informers[LEADERWORKERSETS].subscribe(sizes.note)
+    return sizes
+
+
 def as_counts(text: str) -> Counts:
     old, new = (tuple(map(int, side.split(","))) for side in text.split("/"))
     return old, new
 
 
 def is_between(counts: Counts, before: Counts, after: Counts) -> bool:
+    return all(min(low, high) <= value <= max(low, high) for value, low, high in triples_of(counts, before, after))
+
+
+def triples_of(counts: Counts, before: Counts, after: Counts) -> list[tuple[int, int, int]]:
     sides = zip(counts, before, after, strict=True)
-    triples = [triple for side in sides for triple in zip(*side, strict=True)]
-    return all(min(low, high) <= value <= max(low, high) for value, low, high in triples)
+    return [triple for side in sides for triple in zip(*side, strict=True)]
 
 
 def the_set(space: Space) -> JSONObject:
@@ -160,8 +171,7 @@ async def test_rollouts_are_those_of_the_contract(
 ) -> None:
     """R-DS-35 to R-DS-62, contract 10: step by step, also where the roles grow, shrink or may not surge."""
     await create(space, before)
-    sizes = Sizes(revision_of(await available(space)))
-    space.informers[LEADERWORKERSETS].subscribe(sizes.note)
+    sizes = followed_sizes(space, revision_of(await available(space)))
     await edit(space, with_image(disaggregatedset_object(after), "app:2"))
     await available(space)
     sizes.assert_went_through(trace)
@@ -171,6 +181,83 @@ async def test_rollouts_are_those_of_the_contract(
         assert {"RollingUpdateStarted", "ScalingUp", "ScalingDown", "LWSDeleted", "RollingUpdateCompleted"} <= reasons
 
     await space.until(is_told)
+
+
+async def test_old_groups_that_somebody_adds_during_a_rollout_are_given_back(space: Space) -> None:
+    """R-DS-46, contract 10 W11: I(4,4) O(5,5) N(2,2) is repaired to 4,4/2,2, once the new groups are ready."""
+    await create(space, rolling(4, 4, *SURGE_TWO))
+    old = revision_of(await available(space))
+    sizes = followed_sizes(space, old)
+    await edit(space, gated(with_image(disaggregatedset_object(rolling(4, 4, *SURGE_TWO)), "app:2")))
+
+    def new_run(state: State) -> None:
+        assert len([pod for pod in state.pods.values() if is_new(pod) and meta.status(pod)["phase"] == "Running"]) == 4
+
+    def is_new(pod: JSONObject) -> bool:
+        return meta.labels(pod)[REVISION] != old
+
+    await space.until(new_run)
+    for name in ROLES:
+        await space.edit(f"split-0-{old}-{name}", replicas=5)
+    await space.until(lambda _: assert_last(sizes, "5,5/2,2"))
+    async with space.releasing():
+        await space.release(*(name for name, pod in space.state.pods.items() if is_new(pod)))
+        await available(space)
+    sizes.assert_went_through("4,4/0,0 4,4/2,2 5,5/2,2 4,4/2,2 2,2/2,2 2,2/4,4 0,0/4,4")
+
+
+def gated(spec: JSONObject) -> JSONObject:
+    """Let the pods of every role become ready only when they are released."""
+    for one in spec["roles"]:
+        one["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["readinessGates"] = [{"conditionType": GATE}]
+    return spec
+
+
+def assert_last(sizes: Sizes, text: str) -> None:
+    assert sizes.seen[-1] == as_counts(text)
+
+
+async def test_new_groups_that_somebody_adds_are_no_rollout(space: Space) -> None:
+    """R-DS-31, contract 10 W11: N(4,7) T(3,6) without old groups; the sizes of the spec come back, and no pod rolls."""
+    await create(space, rolling(3, 6))
+    state = await available(space)
+    revision, before = revision_of(state), state.pods.keys()
+    for name, size in zip(ROLES, (4, 7), strict=True):
+        await space.edit(f"split-0-{revision}-{name}", replicas=size)
+
+    def is_as_before(state: State) -> None:
+        sizes = {meta.labels(one)[ROLE]: meta.spec(one)["replicas"] for one in state.leaderworkersets.values()}
+        assert sizes == dict(zip(ROLES, (3, 6), strict=True))
+        assert all(meta.generation(one) > 2 for one in state.leaderworkersets.values())
+        assert state.pods.keys() == before
+        assert revision_of(state) == revision
+
+    uids = {name: meta.uid(pod) for name, pod in state.pods.items()}
+    state = await space.until(is_as_before)
+    assert {name: meta.uid(pod) for name, pod in state.pods.items()} == uids
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "trace"),
+    [
+        (rolling(4, 4), rolling(0, 0), "4,4/0,0 0,0/0,0"),
+        (rolling(0, 0), rolling(3, 3), "0,0/0,0 0,0/3,3"),
+    ],
+    ids=["pause", "from nothing"],
+)
+async def test_to_nothing_and_from_nothing_is_one_step(
+    space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
+) -> None:
+    """R-DS-31, contract 10 W11: also with another template."""
+    await create(space, before)
+    sizes = followed_sizes(space, revision_of(await available(space)))
+    await edit(space, with_image(disaggregatedset_object(after), "app:2"))
+    await available(space)
+    first, last = map(as_counts, trace.split())
+    ways = [counts for counts in sizes.seen if counts not in {first, last}]
+    # Both roles are written together, so one may be seen before the other; nothing between two sizes is ever asked for.
+    assert all(value in {start, end} for one in ways for value, start, end in triples_of(one, first, last)), ways
+    assert sizes.seen[-1] == last
 
 
 async def test_an_autoscaler_scales_one_role_while_the_set_rolls(space: Space) -> None:

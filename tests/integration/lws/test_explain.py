@@ -1,8 +1,6 @@
 """`lws explain` on both clusters: the fault is really made, and named by its code within seconds of being observable."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role
@@ -17,6 +15,7 @@ from tests.integration.lws.explanations import (
     named,
     of_kubernetes,
     template,
+    unreachable_webhook,
     warned,
 )
 from tests.integration.lws.test_commands import session_of
@@ -24,15 +23,16 @@ from tests.integration.lws.test_commands import session_of
 from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS
+from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli.commands.explain import explain, note, reason_and_hint
+from leaderworkerset.cli.commands.explain import explain, note, reason_and_hint, survey
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
+from leaderworkerset.diagnosis.overview import overview
 
 
 async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> None:
@@ -95,32 +95,6 @@ async def test_a_missing_priority_class_is_named(space: Space) -> None:
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
     assert told.sentence == "PriorityClass urgent does not exist, so pod web-0 cannot be created"
-
-
-@asynccontextmanager
-async def unreachable_webhook(space: Space) -> AsyncIterator[None]:
-    """Configure a webhook for the pods of the namespace that nobody serves."""
-    name = f"unreachable-{space.namespace}"
-    hook = {
-        "name": "unreachable.example.com",
-        "clientConfig": {"url": "https://127.0.0.1:9/"},
-        "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space.namespace}},
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "timeoutSeconds": 2,
-    }
-    configuration = {
-        "apiVersion": VALIDATING_WEBHOOK_CONFIGURATIONS.api_version,
-        "kind": VALIDATING_WEBHOOK_CONFIGURATIONS.kind,
-        "metadata": {"name": name},
-        "webhooks": [hook],
-    }
-    await space.client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration)
-    try:
-        yield
-    finally:
-        await space.client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, ObjectKey("", name))
 
 
 async def test_a_webhook_that_cannot_be_reached_is_named(space: Space) -> None:
@@ -252,3 +226,27 @@ async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
         == f"{title}; `lws -n {space.namespace} explain web` says more"
     )
     assert await reason_and_hint(session_of(space), "nobody") == ""
+
+
+async def test_without_a_name_everything_is_explained_the_worst_first(space: Space) -> None:
+    session = session_of(space)
+    assert await survey(session, space.namespace) == []
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    await space.create(lws(name="late", replicas=1, size=2, template=template(priorityClassName="urgent")))
+    roles = [role("prefill", 1), role("decode", 1)]
+    roles[1]["spec"]["leaderWorkerTemplate"] |= template(schedulingGates=[{"name": HELD}])
+    await space.create(disaggregatedset_object(roles) | {"metadata": {"name": "split"}}, DISAGGREGATED_SETS)
+    async with timeouts.within(NAMED_WITHIN * 4):
+        found = await survey(session, space.namespace)
+        while {one.code for one in found} != {"LWS-E026", "LWS-E031", ""} or found[-1].target != "web":
+            await asyncio.sleep(0.1)
+            found = await survey(session, space.namespace)
+    assert {one.namespace for one in found} == {space.namespace}
+    assert [one.owner for one in found if "split" in one.target] == ["split", "split"]
+    assert overview(found)[-1] == "1 of 3 sets healthy: web"
+    everywhere = [one for one in await survey(session, "") if one.namespace == space.namespace]
+    assert [(one.target, one.code) for one in everywhere] == [(one.target, one.code) for one in found]
+    alone = [await explain(session, parse(one.target)) for one in found]
+    assert [one.code for (one,) in alone] == [one.code for one in found]
+    assert await survey(session, space.namespace, "no-such-label") == []

@@ -1,5 +1,9 @@
 """`lws explain` of pods without a place, on both clusters: the fault is really made, and named by its code."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
 import pytest
 from tests.integration.clusters.cluster import ZONE
 from tests.integration.clusters.objects import lws, pod_template
@@ -8,7 +12,7 @@ from tests.integration.clusters.state import State
 from tests.integration.lws.explanations import HELD, NAMED_WITHIN, asking, named, template, unschedulable
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 
@@ -39,17 +43,36 @@ async def test_labels_that_no_node_has_are_named(space: Space) -> None:
     assert "labels that pod web-0 asks for" in (await named(space, "LWS-E040")).sentence
 
 
-async def test_a_taint_is_named(space: Space) -> None:
-    node, taint = "node-63", {"key": "tests.example.com/kept", "value": "free", "effect": "NoSchedule"}
-    await space.client.patch(NODES, ObjectKey("", node), {"spec": {"taints": [taint]}}, kind="merge")
+@asynccontextmanager
+async def node_with(space: Space, **spec: Any) -> AsyncIterator[JSONObject]:
+    """Give a node these fields of its spec meanwhile, and yield the templates of pods that only fit there."""
+    node = "node-63"
+
+    async def write(fields: JSONObject) -> None:
+        await space.client.patch(NODES, ObjectKey("", node), {"spec": fields}, kind="merge")
+
+    await write(spec)
     try:
-        chosen = template(nodeSelector={"kubernetes.io/hostname": node})
+        yield template(nodeSelector={"kubernetes.io/hostname": node})
+    finally:
+        await write(dict.fromkeys(spec))
+
+
+async def test_a_taint_is_named(space: Space) -> None:
+    taint = {"key": "tests.example.com/kept", "value": "free", "effect": "NoSchedule"}
+    async with node_with(space, taints=[taint]) as chosen:
         await space.create(lws(replicas=1, size=1, template=chosen))
         await space.until(unschedulable("taint"))
         told = await named(space, "LWS-E039")
-    finally:
-        await space.client.patch(NODES, ObjectKey("", node), {"spec": {"taints": None}}, kind="merge")
     assert told.sentence == "nodes have taints that pod web-0 does not tolerate: tests.example.com/kept=free:NoSchedule"
+
+
+async def test_a_cordoned_node_is_named(space: Space) -> None:
+    async with node_with(space, unschedulable=True) as chosen:
+        await space.create(lws(replicas=1, size=1, template=chosen))
+        await space.until(unschedulable("were unschedulable"))
+        told = await named(space, "LWS-E043")
+    assert told.sentence == "no node that would do takes pods now, so web-0 waits"
 
 
 async def test_groups_that_hold_the_topology_domains_are_named(space: Space) -> None:
@@ -110,3 +133,31 @@ async def test_a_node_that_is_not_ready_is_named(space: Space) -> None:
         await space.delete("web-0", PODS)
         told = await named(space, "LWS-E051")
     assert "node node-59 of pod web-0 is not ready: Ready is Unknown" in told.sentence
+
+
+def beside(words: str) -> JSONObject:
+    """Return the affinity of pods that want to be in a zone with others."""
+    terms = [{"labelSelector": {"matchLabels": {"app": words}}, "topologyKey": ZONE}]
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+async def test_an_affinity_that_no_pod_fulfils_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1, template=template(affinity=beside("no-such-cache"))))
+    await space.until(unschedulable("affinity"))
+    assert "pod web-0" in (await named(space, "LWS-E042")).sentence
+
+
+async def test_a_host_port_that_is_taken_is_named(space: Space) -> None:
+    found = pod_template(nodeSelector={"kubernetes.io/hostname": "node-61"})
+    found["spec"]["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 38080}]
+    await space.create(lws(replicas=2, size=1, template={"workerTemplate": found}))
+    await space.until(unschedulable("free ports"))
+    assert "pod web-" in (await named(space, "LWS-E047")).sentence
+
+
+async def test_too_little_ephemeral_storage_is_named(space: Space) -> None:
+    found = pod_template()
+    found["spec"]["containers"][0]["resources"] = {"requests": {"ephemeral-storage": "900Ti"}}
+    await space.create(lws(replicas=1, size=1, template={"workerTemplate": found}))
+    await space.until(unschedulable("Insufficient ephemeral-storage"))
+    assert "ephemeral-storage" in (await named(space, "LWS-E048")).sentence

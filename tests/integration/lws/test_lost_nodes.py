@@ -57,7 +57,7 @@ class Victim:
 
     @property
     def notes(self) -> list[str]:
-        """Return what is told of it: nothing has to be done where the leader itself goes (R-POD-5 step 4)."""
+        """Return its event: nothing has to be done where the leader itself goes (R-POD-5 step 4)."""
         if len(self.hit) == 1 or not self.is_worker:
             return []
         index = self.leader.rsplit("-", 1)[1]

@@ -19,11 +19,13 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.commands.rollout import diff, plan, subjects, trial
+from leaderworkerset.cli.commands.rollout.causes import Causes
 from leaderworkerset.cli.commands.rollout.following import Follower, StuckError, follower_of
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import Restart, Wanted, restart_all
 from leaderworkerset.cli.commands.rollout.undo import undo
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.following import following
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.core.leaderworkerset import history
 from leaderworkerset.steering import changes, pasts
@@ -32,6 +34,8 @@ ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
 """Words that Go's JSON encoder escapes: a revision is moved without a change of its data."""
 
 STUCK = 3.0
+
+MISSING_CLASS = "PriorityClass urgent does not exist, so pod web-0 cannot be created"
 
 
 def with_image(image: str) -> dict[str, object]:
@@ -92,6 +96,47 @@ async def test_old_revisions_are_kept_where_nobody_counts_them_and_undo_returns_
         await undo(session, "web", 9)
 
 
+async def test_what_a_verb_would_do_is_shown_and_nothing_is_written(space: Space) -> None:
+    session = session_of(space)
+    await space.create(lws(replicas=3, size=2))
+    await space.settled()
+    await space.replace_worker_template(pod_template("app:2"))
+    await space.settled()
+    before = await space.get(LEADERWORKERSETS, "web")
+
+    undone = (await undo(session, "web", is_trial=True)).splitlines()
+    assert undone[:2] == ["--- web, now", "+++ web, then"]
+    assert {line[0] + line[1:].strip() for line in undone if "image:" in line and line[0] in "+-"} == {
+        "-image: app:2",
+        "+image: app:1",
+    }
+    assert "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:2 -> app:1" in undone
+    assert "a new revision: 3 groups of 2 pods would be made" in undone
+    assert undone[-1] == "nothing was changed (dry run)"
+    assert await undo(session, "web", 2, is_trial=True) == "web is of revision 2 already: nothing was changed (dry run)"
+
+    restarted = (await restart_all(session, "web", is_trial=True)).splitlines()
+    assert any(line.strip().startswith("+") and changes.RESTARTED_AT in line for line in restarted)
+    assert "a new revision: 3 groups of 2 pods would be made" in restarted
+
+    assert await Restart(session, Wanted("web", (0, 2))).preview() == (
+        "web groups 0,2 would be recreated, at most 1 group unavailable at a time, in this order:\n"
+        "  group 2: pod web-2 and 1 worker\n"
+        "  group 0: pod web-0 and 1 worker\n"
+        "nothing was changed (dry run)"
+    )
+    assert (await Restart(session, Wanted("web", (1,), 1), force=True).preview()).splitlines() == [
+        "web rank 1/1 would be recreated, all at once, in this order:",
+        "  rank 1/1: pod web-1-1",
+        "with the restart policy RecreateGroupOnPodRestart, all ranks of the group with it",
+        "nothing was changed (dry run)",
+    ]
+    with pytest.raises(CommandError, match="web has no pod for group 7 now: nothing was restarted"):
+        await Restart(session, Wanted("web", (7,))).preview()
+    after = await space.get(LEADERWORKERSETS, "web")
+    assert (meta.generation(after), meta.annotations(after)) == (meta.generation(before), meta.annotations(before))
+
+
 async def test_what_was_undone_may_be_applied_again(space: Space) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.settled()
@@ -150,12 +195,30 @@ def _assert_held(state: State, partition: int) -> None:
 
 async def test_a_rollout_that_does_not_get_on_is_told_with_the_reason(space: Space) -> None:
     await space.create(lws(replicas=2, size=1, gated=True))
-    with raises_one(StuckError, r"no group changed for 3 s: web: 0 of 2 groups updated and ready, .*web-"):
+    stuck = r"no group changed for 3 s: web: 0 of 2 groups updated and ready, .*web-.*\nweb is stuck: LWS-E074: .*\n`lws -n .* explain web`"
+    with pytest.raises(StuckError, match=stuck):
         await follower(space, STUCK).follow(60)
-    with pytest.raises(TimedOutError, match=r"not done after 1 s: web: 0 of 2 groups updated and ready"):
+    late = r"not done after 1 s: web: 0 of 2 groups updated and ready.*\nweb is stuck: LWS-E074: "
+    with pytest.raises(TimedOutError, match=late):
         await follower(space).follow(1)
     assert (await follower(space).once()).startswith("web: 0 of 2 groups updated and ready")
     assert (await follower(space).document())["complete"] is False
+
+
+async def test_what_a_rollout_is_stuck_for_is_said_once_while_it_is_followed(
+    space: Space, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session, notes = session_of(space), list[str]()
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    await space.replace_worker_template(pod_template(priorityClassName="urgent"))
+    causes = Causes(session, "web", notes.append, first=0.2)
+    async with timeouts.within(30), following(*follower(space).followed, causes) as objects:
+        await objects.until(lambda: notes or None, every=0.1)
+    assert notes == [f"web is stuck: LWS-E026: {MISSING_CLASS}"]
+    with pytest.raises(StuckError, match=f"LWS-E026: {MISSING_CLASS}"):
+        await follower(space, STUCK).follow(60)
+    assert "0 of 1 group updated and ready" in capsys.readouterr().err
 
 
 async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
@@ -172,7 +235,7 @@ async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
     state = await space.until(lambda state: assert_pods(state, "web", replicas=3, size=2))
     after = state.uids("web")
     assert {pod for pod in after if after[pod] == before[pod]} == {"web-1", "web-1-1"}
-    with raises_one(CommandError, "web has no pod for group 7 now: nothing was restarted; there are 3 groups"):
+    with raises_one(CommandError, "web has no pod for group 7 now: nothing was restarted; web has 3 groups"):
         await Restart(session, Wanted("web", (7,))).run(60)
 
 
@@ -209,7 +272,7 @@ async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Spac
 
     (one,) = await trial.try_out(session, documents(new), force=False)
     assert one.before is not None
-    before = await plan.situation_of(session, one.before)
+    before = await subjects.situation_of(session, one.before)
     found = plan.foresee(one.document, before, one.after)
 
     assert [wave.groups for wave in found.forecast.waves] == [(2,), (1,), (0,)]

@@ -1,7 +1,8 @@
 """A stand-in for the Operator Lifecycle Manager: it resolves a subscription in a file-based catalog, and installs.
 
 What it does of the real one: packages, channels and heads of a catalog; install modes against the operator group of the
-namespace; permissions and Deployments of a ClusterServiceVersion. It knows nothing of upgrades.
+namespace; permissions and Deployments of a ClusterServiceVersion; what it says of them in their status. It knows nothing
+of upgrades.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,11 +28,16 @@ class ResolutionError(Exception):
     """No version for a subscription; the text says why."""
 
 
+class UnsupportedGroupError(Exception):
+    """A version that may not be installed with the operator group of its namespace; the text says why."""
+
+
 @dataclass(frozen=True)
 class Manager:
-    """Acts for the administrator of a cluster."""
+    """Acts for the administrator of a cluster; `catalog` are the names of the packages that it knows."""
 
     administrator: Administrator
+    catalog: Sequence[str] = ("leader-worker-set", "lws-operator")
 
     def serve(self) -> None:
         """Define its kinds."""
@@ -42,23 +48,42 @@ class Manager:
         for kind in kinds:
             self.administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}")
 
-    def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, Any]:
-        """Install what a subscription asks for; return its ClusterServiceVersion."""
+    def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> None:
+        """Install what a subscription asks for, or say in its status, or in that of its version, why not."""
         namespace = subscription["metadata"]["namespace"]
-        version = self._resolve(subscription["spec"], "OwnNamespace" if group["spec"] else "AllNamespaces")
+        self._apply(group, subscription)
+        try:
+            version = self._resolve(subscription["spec"])
+        except ResolutionError as error:
+            failed = {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable"}
+            self._apply({**subscription, "status": {"conditions": [failed | {"message": str(error)}]}})
+            return
         version["metadata"]["namespace"] = namespace
-        definitions = [one for one in self._bundle(subscription["spec"]["name"]) if one != version]
-        kinds = [one for one in definitions if one["kind"] == "CustomResourceDefinition"]
+        self._apply({**subscription, "status": {"installedCSV": version["metadata"]["name"]}})
+        try:
+            check_mode(version, group)
+        except UnsupportedGroupError as error:
+            self._report(version, "Failed", "UnsupportedOperatorGroup", str(error))
+            return
+        kinds = [one for one in self._bundle(subscription["spec"]["name"]) if one["kind"] == "CustomResourceDefinition"]
         strategy = version["spec"]["install"]["spec"]
-        objects = [*kinds, version, *self._accounts(strategy, namespace), *self._deployments(strategy, namespace)]
-        self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=objects)
-        return version
+        deployments = self._deployments(strategy, namespace)
+        self._apply(*kinds, version, *self._accounts(strategy, namespace), *deployments)
+        for one in deployments:
+            words = ("wait", f"deployment/{one['metadata']['name']}", "-n", namespace)
+            self.administrator.kubectl(*words, "--for=condition=available", "--timeout=60s")
+        self._report(version, "Succeeded", "InstallSucceeded", "install strategy completed with no errors")
 
-    def _resolve(self, spec: Mapping[str, Any], mode: str) -> dict[str, Any]:
-        """Return the head of the channel, where it may be installed like this."""
-        blobs: dict[tuple[str, str], dict[str, Any]] = {
-            (one["schema"], one["name"]): one for one in load(*FOLDER.glob("catalog/*/*.yaml"))
-        }
+    def _report(self, version: Mapping[str, Any], phase: str, reason: str, message: str) -> None:
+        self._apply({**version, "status": {"phase": phase, "reason": reason, "message": message}})
+
+    def _apply(self, *objects: Mapping[str, Any]) -> None:
+        self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=list(objects))
+
+    def _resolve(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the head of the channel."""
+        files = [FOLDER / "catalog" / package / "catalog.yaml" for package in self.catalog]
+        blobs: dict[tuple[str, str], dict[str, Any]] = {(one["schema"], one["name"]): one for one in load(*files)}
         if ("olm.package", spec["name"]) not in blobs:
             raise ResolutionError(f"no operators found from catalog: package {spec['name']}")
         channels = [one for (kind, _), one in blobs.items() if kind == "olm.channel" and one["package"] == spec["name"]]
@@ -68,9 +93,6 @@ class Manager:
         bundle = blobs["olm.bundle", entries[-1]]
         (version,) = [one for one in self._bundle(bundle["package"]) if one["kind"] == VERSIONS.kind]
         assert version["metadata"]["name"] == bundle["name"]
-        supported = {one["type"] for one in version["spec"]["installModes"] if one["supported"]}
-        if mode not in supported:
-            raise ResolutionError(f"UnsupportedOperatorGroup: {mode} is not among {sorted(supported)}")
         return version
 
     def _bundle(self, package: str) -> Sequence[dict[str, Any]]:
@@ -107,6 +129,14 @@ class Manager:
         ]
 
 
+def check_mode(version: Mapping[str, Any], group: Mapping[str, Any]) -> None:
+    """Raise where a version does not support what the operator group of its namespace serves."""
+    mode = "OwnNamespace" if group["spec"] else "AllNamespaces"
+    supported = {one["type"] for one in version["spec"]["installModes"] if one["supported"]}
+    if mode not in supported:
+        raise UnsupportedGroupError(f"{mode} InstallModeType not supported, only {sorted(supported)}")
+
+
 def load(*paths: Path) -> list[dict[str, Any]]:
     """Return all objects of files."""
     return [obj for path in paths for obj in yaml.load_all(path.read_text(), yaml.CSafeLoader) if obj]
@@ -116,4 +146,7 @@ def _short(found: dict[str, Any]) -> dict[str, Any]:
     """Have the short names that people type."""
     names = {"Subscription": "sub", "ClusterServiceVersion": "csv", "OperatorGroup": "og"}
     found["spec"]["names"]["shortNames"] = [names[found["spec"]["names"]["kind"]]]
+    if found["spec"]["names"]["kind"] == VERSIONS.kind:
+        (version,) = found["spec"]["versions"]
+        version["additionalPrinterColumns"] = [{"name": "Phase", "type": "string", "jsonPath": ".status.phase"}]
     return found

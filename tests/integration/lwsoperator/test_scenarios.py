@@ -183,6 +183,25 @@ def test_overrides_reach_the_manager_or_are_refused(available: Site) -> None:
     available.await_condition("Upgradeable", "True", "AsExpected")
 
 
+def test_restarts_of_groups_are_an_annotation_of_the_object(available: Site) -> None:
+    """The manager's file has them and its pods are rolled; `Upgradeable` stays, and what is invalid changes nothing."""
+
+    def annotate(words: str) -> None:
+        available.administrator.kubectl("annotate", OBJECT, "--overwrite", f"lws.x-k8s.io/group-restarts{words}")
+
+    before = available.manager()["spec"]["template"]["metadata"]["annotations"]
+    annotate('={"releaseLostPodsAfter": "5m"}')
+    until(lambda: "releaseLostPodsAfter: 5m" in configured(available), "the section")
+    until(lambda: available.manager()["spec"]["template"]["metadata"]["annotations"] != before, "another template")
+    annotate('={"releaseLostPodsAfter": "5 minutes"}')
+    available.await_condition("TargetConfigControllerDegraded", "True", "SyncError")
+    assert "releaseLostPodsAfter: 5m" in configured(available)
+    assert available.conditions()["Upgradeable"] == ("True", "AsExpected")
+    annotate("-")
+    until(lambda: "groupRestarts" not in configured(available), "no section")
+    available.await_condition("Degraded", "False", "AsExpected")
+
+
 def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
     """R-OP-28: as soon as OpenShift's kind is served; noted in the spec, and in the manager's configuration."""
     kubectl = available.administrator.kubectl

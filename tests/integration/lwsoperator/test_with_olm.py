@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 from tests.integration.lwsoperator import certmanager
 from tests.integration.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, Site
-from tests.integration.lwsoperator.olm import Manager, ResolutionError
+from tests.integration.lwsoperator.olm import Manager
 from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.operator.operand import ISSUED
@@ -57,12 +58,9 @@ def manager(site: Site) -> Iterator[Manager]:
 def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site) -> None:
     """AT-000-2b, R-OP-10: in a namespace that serves all, with the rights that the version asks for and no others."""
     administrator = site.administrator
-    version = manager.install(subscription(), GLOBAL)
+    manager.install(subscription(), GLOBAL)
     listed = administrator.kubectl("get", "csv", "-n", NAMESPACE)
-    assert [line for line in listed.splitlines() if "lws" in line]
-    (deployment,) = [one["name"] for one in version["spec"]["install"]["spec"]["deployments"]]
-    words = ("wait", f"deployment/{deployment}", "-n", NAMESPACE, "--for=condition=available", "--timeout=60s")
-    administrator.kubectl(*words)
+    assert [line.split() for line in listed.splitlines() if "lws" in line] == [["lws-operator.v1.0.0", "Succeeded"]]
     selector = ("-l", "app.kubernetes.io/name=lws-operator", "--no-headers")
     (pod,) = administrator.kubectl("get", "pods", "-n", NAMESPACE, *selector).splitlines()
     assert pod.split()[1:3] == ["1/1", "Running"]
@@ -95,15 +93,53 @@ def start(site: Site) -> OperatorRun:
     return OperatorRun(kubeconfig, site.log, IMAGE, namespace=NAMESPACE)
 
 
+@pytest.fixture
+def empty(manager: Manager) -> Iterator[Manager]:
+    """Return a manager whose catalog has the one package of the vendor's, and a namespace without versions."""
+    clean(manager)
+    yield replace(manager, catalog=("leader-worker-set",))
+    clean(manager)
+
+
+def clean(manager: Manager) -> None:
+    manager.administrator.kubectl("delete", "csv,sub,deployments", "--all", "-n", NAMESPACE)
+
+
+def state_of(manager: Manager) -> tuple[list[tuple[str, str]], list[str], list[str]]:
+    """Return the true conditions of the subscription, the phases and reasons of versions, and the Deployments."""
+    subscriptions, versions, deployments = (
+        (manager.administrator.get(kind, "-n", NAMESPACE) or {"items": []})["items"]
+        for kind in ("sub", "csv", "deployments")
+    )
+    (found,) = subscriptions
+    conditions = (found.get("status") or {}).get("conditions") or []
+    return (
+        [(one["type"], one["message"]) for one in conditions if one["status"] == "True"],
+        [f"{one['status']['phase']}/{one['status']['reason']}" for one in versions],
+        [one["metadata"]["name"] for one in deployments],
+    )
+
+
 @pytest.mark.parametrize(
-    ("package", "channel", "words"),
+    ("package", "channel", "message"),
     [
-        ("lws-operator", "beta", "channel beta"),
-        ("lws", "stable", "package lws"),
-        ("leader-worker-set", "stable-v1.0", "UnsupportedOperatorGroup"),
+        ("lws-operator", "stable", "no operators found from catalog: package lws-operator"),
+        ("leader-worker-set", "stable", "no operators found in channel stable of package leader-worker-set"),
     ],
+    ids=["as printed", "another channel"],
 )
-def test_what_does_not_fit_is_refused(manager: Manager, package: str, channel: str, words: str) -> None:
-    """AT-000-2a: the package of the operator's own namespace may not be installed into one that serves all."""
-    with pytest.raises(ResolutionError, match=words):
-        manager.install(subscription(package, channel), GLOBAL)
+def test_the_recipe_fails_to_resolve_in_the_vendors_catalog(
+    empty: Manager, package: str, channel: str, message: str
+) -> None:
+    """AT-000-2a: no version is installed, and the subscription says why."""
+    empty.install(subscription(package, channel), GLOBAL)
+    assert state_of(empty) == ([("ResolutionFailed", message)], [], [])
+
+
+def test_the_vendors_package_is_not_for_a_namespace_that_serves_all(empty: Manager) -> None:
+    """AT-000-2a: package and channel corrected, the namespace not: the version fails, and nothing runs."""
+    empty.install(subscription("leader-worker-set", "stable-v1.0"), GLOBAL)
+    assert state_of(empty) == ([], ["Failed/UnsupportedOperatorGroup"], [])
+    own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}
+    empty.install(subscription("leader-worker-set", "stable-v1.0"), own)
+    assert state_of(empty) == ([], ["Succeeded/InstallSucceeded"], [OPERATOR])

@@ -23,7 +23,7 @@ LIMIT: Final = 40.0
 """Seconds in which anything must come true."""
 
 POLL: Final = 0.05
-"""Seconds between two looks at another process."""
+"""Seconds between two checks of another process."""
 
 LEASE_SECONDS: Final = 3.0
 
@@ -147,12 +147,14 @@ class Replica:
         return {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND} | sections
 
 
-async def until(holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT) -> T:
-    """Ask again until the answer is true; return it. What the replicas logged tells why it never was."""
+async def until(
+    holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT, poll: float = POLL
+) -> T:
+    """Ask again every `poll` seconds until the answer is true; return it. The replicas' logs tell why it never was."""
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await holds()):
-                await asyncio.sleep(POLL)
+                await asyncio.sleep(poll)
             return answer
     except TimeoutError as error:
         logs = "\n".join(f"--- {replica.name}\n{replica.tail()}" for replica in replicas)

@@ -1,4 +1,4 @@
-"""What goes wrong around the manager and passes by itself: it goes on without a restart."""
+"""What fails around the manager and passes by itself: it goes on without a restart."""
 
 import asyncio
 

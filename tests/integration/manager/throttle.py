@@ -82,6 +82,6 @@ async def _endless(asked: asyncio.Event) -> AsyncIterator[bytes]:
 
 
 async def _is_in_force(client: Client) -> bool:
-    """Return whether the API server has found the level of the schema: from then on it heeds both."""
+    """Return whether the API server has found the level of the schema: from then on it follows both."""
     conditions = meta.status(await client.get(SCHEMAS, ObjectKey("", NAME))).get("conditions") or []
     return any(condition["type"] == "Dangling" and condition["status"] == "False" for condition in conditions)

@@ -144,12 +144,13 @@ class FleetWorld:
         return dict(zip(names, state, strict=True))
 
     def wanted(self) -> dict[str, int]:
-        """Return what the scalers ask for."""
+        """Return what the scalers ask for; one that is made now, for as many groups as there are (R-DS-97: 0 stays 0)."""
         external = [name for name, one in self.roles.items() if one.get("scaling")]
         found = {name: self.scalers.get(ObjectKey("default", f"split-{name}")) for name in external}
+        there = {part.role for part in self.parts}
+        seeds = {name: fleet.total(self.parts, name) if name in there else 1 for name in external}
         return {
-            name: fleet.total(self.parts, name) or 1 if scaler is None else meta.spec(scaler)["replicas"]
-            for name, scaler in found.items()
+            name: seeds[name] if scaler is None else meta.spec(scaler)["replicas"] for name, scaler in found.items()
         }
 
     def perform(self, action: Action, drained: set[ObjectKey]) -> None:
@@ -203,7 +204,7 @@ class FleetWorld:
             assert new <= -(-(slowest + 1) * state.target // steps), f"{name} is ahead: {before} to {after}"
             allowed = state.target + max(state.surge, 1) + max(0, len(revisions) - 1)
             assert after[name].old + new <= allowed, f"{name} has too many groups: {before} to {after}"
-        assert all(after[name].new > 0 for name, state in before.items() if state.target)
+        assert all(after[name].new > 0 for name, state in before.items() if state.target), f"alone: {before} to {after}"
 
     def check_orphans(self, before: dict[ObjectKey, int]) -> None:
         """Assert that a revision that lost the last group of one role has no groups at all."""

@@ -1,10 +1,12 @@
 """Rollouts of DisaggregatedSets under scaling, failures, crashes and reverts: bounds hold at every step, and all end.
 
-`DISAGGREGATED_ROLLOUTS=50000` in the environment makes so many rollouts instead of the few of every day.
+`DISAGGREGATED_ROLLOUTS=50000` in the environment makes so many rollouts instead of the few of every day;
+`python -m tests.property.disaggregation` does so with progress.
 """
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -18,6 +20,28 @@ EVENTS: Final = 6
 """Things that happen in one history."""
 PASSES: Final = 400
 """Passes in which everything must have come to rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What happened in histories: whole rollouts, passes, and among these such that drained or brought groups."""
+
+    rollouts: int = 0
+    passes: int = 0
+    drains: int = 0
+    raises: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Return both together."""
+        return Counts(
+            self.rollouts + other.rollouts,
+            self.passes + other.passes,
+            self.drains + other.drains,
+            self.raises + other.raises,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.rollouts} rollouts, {self.passes} passes, {self.drains} drains, {self.raises} raises"
 
 
 def happen(world: FleetWorld) -> None:
@@ -58,7 +82,7 @@ def come_to_rest(world: FleetWorld) -> None:
     assert sizes == wanted | scaled
 
 
-def live(seed: int) -> FleetWorld:
+def live(seed: int) -> Counts:
     """Let one history happen, to its end."""
     world = FleetWorld(Random(seed))
     come_to_rest(world)
@@ -68,19 +92,18 @@ def live(seed: int) -> FleetWorld:
             world.tick()
             world.step()
     come_to_rest(world)
-    return world
+    return Counts(world.rollouts, world.time, world.drains, world.raises)
 
 
 def test_bounds_hold_at_every_step_and_every_rollout_ends(record_property: Callable[[str, object], None]) -> None:
     """R-DS-55 to R-DS-61, Q-3 to Q-8: ratio, availability and ceiling; what is not ready is waited for, not drained."""
-    rollouts = drains = raises = seed = 0
-    while rollouts < ROLLOUTS:
+    counts, seed = Counts(), 0
+    while counts.rollouts < ROLLOUTS:
         seed += 1
         try:
-            world = live(seed)
+            counts += live(seed)
         except AssertionError as error:
             raise AssertionError(f"history {seed}: {error}") from error
-        rollouts, drains, raises = rollouts + world.rollouts, drains + world.drains, raises + world.raises
-    record_property("rollouts", rollouts)
-    assert drains > rollouts
-    assert raises > rollouts
+    record_property("rollouts", counts.rollouts)
+    assert counts.drains > counts.rollouts
+    assert counts.raises > counts.rollouts

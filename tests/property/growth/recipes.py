@@ -38,6 +38,7 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     rollout,
     services,
+    settled,
     statefulsets,
     status,
     templates,
@@ -163,12 +164,14 @@ def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
 
 
 DECISIONS: Final[Mapping[str, Recipe]] = {
+    "drift.applied_fields": lambda w: drift.applied_fields(w.statefulset, labels.FIELD_MANAGER),
     "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
     "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
     "fold.Folded.available": lambda w: w.folded.available(2),
     "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
     "fold.Folded.ready": lambda w: w.folded.ready(2),
     "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
+    "fold.Folded.without_workers": lambda w: w.folded.without_workers(2),
     "fold.Folded.whole": lambda w: w.folded.whole(2),
     "fold.below": lambda w: fold.below(w.folded.members, w.lws.spec.replicas),
     "fold.highest": lambda w: list(fold.highest(w.folded.members)),
@@ -179,6 +182,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "groups.Group.is_whole": _each(lambda group: group.is_whole(2)),
     "groups.describe": lambda w: groups.describe(w.leader, w.worker_sets[-1]),
     "groups.describe_workers": lambda w: groups.describe_workers(w.statefulset),
+    "groups.own_size": lambda w: groups.own_size(w.leader),
     "groups.is_pod_ready": lambda w: groups.is_pod_ready(w.leader),
     "groups.is_statefulset_ready": lambda w: groups.is_statefulset_ready(w.statefulset),
     "history.is_growing": lambda w: history.is_growing(Plan(tuple(history.settle(w.posted, w.key, w.revisions, ())))),
@@ -187,7 +191,11 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "history.newest": lambda w: history.newest(w.revisions, w.key, 10),
     "history.selector": lambda _: history.selector("web"),
     "history.settle": lambda w: history.settle(w.posted, w.key, w.revisions, w.revisions),
+    "reconcile.decide": lambda w: reconcile.decide(w.observed, NOW),
     "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
+    "replacement.abandoned": lambda w: replacement.abandoned(
+        w.statefulset, w.folded, limits=w.limits, size=2, key=w.key
+    ),
     "replacement.choose": lambda w: replacement.choose(
         _helpless(w.statefulset), w.folded, limits=w.limits, size=w.lws.size, key=w.key
     ),
@@ -199,6 +207,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "revisions.change_cause": lambda w: revisions.change_cause(w.posted),
     "revisions.correction": lambda w: revisions.correction(w.revision, w.posted, 7),
     "revisions.content_hash": lambda w: revisions.content_hash(w.data),
+    "revisions.current_of": lambda w: revisions.current_of(w.revisions, w.statefulset),
     "revisions.encode": lambda w: revisions.encode(w.revision),
     "revisions.find": lambda w: revisions.find(w.revisions, w.key),
     "revisions.has_content": lambda w: revisions.has_content(w.revision, w.edited, revisions.build_content(w.edited)),
@@ -218,15 +227,21 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollout.next_step": lambda w: rollout.next_step(
         w.limits, rollout.Current(w.lws.spec.replicas, 2, str(w.lws.spec.replicas)), w.states
     ),
+    "rollout.wait": lambda w: rollout.wait(
+        rollout.Step(rollout.Case.ROLLING, 1, len(w.groups)), rollout.Current(len(w.groups), 2, "")
+    ),
     "rollout.rolling_partition": lambda w: rollout.rolling_partition(
         w.limits, rollout.Current(w.lws.spec.replicas, w.lws.spec.replicas, ""), w.states
     ),
     "rollout.states": lambda w: rollout.states(w.folded, size=w.lws.size, revision=w.key),
     "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
     "services.build_shared": lambda w: services.build_shared(w.posted),
+    "settled.describe": lambda w: settled.describe(w.posted, w.statefulset, w.revisions),
     "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
     "statefulsets.current": lambda w: statefulsets.current(w.statefulset),
+    "statefulsets.is_behind": lambda w: statefulsets.is_behind(w.statefulset),
     "statefulsets.is_applied": lambda w: statefulsets.is_applied(w.statefulset, w.desired),
+    "statefulsets.is_at": lambda w: statefulsets.is_at(statefulsets.current(w.statefulset), w.step),
     "statefulsets.position": lambda w: statefulsets.position(w.statefulset),
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
     "status.choose": lambda w: status.choose(w.lws, status.Counts()),

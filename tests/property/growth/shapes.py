@@ -188,11 +188,7 @@ class World:
     @cached_property
     def statefulset(self) -> JSONObject:
         """Return the leader StatefulSet as it lives."""
-        live = builders.as_applied(self.desired, status={"observedGeneration": 0, "updateRevision": "r1"})
-        content = {name: live[name] for name in ("metadata", "spec")}
-        content["metadata"] = {name: live["metadata"][name] for name in ("labels", "annotations", "ownerReferences")}
-        live["metadata"]["managedFields"][0]["fieldsV1"] = fields_v1(content)
-        return live
+        return as_live(self.desired)
 
     @cached_property
     def leader(self) -> JSONObject:
@@ -309,6 +305,15 @@ class World:
 
     def review_of(self, obj: JSONObject) -> Review:
         return Review("u", "CREATE", obj, None)
+
+
+def as_live(desired: JSONObject) -> JSONObject:
+    """Return a leader StatefulSet as it lives after an apply, its managedFields as an API server writes them."""
+    live = builders.as_applied(desired, status={"observedGeneration": 0, "updateRevision": "r1"})
+    content = {name: live[name] for name in ("metadata", "spec")}
+    content["metadata"] = {name: live["metadata"][name] for name in ("labels", "annotations", "ownerReferences")}
+    live["metadata"]["managedFields"][0]["fieldsV1"] = fields_v1(content)
+    return live
 
 
 def fields_v1(value: JSON, name: str = "") -> JSONObject:

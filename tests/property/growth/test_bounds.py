@@ -121,9 +121,18 @@ async def manage_the_largest() -> tuple[JSONObject, JSONObject]:
         template = {"workerTemplate": builders.pod_template("app:2")}
         await cluster.edit(leaderWorkerTemplate=template)
         await cluster.settle()
+        await observe(cluster)
+        await cluster.settle()
     found = await cluster.get(LEADERWORKERSETS, "web"), await cluster.get(STATEFULSETS, "web")
     await cluster.server.close()
     return found
+
+
+async def observe(cluster: Cluster) -> None:
+    """Report that the StatefulSet controller has observed the leader StatefulSet."""
+    statefulset = await cluster.get(STATEFULSETS, "web")
+    patch = {"status": {"observedGeneration": meta.generation(statefulset)}}
+    await cluster.client.patch(STATEFULSETS, meta.key(statefulset), patch, kind="merge", subresource="status")
 
 
 async def create_leader(cluster: Cluster, index: int) -> None:

@@ -49,7 +49,7 @@ def encode(value: Any) -> bytes:
 
 
 def _is_historical(resource: str, obj: JSONObject) -> bool:
-    """Return whether an object tells of the past: revisions of StatefulSets, and records of recreations."""
+    """Return whether an object is about the past: revisions of StatefulSets, and records of recreations."""
     if resource != CONTROLLER_REVISIONS.group_resource:
         return False
     return OF_STATEFULSETS in meta.labels(obj) or labels.TEMPLATE_REVISION_HASH not in meta.labels(obj)

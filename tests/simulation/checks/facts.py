@@ -53,14 +53,18 @@ class Group:
     leader: JSONObject
     size: int
     workers: list[JSONObject] = field(default_factory=list)
+    is_reported: bool = True
     is_hurt: bool = False
     has_failed: bool = False
 
     @property
     def is_available(self) -> bool:
-        """Return whether all its pods are there, ready, and stay."""
+        """Return whether all its pods are there, ready, and stay, and the StatefulSet of its workers reports so.
+
+        A manager knows of ready workers by that report only (R-STAT-6), which a slow controller makes seconds later.
+        """
         pods = (self.leader, *self.workers)
-        whole = len(pods) == self.size
+        whole = len(pods) == self.size and self.is_reported
         return whole and all(meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod) for pod in pods)
 
 
@@ -81,6 +85,8 @@ class Facts:
     """Specs of the LeaderWorkerSet since the beginning of the schedule."""
     has_recreated: bool = False
     """Whether any of these specs recreates groups."""
+    has_leader_templates: bool = False
+    """Whether leaders ever had a template of their own."""
 
     def put(self, resource: str, obj: JSONObject) -> None:
         """Take in an object as it is now; of kinds that nobody asks for, nothing."""
@@ -119,12 +125,23 @@ class Facts:
             leader = self.owners.get(self.owners.get(meta.uid(pod), ""), "")
             if leader in found:
                 found[leader].workers.append(pod)
+        for workers in self.objects.get(STATEFULSETS.group_resource, {}).values():
+            leader = self.owners.get(meta.uid(workers), "")
+            if leader in found:
+                found[leader].is_reported = (
+                    meta.status(workers).get("availableReplicas") == meta.spec(workers)["replicas"]
+                )
         self._mark(found.values())
         return {group.index: group for group in found.values()}
 
     def group_of(self, leader: JSONObject) -> Group | None:
         """Return the group that a pod leads."""
         return next((one for one in self.groups().values() if meta.uid(one.leader) == meta.uid(leader)), None)
+
+    def may_be_broken(self, group: Group) -> bool:
+        """Return whether a group of an older revision is there, stays, and is not available: no update waits for it."""
+        pods = (group.leader, *group.workers)
+        return not group.is_available and not any(map(meta.is_deleting, pods)) and self.is_outdated(group.leader)
 
     def is_outdated(self, leader: JSONObject) -> bool:
         """Return whether the leader StatefulSet wants another revision than this leader has."""
@@ -136,13 +153,7 @@ class Facts:
         return meta.labels(template).get(key) != meta.labels(leader).get(key)
 
     def floor(self) -> int:
-        """Return how many groups must stay available, by the weakest of the specs.
-
-        None where the size became one: then a group that lacks its workers counts as available (Q-12).
-        """
-        sizes = {int(spec["leaderWorkerTemplate"].get("size") or 1) for spec in self.specs}
-        if 1 in sizes and len(sizes) > 1:
-            return 0
+        """Return how many groups must stay available, by the weakest of the specs."""
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
 
     def ceiling(self) -> int:
@@ -166,6 +177,7 @@ class Facts:
         spec = meta.spec(lws)
         if not self.specs or self.specs[-1] != spec:
             self.specs.append(spec)
+        self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
         self.has_recreated |= spec["leaderWorkerTemplate"].get("restartPolicy", "") in RECREATING
 
 

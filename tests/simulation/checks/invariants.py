@@ -5,14 +5,15 @@ In: every change that the API server commits, and every write of a manager as it
 - Identity: managers create objects of owners that exist or existed, delete by UID, replace a status at the version that
   they read, and write nothing that belongs to somebody else.
 - One failure, one recreation: a manager deletes a leader only where its StatefulSet wants another revision, or a pod of
-  this very incarnation failed; a group that fails again and again is recreated at most `STORM` times in 90 seconds.
+  this very incarnation failed; a group that fails again and again is recreated at most `STORM` times in 90 seconds,
+  and once more for each write of a recreation that failed: what is due at once is done first and recorded second.
 - Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
-  surge allows.
-- One revision: the ready pods of an incarnation have one.
+  surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed.
+- One revision: the ready pods of an incarnation have one, and run what it says.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -43,8 +44,13 @@ class Invariants:
         self.steps = 0
         self.recreations = 0
         self.facts = Facts()
+        self.lost: Callable[[str, float], int] = lambda leader, since: 0
+        """Returns how many writes about a leader and the record of its recreations failed since then."""
         self._clock = clock
+        self.lag = 0.0
+        """Seconds that observers may be behind: what became available within them may be unknown to who decides."""
         self._available: set[int] = set()
+        self._available_since: dict[int, float] = {}
         self._excused: set[int] = set()
         self._is_tolerant = False
         self._recent: dict[tuple[int, str], deque[float]] = defaultdict(deque)
@@ -102,17 +108,20 @@ class Invariants:
             self._recent.clear()
 
     def _check_groups(self, change: Change) -> None:
-        groups = self.facts.groups()
+        groups, now = self.facts.groups(), self._clock.monotonic()
         self._check_revisions(groups, change)
         groups = {index: group for index, group in groups.items() if self.facts.is_current(group)}
         available = {index for index, group in groups.items() if group.is_available}
         self._excused |= {index for index, group in groups.items() if group.is_hurt}
-        lost = self._available - available - self._excused
+        known = {index for index in self._available if self._available_since.get(index, 0.0) <= now - self.lag}
+        lost = known - available - self._excused
+        self._available_since |= dict.fromkeys(available - self._available, now)
         self._available = available
         self._excused -= {index for index in available if index in groups and not groups[index].is_hurt}
         if not self.facts.specs or self._is_tolerant:
             return
-        if lost and len(available | self._excused) < self.facts.floor():
+        starting = {index for index, group in groups.items() if self.facts.may_be_broken(group)}
+        if lost and len(available | self._excused | starting) < self.facts.floor():
             self._violate(
                 f"groups {sorted(lost)} were taken down by {_what(change)}: {len(available)} available,"
                 f" {self.facts.floor()} must be"
@@ -127,6 +136,9 @@ class Invariants:
             found = {meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH) for pod in ready}
             if len(found) > 1:
                 self._violate(f"group {index} has ready pods of {sorted(map(str, found))} after {_what(change)}")
+            images = {meta.spec(pod)["containers"][0]["image"] for pod in ready}
+            if len(images) > 1 and not self.facts.has_leader_templates:
+                self._violate(f"group {index} has ready pods that run {sorted(images)} after {_what(change)}")
 
     def _now_available(self) -> set[int]:
         return {index for index, group in self.facts.groups().items() if group.is_available}
@@ -200,7 +212,7 @@ class Invariants:
         recent.append(now)
         while recent[0] < now - WINDOW:
             recent.popleft()
-        if len(recent) > STORM:
+        if len(recent) > STORM + self.lost(target.name, recent[0]):
             self._violate(f"{actor} recreated {target} {len(recent)} times in {WINDOW:.0f} s")
 
     def _check_creation(self, actor: str, target: Target, request: Request) -> None:

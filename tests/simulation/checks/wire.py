@@ -37,6 +37,11 @@ class Wire:
         self.drops_max_unavailable = False
         """Whether the API server drops `maxUnavailable` of StatefulSets, as without its feature gate (docs/adr/0004)."""
 
+    def warnings_of_own_objects(self) -> list[str]:
+        """Return the notes of warnings that something exists already: who made it knows, and others are left alone."""
+        notes = (str(msgspec.json.decode(one).get("note") or "") for one in self.warnings)
+        return [note for note in notes if "already exists" in note]
+
     def around(self, inner: Transport, actor: str) -> Transport:
         """Return the transport of an actor."""
         return _Witnessed(inner, actor, self)

@@ -23,9 +23,13 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 
 NAME: Final = "web"
 KEY: Final = ObjectKey(NAMESPACE, NAME)
+YEAR: Final = 400 * 86400.0
+"""Seconds by which a clock is wrong that was never set."""
+
 CRASH_LOOP: Final = 60.0
 """Seconds for which a pod crashes whenever it is ready."""
 
@@ -47,6 +51,12 @@ class Play:
     def transports(self) -> list[FaultyTransport]:
         """Return the wires of the managers."""
         return list(self.world.managers.values())
+
+    def lost(self, leader: str, since: float) -> int:
+        """Return how many writes of managers about a leader and the record of its recreations failed since then."""
+        about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{RECORD_SUFFIX}")
+        lost = [(at, path) for wire in self.world.spent + self.transports() for at, path in wire.lost]
+        return sum(at >= since and path.endswith(about) for at, path in lost)
 
     def pods(self) -> list[JSONObject]:
         """Return our pods as the API server has them, in the order of their names."""
@@ -170,8 +180,8 @@ async def delete_pod(play: Play) -> None:
 
 
 async def delete_object(play: Play) -> None:
-    """Delete something that we made: a StatefulSet or a revision. (A service comes back with the next change of its group.)"""
-    resource = play.random.choice((STATEFULSETS, STATEFULSETS, CONTROLLER_REVISIONS))
+    """Delete something that we made: a StatefulSet, a revision or a service."""
+    resource = play.random.choice((STATEFULSETS, STATEFULSETS, CONTROLLER_REVISIONS, SERVICES))
     known = play.checks.facts.objects.get(resource.group_resource, {})
     names = sorted(name for name, obj in known.items() if labels.NAME in meta.labels(obj) or name == NAME)
     names = [name for name in names if FOREIGN not in meta.annotations(known[name])]
@@ -315,7 +325,7 @@ async def estrange_leader(play: Play) -> None:
 
 async def jump_clock(play: Play) -> None:
     """Move the wall clock."""
-    seconds = play.random.choice((-120.0, -5.0, 5.0, 600.0))
+    seconds = play.random.choice((-120.0, -5.0, 5.0, 600.0, -YEAR, YEAR))
     play.note("machine", "moves the clock by", f"{seconds:.0f} s")
     play.world.clock.jump += seconds
 

@@ -104,6 +104,8 @@ class ModelKubelet:
         pod = self._pod(name, uid)
         if pod is None or meta.is_deleting(pod) or meta.spec(pod).get("schedulingGates"):
             return
+        if meta.status(pod).get("phase") == "Failed":  # evicted before it ran
+            return
         free = [node for node in NODES if node not in self.lost]
         if not free:
             return

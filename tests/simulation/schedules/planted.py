@@ -13,10 +13,11 @@ from unittest.mock import patch
 
 from kuberuntime.client import requests
 from kuberuntime.controller.executor import Executor
-from kuberuntime.plan import Delete, Plan, PutStatus
+from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.plan import Create, Delete, Plan, PutStatus
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
-from leaderworkerset.core.leaderworkerset import history, rollout, statefulsets
+from leaderworkerset.core.leaderworkerset import history, reconcile, replacement, revisions, rollout, statefulsets
 from leaderworkerset.core.policies import failures, restart
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -86,13 +87,24 @@ def _forgets_recreations() -> Plant:
 
 def _partition_off_by_one() -> Plant:
     """Let one group more go than may be unavailable."""
-    step = rollout.rolling_partition
-    return patch.object(rollout, "rolling_partition", lambda *arguments: max(step(*arguments) - 1, 0))
+    return patch.object(rollout, "_affordable", lambda limits, current, states, partition: max(partition - 1, 0))
 
 
 def _ignores_readiness() -> Plant:
     """Let groups go whether or not those before them are ready."""
-    return patch.object(rollout, "rolling_partition", lambda limits, current, states: 0)
+    return patch.object(rollout, "_affordable", lambda limits, current, states, partition: 0)
+
+
+def _replaces_one_too_many() -> Plant:
+    """Delete one leader more than may be unavailable, whatever the partition."""
+    real, position = replacement.choose, statefulsets.position
+
+    def choose(statefulset: Any, folded: Any, *, limits: Any, size: int, key: str) -> list[int]:
+        looser = replace(limits, unavailable=limits.unavailable + 1)
+        with patch.object(statefulsets, "position", lambda one: position(one)._replace(partition=0)):
+            return real(statefulset, folded, limits=looser, size=size, key=key)
+
+    return patch.object(replacement, "choose", choose)
 
 
 def _reclaims_surge_early() -> Plant:
@@ -122,6 +134,16 @@ def _rolls_without_holding_back() -> Plant:
     return patch.object(rollout, "_hold_back", hold_back)
 
 
+def _builds_workers_of_today() -> Plant:
+    """Build the workers of a group of an older revision from the present spec."""
+    real = revisions.find
+
+    def find(known: Any, key: str) -> Any:
+        return max(known, key=lambda one: one["revision"], default=real(known, key))
+
+    return patch.object(revisions, "find", find)
+
+
 def _keeps_revisions() -> Plant:
     """Never delete revisions that no group needs."""
     return patch.object(history, "settle", lambda obj, key, outdated, known: [])
@@ -148,6 +170,22 @@ def _forgets_what_is_due_later() -> Plant:
     return _changed_plans(of_pod, lambda plan: replace(plan, requeue_after=None))
 
 
+def _never_retries() -> Plant:
+    """Drop a key whose plan failed."""
+    return patch.object(WorkQueue, "add_rate_limited", lambda self, key: 1.0)
+
+
+def _insists_on_creating() -> Plant:
+    """Take it for an error that an object exists already, which after a lost answer it does."""
+    return _changed_plans(
+        of_pod,
+        lambda plan: replace(
+            plan,
+            actions=tuple(replace(one, if_absent=False) if isinstance(one, Create) else one for one in plan.actions),
+        ),
+    )
+
+
 def _reports_once() -> Plant:
     """Write a status only where there is none."""
 
@@ -159,7 +197,12 @@ def _reports_once() -> Plant:
         ]
         return replace(plan, actions=tuple(actions))
 
-    return _changed_plans(of_lws, kept)
+    def decide(*arguments: Any) -> Any:
+        decision = real(*arguments)
+        return replace(decision, plan=kept(decision.plan))
+
+    real = reconcile.decide
+    return patch.object(of_lws, "decide", decide)
 
 
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
@@ -188,14 +231,18 @@ BUGS: Final = {
         Bug(_forgets_recreations, "crash loop.0"),
         Bug(_partition_off_by_one, "roll.0"),
         Bug(_ignores_readiness, "roll.0"),
+        Bug(_replaces_one_too_many, "unaided roll.0"),
         Bug(_reclaims_surge_early, "surge.0"),
         Bug(_keeps_surge, "surge.0"),
         Bug(_surges_too_far, "surge.0"),
         Bug(_rolls_without_holding_back, "roll.0"),
+        Bug(_builds_workers_of_today, "fail before the update.0"),
         Bug(_keeps_revisions, "roll.0"),
         Bug(_writes_status_over_others, "create.0"),
         Bug(_never_repairs, "grow.0"),
         Bug(_forgets_what_is_due_later, "crash loop.0"),
+        Bug(_never_retries, "fail before the update.0"),
+        Bug(_insists_on_creating, "33.0"),
         Bug(_reports_once, "1.2"),
     )
 }

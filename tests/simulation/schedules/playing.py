@@ -27,6 +27,13 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 LONG: Final = 400.0
 """Virtual seconds after which nothing is still backed off."""
 
+HOPS: Final = 8
+"""Messages from the moment in which a group becomes available to the last deletion that was decided without knowing it.
+
+The pod to the StatefulSet controller, its status, the manager's watch, its patch, the StatefulSet controller's watch, its
+revision, its deletion; and one is spare.
+"""
+
 LASTING: Final = {"crash_loop", "jump_clock", "fail_twice"}
 """What may leave a group waiting for its next recreation, by name."""
 
@@ -104,6 +111,8 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
     world.trace.seed = seed
     checks = world.wire.witness = Invariants(world.server.backend.store, world.clock)
     it = Play(world, checks, random)
+    checks.lost = it.lost
+    checks.lag = HOPS * max(schedule.latency[1] for schedule in (*script.managers, script.others))
     begin, writes = world.clock.monotonic(), len(world.trace.entries)
     for name, schedule in zip(sorted(world.managers), script.managers, strict=True):
         world.managers[name].arm(schedule)
@@ -118,6 +127,7 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
         checks.violations.append(f"{type(error).__name__}: {error}")
     checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]
     checks.violations += checks.unanswered_failures()
+    checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
     wanted, final = endstate.declared(checks.facts), endstate.final(checks.facts)
     if not checks.violations and random.random() < 0.25:
         checks.violations += await _end(it)

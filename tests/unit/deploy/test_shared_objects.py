@@ -14,6 +14,7 @@ from leaderworkerset.operator import desired, operand
 from leaderworkerset.operator.operand import Place, Surroundings
 from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OWNED_LABEL, SPEC_HASH
+from leaderworkerset.webhooks.configurations import MUTATING_NAME
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 NAMESPACE = "lws-system"
@@ -90,6 +91,18 @@ def test_the_operators_pods_are_those_of_the_release() -> None:
 
 def test_the_chart_installs_the_same_definitions() -> None:
     assert load("helm/lws/crds/leaderworkersets.yaml") == load("crds/leaderworkersets.yaml")
+
+
+def test_every_package_asks_our_webhooks_after_those_of_kueue() -> None:
+    """R-KQ-10: API servers ask configurations by name, and a manager finds its own by the one name that all packages have."""
+    packages = [RELEASE, BASE, operated("internal"), operated("cert-manager")]
+    packages += [load(f"kustomize/overlays/{name}/objects.yaml") for name in ("cert-manager", "prometheus")]
+    for objects in packages:
+        names = [name for kind, name in objects if kind == "MutatingWebhookConfiguration"]
+        assert names == [MUTATING_NAME]
+    assert MUTATING_NAME > "kueue-mutating-webhook-configuration"
+    chart = (DEPLOY / "helm/lws/templates/mutatingwebhookconfiguration-mutating-webhook-configuration.yaml").read_text()
+    assert f"\n  name: {MUTATING_NAME}\n" in chart  # not that of the release
 
 
 def test_every_image_is_in_the_list_for_mirrors() -> None:

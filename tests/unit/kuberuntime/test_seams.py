@@ -53,6 +53,8 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/observation/following.py": "compares the ages of events for people",
     "leaderworkerset/cli/views/live.py": "prints ages for people",
     "leaderworkerset/observation/diagnosing.py": "compares the ages of objects for people",
+    "leaderworkerset/observation/surveying.py": "likewise, of many",
+    "leaderworkerset/observation/settling.py": "likewise, of DisaggregatedSets",
     "leaderworkerset/manager/managerlog.py": "stamps lines of the log",
     "leaderworkerset/manager/managerprocess.py": "composes the manager",
     "leaderworkerset/operator/operatorprocess.py": "composes the operator",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import leaderworkerset
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
+from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster import lifeline, places
 from leaderworkerset.cli.cluster.lifeline import Lifeline
 from leaderworkerset.cli.cluster.places import Place
@@ -56,6 +57,9 @@ class Target:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:
         """Connect. Errors of the configuration are raised here, those of the network by the first request."""
+        from leaderworkerset.cli.shell import lightaiohttp
+
+        lightaiohttp.load()
         from kuberuntime.access import kubeconfig
         from kuberuntime.client.http import HTTPTransport
 
@@ -96,6 +100,8 @@ class Target:
         if place.pid() is None:
             others = [other.name for other in places.all_places() if other.pid() is not None]
             hint = f"running: {', '.join(others)}" if others else "none is running"
+            if meant := nearmisses.hint(place.name, others):
+                raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
             start = lifeline.up(place)
             raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `{start}`")
         return place

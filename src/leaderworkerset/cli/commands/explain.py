@@ -1,6 +1,7 @@
 """`lws explain`: why a LeaderWorkerSet, a group or a rank is not as it is wanted, and what to do next."""
 
 import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,18 +12,22 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands import get
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.diagnosis.diagnose import worst
+from leaderworkerset.diagnosis.diagnose import of_whole, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.observation import diagnosing
+from leaderworkerset.diagnosis.overview import BLOCKS, ordered, overview
+from leaderworkerset.observation import diagnosing, settling, surveying
 from leaderworkerset.observation.logs import last_lines
+from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
@@ -33,33 +38,81 @@ EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 
 
 
 @click.command("explain")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]|SET", shell_complete=completing.names)
+@click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completing.names)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
 @click.pass_obj
-def command(target: Target, name: str, form: str | None) -> int:
+def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
     """Say why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
 
-    Of a DisaggregatedSet, the worst of its LeaderWorkerSets is explained. Ends with 0 healthy, 3 progressing by itself,
-    4 stuck until somebody acts, 5 not ready and no known cause. Causes have codes: docs/reference/causes.md.
+    Of a DisaggregatedSet, what it waits for itself is explained, or the worst of its LeaderWorkerSets. Without a name, everything of the namespace is:
+    what needs somebody first, what is healthy in one line. Ends with 0 healthy, 3 progressing by itself, 4 stuck until
+    somebody acts, 5 not ready and no known cause; of several, as the worst. Causes have codes: docs/reference/causes.md.
     """
-    chosen = targets.parse(name)
+    if name and (everywhere or selector):
+        raise UsageError("a name does not go together with --all-namespaces or --selector")
+    chosen = targets.parse(name) if name else None
 
     async def act() -> list[Diagnosis]:
         async with target.session() as session:
+            if chosen is None:
+                namespace = "" if everywhere else session.namespace
+                found = await survey(session, namespace, selector)
+                if not found:
+                    say(await targets.nothing_found(session, namespace, selector), err=True)
+                return found
             return await explain(session, chosen)
 
     found = asyncio.run(act())
     if form is None:
-        for line in render(found):
+        for line in render(found) if chosen else overview(found, with_namespace=everywhere):
             say(line)
     else:
         value = document(found)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
+    if not found:
+        return 0
     return EXIT_CODES[worst(found).verdict]
 
 
+async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
+    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all), what needs somebody first."""
+    found = await get.all_of(
+        session, namespace, get.Wanted((), None, everywhere=not namespace, selector=selector, managed_fields=False)
+    )
+    with get.uncollected():
+        views = await targets.views_of(session, found.leaderworkersets)
+        told = await surveying.survey(session.client, views, namespace, commands_of(session))
+    shown = ordered(await with_sets(session, namespace, found.sets, list(zip(views, told, strict=True))))
+    async with asyncio.TaskGroup() as tasks:
+        first = [tasks.create_task(quoted(session.client, one)) for one in shown[:BLOCKS]]
+    return [*(task.result() for task in first), *shown[BLOCKS:]]
+
+
+async def with_sets(
+    session: Session, namespace: str, sets: Sequence[meta.JSONObject], told: Sequence[tuple[View, Diagnosis]]
+) -> list[Diagnosis]:
+    """Return the diagnoses of LeaderWorkerSets, and beside those of a DisaggregatedSet what it waits for itself."""
+    owners = {meta.uid(one): meta.name(one) for one in sets}
+    plain: list[Diagnosis] = []
+    views: dict[str, list[View]] = {uid: [] for uid in owners}
+    parts: dict[str, list[Diagnosis]] = {uid: [] for uid in owners}
+    for shown, one in told:
+        uid = meta.UID((meta.controller_of(shown.object) or {}).get("uid", ""))
+        if uid in owners:
+            views[uid].append(shown)
+            parts[uid].append(replace(one, owner=owners[uid]))
+        else:
+            plain.append(one)
+    arranged = [set_view(one, views[meta.uid(one)]) for one in sets]
+    wholes = await settling.explain(session.client, arranged, namespace, commands_of(session))
+    by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
+    return [*plain, *(one for group in by_set for one in group)]
+
+
 async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
-    """Return the diagnosis of what was chosen; of a DisaggregatedSet that of each LeaderWorkerSet."""
+    """Return the diagnosis of what was chosen; of a DisaggregatedSet its own, and that of each LeaderWorkerSet."""
     resource, obj = await targets.find_either(session, chosen.name)
     if resource == LEADERWORKERSETS:
         return [await _explain(session, obj, checked(chosen, obj))]
@@ -67,15 +120,25 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
     names = ", ".join(map(meta.name, parts)) or "none yet"
     if chosen.group is not None:
         raise UsageError(f"{chosen.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
-    if not parts:
-        text = f"DisaggregatedSet {chosen.name} has no LeaderWorkerSets yet"
-        return [Diagnosis(target=chosen.name, verdict=Verdict.UNKNOWN, sentence=text)]
-    return [await _explain(session, part, Selection(meta.name(part))) for part in parts]
+    found = [await _explain(session, part, Selection(meta.name(part))) for part in parts]
+    return of_whole(await explain_set(session, obj, parts), [replace(one, owner=chosen.name) for one in found])
+
+
+async def explain_set(session: Session, obj: meta.JSONObject, parts: Sequence[meta.JSONObject]) -> Diagnosis:
+    """Return what a DisaggregatedSet itself waits for."""
+    shown = set_view(obj, [view(part, ()) for part in parts])
+    (told,) = await settling.explain(session.client, [shown], meta.namespace(obj), commands_of(session))
+    return told
 
 
 async def _explain(session: Session, lws: meta.JSONObject, chosen: Selection) -> Diagnosis:
-    commands = Commands(kubectl=session.kubectl, lws=session.lws)
-    return await quoted(session.client, await diagnosing.explain(session.client, lws, chosen, commands))
+    told = await diagnosing.explain(session.client, lws, chosen, commands_of(session))
+    return await quoted(session.client, told)
+
+
+def commands_of(session: Session) -> Commands:
+    """Return how next steps call kubectl and lws, so that they address the same cluster."""
+    return Commands(kubectl=session.kubectl, lws=session.lws)
 
 
 async def reason(session: Session, name: str) -> str:
@@ -89,25 +152,47 @@ async def reason(session: Session, name: str) -> str:
 async def reason_and_hint(session: Session, name: str) -> str:
     """Return the cause, and the command that says more of it: for a cluster that is still there afterwards."""
     found = await reason(session, name)
-    return found and f"{found}\n`{session.lws} -n {session.namespace} explain {name}` says more"
+    return found and f"{found}\n{more(session, name)}"
+
+
+def more(session: Session, name: str) -> str:
+    """Return the line that names the command which says more of something."""
+    return f"`{session.lws} -n {session.namespace} explain {name}` says more"
 
 
 async def note(session: Session, namespace: str, name: str) -> str:
     """Return the code and title of the cause that a set is stuck for, to stand below other output; empty otherwise."""
-    chosen = await in_time(replace(session, namespace=namespace), name)
-    if chosen is None or chosen.verdict is not Verdict.STUCK:
+    return _noted(session, namespace, name, await in_time(replace(session, namespace=namespace), name))
+
+
+async def note_of_set(session: Session, chosen: SetView) -> str:
+    """Return what a DisaggregatedSet itself is stuck for, as `note` does; its LeaderWorkerSets are left out."""
+    own = settling.explain(session.client, [chosen], chosen.namespace, commands_of(session))
+    found = await _in_time(own)
+    return _noted(session, chosen.namespace, chosen.name, found[0] if found else None)
+
+
+def _noted(session: Session, namespace: str, name: str, told: Diagnosis | None) -> str:
+    if told is None or told.verdict is not Verdict.STUCK:
         return ""
     command = f"{session.lws} -n {namespace} explain {name}"
-    return f"{name} is stuck: {chosen.code} ({chosen.title}); `{command}` says more"
+    return f"{name} is stuck: {told.code} ({told.title}); `{command}` says more"
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:
     """Return the worst diagnosis of what has this name; None where it cannot be made soon."""
+    found = await _in_time(explain(session, Selection(name)))
+    return worst(found) if found else None
+
+
+async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Diagnosis] | None:
     try:
         async with timeouts.within(REASON_SECONDS):
-            return worst(await explain(session, Selection(name)))
-    except (TimeoutError, KubeError, CommandError):
-        return None
+            return await diagnoses
+    except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # a group: lists are read in parallel
+        if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in errors.leaves(error)):
+            return None
+        raise
 
 
 def checked(chosen: Selection, obj: meta.JSONObject) -> Selection:
@@ -115,7 +200,7 @@ def checked(chosen: Selection, obj: meta.JSONObject) -> Selection:
     spec = meta.spec(obj)
     replicas, size = int(spec.get("replicas", 1)), int(spec["leaderWorkerTemplate"].get("size", 1))
     if (chosen.group or 0) >= max(replicas, 1) or (chosen.rank or 0) >= size:
-        raise UsageError(f"{chosen}: {chosen.name} has {replicas} groups of {size} ranks")
+        raise UsageError(f"{chosen}: {chosen.name} has {targets.shape(replicas, size)}")
     return chosen
 
 

@@ -91,8 +91,8 @@ async def show(target: Target, wanted: Wanted) -> None:
         for line in (*render(seen.shown, wanted, seen.sets), *quoted):
             say(line)
         if wanted.form in TABLES:
-            await say_causes(session, seen.shown)
-    say_if_empty(seen, wanted)
+            await say_causes(session, seen)
+        await say_if_empty(session, seen, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +126,26 @@ async def observe(session: Session, wanted: Wanted) -> Seen:
     return Seen(cut(views, wanted), sets, is_empty=not views and not sets)
 
 
-async def say_causes(session: Session, views: Sequence[View]) -> None:
+async def say_causes(session: Session, seen: Seen) -> None:
     """Name on standard error the cause of the first sets that are stuck, as `lws explain` tells it."""
-    waiting = [view for view in views if not view.is_ready][:QUOTED]
-    if not waiting:
+    sets = [one for one in seen.sets if not one.is_ready][:QUOTED]
+    waiting = [view for view in seen.shown if not view.is_ready][:QUOTED]
+    if not waiting and not sets:
         return
     from leaderworkerset.cli.commands import explain
 
     async with asyncio.TaskGroup() as tasks:
-        told = [tasks.create_task(explain.note(session, view.namespace, view.name)) for view in waiting]
+        told = [tasks.create_task(explain.note_of_set(session, one)) for one in sets]
+        told += [tasks.create_task(explain.note(session, view.namespace, view.name)) for view in waiting]
     for line in filter(None, (one.result() for one in told)):
         say(line, err=True)
 
 
-def say_if_empty(seen: Seen, wanted: Wanted) -> None:
+async def say_if_empty(session: Session, seen: Seen, wanted: Wanted) -> None:
     """Say why nothing is shown, on standard error."""
     if seen.is_empty:
-        click.echo("No LeaderWorkerSets found.", err=True)
+        namespace = "" if wanted.everywhere else session.namespace
+        click.echo(await targets.nothing_found(session, namespace, wanted.selector), err=True)
     elif wanted.not_ready and not seen.shown:
         click.echo("Every rank is ready.", err=True)
 
@@ -179,8 +182,12 @@ async def chosen_of(session: Session, chosen: Sequence[Selection]) -> Found:
 
 async def all_of(session: Session, namespace: str, wanted: Wanted) -> Found:
     """Return everything with the wanted labels; what a DisaggregatedSet owns with it, whatever its labels are."""
-    listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=wanted.selector)
-    sets = await targets.list_sets(session, namespace, wanted.selector)
+    async with asyncio.TaskGroup() as tasks:
+        listed = tasks.create_task(
+            session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=wanted.selector)
+        )
+        listed_sets = tasks.create_task(targets.list_sets(session, namespace, wanted.selector))
+    listing, sets = listed.result(), listed_sets.result()
     parts = await targets.list_parts(session, namespace) if sets and wanted.selector else []
     owners = {meta.uid(one) for one in sets}
     owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]

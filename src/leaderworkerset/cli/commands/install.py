@@ -16,6 +16,7 @@ import click
 from kuberuntime.objects import names
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.deployment import until_rolled_out
@@ -50,7 +51,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 @click.option("--dry-run", type=click.Choice(["client", "server"]), help="Write nothing; server: let it check all.")
 @click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the managers are ready.")
-@click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
+@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Install the manager on a cluster, or update it in place. Its namespace is lws-system, or that of -n."""

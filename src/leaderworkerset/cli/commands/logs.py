@@ -15,9 +15,8 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer
@@ -86,7 +85,7 @@ class Wanted:
 @click.option(
     "--since",
     metavar="DURATION",
-    callback=lambda _ctx, _option, value: value and seconds(value),
+    type=durations.age,
     help="Only what is newer: 30s, 5m, 2h.",
 )
 @click.option(

@@ -12,7 +12,7 @@ from kuberuntime.client import channels
 from kuberuntime.client.channels import Channels
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConnectionFailedError, KubeError, NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.serving.signals import until_stopped
@@ -46,6 +46,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
     async def act() -> None:
         async with target.session() as session, until_stopped() as stopped, AsyncExitStack() as servers:
             pod = await targets.one_pod(session, chosen)
+            refuse_unplaced(pod)
             for local, remote in pairs:
                 server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
@@ -53,6 +54,12 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
             await until_ended(session, pod, stopped)
 
     asyncio.run(act())
+
+
+def refuse_unplaced(pod: JSONObject) -> None:
+    """Refuse a pod that has no node yet, or has ended: nothing listens there."""
+    if not meta.spec(pod).get("nodeName") or meta.status(pod).get("phase") in {"Succeeded", "Failed"}:
+        raise CommandError(f"pod {meta.name(pod)} does not run: {podstate.state(pod)}")
 
 
 async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:

@@ -6,6 +6,7 @@ import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli import targets
@@ -13,7 +14,6 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.client import scaling
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.views.wording import counted
 
@@ -49,6 +49,9 @@ async def scale(session: Session, name: str, replicas: int, current: int | None 
     refuse_part(session, found)
     now = int(meta.spec(found).get("replicas", 1))
     refuse_other(name, now, current)
+    # The package brings all that follows objects, which `--help` does not need.
+    from leaderworkerset.client import scaling
+
     await scaling.scale(session.client, ObjectKey(session.namespace, name), replicas)
     return now
 
@@ -85,7 +88,7 @@ async def scale_role(session: Session, name: str, role: str, replicas: int, curr
             {"spec": {"replicas": replicas}},
             kind="merge",
             subresource="scale",
-            manager=scaling.SCALER,
+            manager=labels.SCALE_MANAGER,
         )
         return now
     now = int((one.get("spec") or {}).get("replicas", 1))
@@ -95,7 +98,7 @@ async def scale_role(session: Session, name: str, role: str, replicas: int, curr
         {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": replicas},
     ]
     key = ObjectKey(session.namespace, name)
-    await session.client.patch(DISAGGREGATED_SETS, key, change, kind="json", manager=scaling.SCALER)
+    await session.client.patch(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER)
     return now
 
 

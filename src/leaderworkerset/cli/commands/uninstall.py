@@ -12,6 +12,7 @@ import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place
@@ -34,10 +35,10 @@ NAMED: Final = 3
 @click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definitions, and with them all their objects.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
+    type=durations.limit,
     default=120.0,
     show_default=True,
-    metavar="SECONDS",
+    metavar="DURATION",
     help="How long to wait for the end of any one object.",
 )
 @click.pass_obj

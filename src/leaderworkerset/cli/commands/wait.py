@@ -8,7 +8,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import logging, targets
+from leaderworkerset.cli import durations, logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.shell import completing
@@ -33,7 +33,7 @@ from leaderworkerset.views.wording import counted
     metavar="WHAT",
     help="ready, delete, replicas=N (ready groups), or condition=TYPE[=STATUS].",
 )
-@click.option("--timeout", type=click.FloatRange(min=0), default=120.0, show_default=True, metavar="SECONDS")
+@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, name: str, condition: str, timeout: float) -> None:
     """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; exit 124 with what is missing if it does not come in time."""

@@ -1,4 +1,4 @@
-"""Reads what helps to find a fault of an installation or of its groups, and hands it to whoever writes it.
+"""Reads what helps to find an error of an installation or of its groups, and hands it to whoever writes it.
 
 Nothing is changed. What is not served, or may not be read, is noted and passed over: half a collection is better than
 none.
@@ -74,7 +74,7 @@ OF_CLUSTER: Final = (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-"""Of these kinds, what is named after us; all webhook configurations, since those of others may be the fault."""
+"""Of these kinds, what is named after us; all webhook configurations, since those of others may be the cause."""
 
 OF_GROUPS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS)
 NAMED: Final = ("lws", "leaderworkerset", "disaggregatedset")

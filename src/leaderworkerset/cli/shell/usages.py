@@ -14,7 +14,7 @@ EXAMPLES: Final = {
     "plan": ("lws plan -f lws.yaml",),
     "diff": ("lws diff -f lws.yaml",),
     "get": ("lws get", "lws get web/0 -o wide", "lws get -A --not-ready", "lws get web --watch"),
-    "explain": ("lws explain web", "lws explain web/0/1"),
+    "explain": ("lws explain", "lws explain web", "lws explain web/0/1", "lws explain -A -o json"),
     "tree": ("lws tree", "lws tree web --ranks", "lws tree -A --not-ready"),
     "describe": ("lws describe web", "lws describe web/0", "lws describe web/0/1"),
     "events": ("lws events web", "lws events web/0/1 --warnings", "lws events web --watch --since 10m"),

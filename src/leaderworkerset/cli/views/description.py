@@ -42,7 +42,7 @@ def lines(shown: Described, now: datetime) -> list[str]:
         head = _group(view, view.groups[0], now) if view.groups else []
     else:
         head = _set(view, now)
-    return [*head, *_logs(shown.logs), *_events(shown, now)]
+    return [*head, *logs(shown.logs), *events(shown.events, str(chosen), now)]
 
 
 def facts(found: Sequence[Fact]) -> list[str]:
@@ -60,13 +60,13 @@ def _set(view: View, now: datetime) -> list[str]:
         [
             ("Name", view.name),
             ("Namespace", view.namespace),
-            ("Created", _when(view.created, now)),
-            ("Labels", _pairs(meta.labels(view.object))),
+            ("Created", when(view.created, now)),
+            ("Labels", pairs(meta.labels(view.object))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.up_to_date} up to date"),
             ("Size", wording.counted(int(template.get("size", 1)), "rank")),
             ("Startup", str(spec.get("startupPolicy") or "LeaderCreated")),
             ("Restart", str(template.get("restartPolicy") or "RecreateGroupOnPodRestart")),
-            ("Rollout", _rollout(spec)),
+            ("Rollout", rollout_of(spec)),
             ("Network", str((spec.get("networkConfig") or {}).get("subdomainPolicy") or "Shared")),
             ("Subgroups", _subgroups(template)),
             ("Placement", _placement(view.object)),
@@ -74,16 +74,17 @@ def _set(view: View, now: datetime) -> list[str]:
     )
     return [
         *head,
-        *_template("Leader", template.get("leaderTemplate")),
-        *_template("Worker" if template.get("leaderTemplate") else "Every rank", template.get("workerTemplate")),
-        *_conditions(view.object, now),
+        *containers_of("Leader", template.get("leaderTemplate")),
+        *containers_of("Worker" if template.get("leaderTemplate") else "Every rank", template.get("workerTemplate")),
+        *conditions(view.object, now),
         "",
         "Ranks:" if any(group.ranks for group in view.groups) else "Ranks:          none",
         *(f"  {line}" for line in tables.below(view, now, tables.Form()) if view.groups),
     ]
 
 
-def _rollout(spec: JSONObject) -> str:
+def rollout_of(spec: JSONObject) -> str:
+    """Return how a LeaderWorkerSet rolls, as far as its spec says."""
     configuration = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     told = [
         f"{name} {configuration[name]}" for name in ("partition", "maxUnavailable", "maxSurge") if name in configuration
@@ -105,17 +106,18 @@ def _placement(obj: JSONObject) -> str:
     return ", ".join(f"{words} {own[key]}" for words, key in told if key in own)
 
 
-def _template(title: str, template: JSONObject | None) -> Iterator[str]:
+def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
     """Yield the containers of a template: image, what they run and what they ask for."""
     for container in ((template or {}).get("spec") or {}).get("containers") or []:
         command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
         asked = container.get("resources") or {}
         yield from facts([(title, f"container {container.get('name')}, image {container.get('image') or '-'}")])
         yield from facts([("  runs", command if len(command) <= 100 else f"{command[:99]}…")])
-        yield from facts([("  requests", _pairs(asked.get("requests"))), ("  limits", _pairs(asked.get("limits")))])
+        yield from facts([("  requests", pairs(asked.get("requests"))), ("  limits", pairs(asked.get("limits")))])
 
 
-def _conditions(obj: JSONObject, now: datetime) -> list[str]:
+def conditions(obj: JSONObject, now: datetime) -> list[str]:
+    """Return the conditions of an object as a table."""
     found = meta.status(obj).get("conditions") or []
     rows = [
         (
@@ -139,7 +141,7 @@ def _group(view: View, group: Group, now: datetime) -> list[str]:
             ("Group", f"{view.name}/{group.index}"),
             ("Namespace", view.namespace),
             ("Leader", leader.pod if leader else ""),
-            ("Created", _when(leader.created, now) if leader else ""),
+            ("Created", when(leader.created, now) if leader else ""),
             ("Revision", group.revision),
             ("Ready", f"{group.ready_ranks} of {wording.counted(len(group.ranks), 'rank')}"),
             ("Recreations", recreations.sentence(group.recreations, now) if group.recreations else ""),
@@ -157,14 +159,14 @@ def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
             ("Pod", rank.pod),
             ("State", wording.state(rank) + (", ready" if rank.is_ready else "")),
             ("Why", wording.reason(rank)),
-            ("Created", _when(rank.created, now)),
+            ("Created", when(rank.created, now)),
             ("Node", rank.node),
             ("Address", rank.address),
             ("Revision", meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH, "")),
             ("Scheduler", str(meta.spec(pod).get("schedulerName") or "") if pod else ""),
         ]
     )
-    return [*head, *_containers(pod, now), *(_conditions(pod, now) if pod else [])]
+    return [*head, *_containers(pod, now), *(conditions(pod, now) if pod else [])]
 
 
 def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
@@ -180,8 +182,8 @@ def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
                 ("  state", _container_state(status.get("state") or {}, now)),
                 ("  restarts", str(status.get("restartCount", 0))),
                 ("  ended before", outcome.described(before) if "exitCode" in before else ""),
-                ("  requests", _pairs((container.get("resources") or {}).get("requests"))),
-                ("  limits", _pairs((container.get("resources") or {}).get("limits"))),
+                ("  requests", pairs((container.get("resources") or {}).get("requests"))),
+                ("  limits", pairs((container.get("resources") or {}).get("limits"))),
             ]
         )
 
@@ -195,23 +197,27 @@ def _container_state(state: JSONObject, now: datetime) -> str:
     return f"waiting: {': '.join(filter(None, [waiting.get('reason'), waiting.get('message')])) or 'for its start'}"
 
 
-def _logs(texts: Sequence[str]) -> list[str]:
+def logs(texts: Sequence[str]) -> list[str]:
+    """Return the last lines of what failed."""
     if not texts:
         return []
     return ["", "Logs:", *(f"  {line}" for text in texts for line in text.splitlines())]
 
 
-def _events(shown: Described, now: datetime) -> list[str]:
-    if not shown.events:
+def events(happened: Sequence[Happening], name: str, now: datetime) -> list[str]:
+    """Return the newest events, and how many there are before them."""
+    if not happened:
         return ["", "Events:         none"]
-    earlier = len(shown.events) - RECENT
-    more = [f"  … and {wording.counted(earlier, 'earlier event')}: lws events {shown.chosen}"] if earlier > 0 else []
-    return ["", "Events:", *more, *happenings.table(shown.events[-RECENT:], now, "  ")]
+    earlier = len(happened) - RECENT
+    more = [f"  … and {wording.counted(earlier, 'earlier event')}: lws events {name}"] if earlier > 0 else []
+    return ["", "Events:", *more, *happenings.table(happened[-RECENT:], now, "  ")]
 
 
-def _when(created: str, now: datetime) -> str:
+def when(created: str, now: datetime) -> str:
+    """Return how long ago something was created, and the moment."""
     return f"{wording.age(created, now)} ago ({created})" if created else ""
 
 
-def _pairs(found: JSONObject | None) -> str:
+def pairs(found: JSONObject | None) -> str:
+    """Return names and values in a line."""
     return ", ".join(f"{key}={value}" for key, value in (found or {}).items())

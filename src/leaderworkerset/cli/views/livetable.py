@@ -1,6 +1,6 @@
 """The lines of the live view, cut to a terminal: what is not ready comes first, and reasons are never cut off. Pure.
 
-Up to ten groups have a line for each rank, more have a line for each group. Where the column WHY has no room, the
+Up to ten groups have a line for each rank, more have a line for each group. Where the column WHY does not fit, the
 reasons stand in full below the table.
 """
 
@@ -110,25 +110,25 @@ def _of_group(group: Group, now: datetime) -> _Row:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
-    """Align rows; reasons stand beside them where all have room, else below."""
+    """Align rows; reasons stand beside them where all fit, else below."""
     bare = output.table(header, [row.cells for row in rows])
     told = [row.beside for row in rows if row.why]
-    room = size.columns - max(map(len, bare), default=0) - len("   ")
-    if told and room >= LEAST_REASON and all(len(escaped(why)) <= room for why in told):
+    limit = size.columns - max(map(len, bare), default=0) - len("   ")
+    if told and limit >= LEAST_REASON and all(len(escaped(why)) <= limit for why in told):
         whole = output.table((*header, "WHY"), [(*row.cells, row.beside) for row in rows])
         return _fitting(whole, rows, size.lines, 0)
     below = _below(_reasons(rows), size)
-    narrow = _narrowed(header, rows, size.columns) if room < 0 else bare
+    narrow = _narrowed(header, rows, size.columns) if limit < 0 else bare
     return [*_fitting(narrow, rows, size.lines, len(below)), *below]
 
 
 def _below(reasons: Sequence[str], size: Size) -> list[str]:
     """Return the first reasons in full: one at least, more while they take no more than half of the lines."""
-    room = None if size.lines is None else size.lines // 2
+    limit = None if size.lines is None else size.lines // 2
     shown: list[str] = []
     for count, why in enumerate(reasons):
         more = _wrapped(why, size.columns)
-        if count == FEW_REASONS or (count and room is not None and len(shown) + len(more) > room):
+        if count == FEW_REASONS or (count and limit is not None and len(shown) + len(more) > limit):
             return [*shown, f"… and {wording.counted(len(reasons) - count, 'more reason')}"]
         shown += more
     return shown
@@ -164,14 +164,14 @@ def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> li
 
 def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
     """Cut the rows of a table to the lines there are, and say how many are left out."""
-    room = None if available is None else max(available - below - 1, LEAST_ROWS)
-    if room is None or len(rows) <= room:
+    limit = None if available is None else max(available - below - 1, LEAST_ROWS)
+    if limit is None or len(rows) <= limit:
         return table
-    hidden = rows[room - 1 :]
+    hidden = rows[limit - 1 :]
     ready = sum(row.is_ready for row in hidden)
     noun = "group" if table[0].split()[1:2] == ["READY"] else "rank"
     told = "all ready" if ready == len(hidden) else f"{ready} ready"
-    return [*table[:room], f"… and {wording.counted(len(hidden), f'more {noun}')}, {told}"]
+    return [*table[:limit], f"… and {wording.counted(len(hidden), f'more {noun}')}, {told}"]
 
 
 def _wrapped(text: str, columns: int) -> list[str]:

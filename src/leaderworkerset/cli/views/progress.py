@@ -29,6 +29,17 @@ class Progress:
             self._stream.write(f"{text}\n")
         self._stream.flush()
 
+    def note(self, text: str) -> None:
+        """Print a line that stays, above what is awaited."""
+        shown = self._shown
+        self.clear()
+        self._stream.write(f"{escaped(text)}\n")
+        self._stream.flush()
+        if self.rewrites:
+            self.show(shown)
+        else:
+            self._shown = shown  # it is above, and not to be repeated
+
     def clear(self) -> None:
         """Leave the line empty for what follows."""
         if self.rewrites and self._shown:

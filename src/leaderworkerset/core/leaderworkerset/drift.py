@@ -38,9 +38,14 @@ def covers(live: JSON, desired: JSON) -> bool:
 
 def owns_more(live: JSONObject, manager: str, desired: JSONObject) -> bool:
     """Return whether the manager's last apply set a field that `desired` lacks, or whether there was no such apply."""
-    entries: list[JSONObject] = meta.metadata(live).get("managedFields") or []
-    fields = next((entry.get("fieldsV1") for entry in entries if _is_apply_of(entry, manager)), None)
+    fields = applied_fields(live, manager)
     return fields is None or _names_more(fields, desired)
+
+
+def applied_fields(live: JSONObject, manager: str) -> JSONObject | None:
+    """Return the fields that the manager's last apply set, as FieldsV1; None where there was no such apply."""
+    entries: list[JSONObject] = meta.metadata(live).get("managedFields") or []
+    return next((entry.get("fieldsV1") for entry in entries if _is_apply_of(entry, manager)), None)
 
 
 def _is_apply_of(entry: JSONObject, manager: str) -> bool:
@@ -118,9 +123,13 @@ class _Filed:
                 filed.setdefault(_values(item, present), (position, item))
 
     def find(self, wanted: JSONObject) -> JSON:
-        """Return the first item that has no other values than the wanted ones."""
-        found = (filed.get(_values(wanted, present)) for present, filed in self._by_present.items())
-        return min((one for one in found if one is not None), key=itemgetter(0), default=(0, ABSENT))[1]
+        """Return the item that has most of the wanted values and no others; of several the first."""
+        found = (
+            (-len(present), *filed[values])
+            for present, filed in self._by_present.items()
+            if (values := _values(wanted, present)) in filed
+        )
+        return min(found, key=itemgetter(0, 1), default=(0, 0, ABSENT))[2]
 
 
 def _values(item: JSONObject, names: tuple[str, ...]) -> bytes:

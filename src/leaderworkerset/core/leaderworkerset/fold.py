@@ -33,6 +33,8 @@ class Folded:
     of_one_revision: int = 0
     deleting: int = 0
     gated: int = 0
+    alone: int = 0
+    larger: int = 0
     leaders: Mapping[str, int] = field(default_factory=dict)
     workers: Mapping[str, int] = field(default_factory=dict)
     statefulset_revisions: Mapping[str, int] = field(default_factory=dict)
@@ -46,9 +48,14 @@ class Folded:
         """Return the groups whose leader and workers are ready (R-STAT-6)."""
         return self.leader_ready & (ALL if size == 1 else self.workers_ready)
 
+    def without_workers(self, size: int) -> int:
+        """Return the groups that have none: by the size that they were made for, otherwise by that of the spec."""
+        return ~self.larger if size == 1 else self.alone
+
     def available(self, size: int) -> int:
-        """Return the groups that are ready, and not by the workers of the leader before."""
-        return self.ready(size) & ~self.deleting & (ALL if size == 1 else self.of_one_revision)
+        """Return the groups that are ready as they were made, and not by the workers of the leader before."""
+        whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
+        return self.leader_ready & ~self.deleting & whole
 
     def updated(self, size: int, revision: str) -> int:
         """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
@@ -114,6 +121,8 @@ def _added(folded: Folded, group: Group, name: str) -> Folded:
         of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
         deleting=folded.deleting | (bit if group.is_deleting else 0),
         gated=folded.gated | (bit if group.is_gated else 0),
+        alone=folded.alone | (bit if group.own_size == 1 else 0),
+        larger=folded.larger | (bit if group.own_size > 1 else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
         workers=folded.workers
         if workers is None
@@ -140,6 +149,8 @@ def _removed(folded: Folded, group: Group, name: str) -> Folded:
         of_one_revision=folded.of_one_revision & others,
         deleting=folded.deleting & others,
         gated=folded.gated & others,
+        alone=folded.alone & others,
+        larger=folded.larger & others,
         leaders=_without_bits(folded.leaders, others),
         workers=_without_bits(folded.workers, others),
         statefulset_revisions=_without_bits(folded.statefulset_revisions, others),

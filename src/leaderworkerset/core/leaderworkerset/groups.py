@@ -30,7 +30,8 @@ class Group:
 
     `group_index` is the leader's label, verbatim; `index` the same as a number, None where it is none.
     `statefulset_revision` is the revision of the leader StatefulSet that the leader was made from. A leader that
-    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it.
+    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
+    leader was made for, which the spec may have left; 0 where the leader does not name it.
     """
 
     leader: str
@@ -43,6 +44,7 @@ class Group:
     is_deleting: bool = False
     statefulset_revision: str = ""
     is_gated: bool = False
+    own_size: int = 0
 
     def is_whole(self, size: int) -> bool:
         """Return whether everything that a group of this size is made of exists."""
@@ -60,7 +62,12 @@ class Group:
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group:
-    """Extract the facts from a leader pod and the StatefulSet that is named like it."""
+    """Extract the facts from a leader pod and the StatefulSet that is named like it.
+
+    Workers of an earlier leader of this name are none: they end soon, and ready as they may still be, their group is not.
+    """
+    if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
+        worker_statefulset = None
     group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
     return Group(
         leader=meta.name(leader),
@@ -73,7 +80,14 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         is_deleting=meta.is_deleting(leader),
         statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
         is_gated=bool(meta.spec(leader).get("schedulingGates")),
+        own_size=own_size(leader),
     )
+
+
+def own_size(leader: JSONObject) -> int:
+    """Return the size of the group that a leader was made for, 0 where it does not name one."""
+    text = meta.annotations(leader).get(labels.SIZE, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def is_pod_ready(pod: JSONObject) -> bool:

@@ -29,6 +29,7 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     rollout,
     services,
+    settled,
     statefulsets,
     status,
 )
@@ -36,6 +37,7 @@ from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.groups import Group
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollout import Current, Step
+from leaderworkerset.core.leaderworkerset.settled import Settled
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
@@ -48,7 +50,7 @@ class Observed:
 
     `folded` is the fold of `groups` where the caller keeps it up to date, `leaders` the groups by the names of their
     leaders; without them both are made here. `history` is only of use where a plan adds to it (`history.is_growing`),
-    `records` are those of recreations.
+    `records` are those of recreations. `settled` is what the decision before found in order, if it is known.
     """
 
     leaderworkerset: JSONObject | None
@@ -61,11 +63,23 @@ class Observed:
     gang_objects: Sequence[JSONObject] = ()
     history: Sequence[JSONObject] = ()
     records: Sequence[JSONObject] = ()
+    settled: Settled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, and what the next decision need not compare again: nothing where the plan changes it."""
+
+    plan: Plan
+    settled: Settled | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The observed state with the LeaderWorkerSet read, and the revision its groups shall have."""
+    """The observed state with the LeaderWorkerSet read, and the revision its groups shall have.
+
+    `is_settled` says that an earlier decision compared the same spec, StatefulSet and revision.
+    """
 
     observed: Observed
     obj: JSONObject
@@ -73,37 +87,45 @@ class _Facts:
     revision: Resolution
     gang: Gang
     folded: Folded
+    is_settled: bool
 
 
 def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
     """Decide what to do about the LeaderWorkerSet; a field that cannot be used ends in `Plan.error`."""
+    return decide(observed, now, gang).plan
+
+
+def decide(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Decision:
+    """Decide as `reconcile` does, and return what was found in order beside the plan."""
     obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
     if obj is None or meta.is_deleting(obj):
-        return Plan()
-    if statefulset is not None and (meta.is_deleting(statefulset) or _is_of_predecessor(statefulset, obj)):
-        return Plan(requeue_after=RECHECK_DELETION)
+        return Decision(Plan())
+    if statefulset is not None and _is_going(statefulset, obj):
+        return Decision(Plan(requeue_after=RECHECK_DELETION))
+    seen = settled.describe(obj, statefulset, observed.revisions)
     try:
-        lws = leaderworkerset.decode(obj)
-        facts = _Facts(
-            observed, obj, lws, revisions.resolve(obj, statefulset, observed.revisions), gang, _fold(observed, lws.name)
-        )
-        rolling = _move_statefulset(facts) or _replace_leaders(facts)
-        actions = [*_record_revision(facts), *rolling, *_make_service(facts)]
+        facts = _read(observed, obj, gang, is_settled=seen is not None and seen == observed.settled)
+        moving = _move_statefulset(facts)
+        actions = [*_record_revision(facts), *(moving or _replace_leaders(facts)), *_make_service(facts)]
     except ValueError as error:
-        return Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
-    return _report(facts, actions, now)
+        return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
+    is_moving = moving or facts.revision.is_new or facts.revision.created is not None
+    return Decision(_report(facts, actions, now), None if is_moving else seen)
 
 
-def _is_of_predecessor(statefulset: JSONObject, obj: JSONObject) -> bool:
-    """Return whether it belongs to a LeaderWorkerSet of this name that was deleted before this one was created.
+def _read(observed: Observed, obj: JSONObject, gang: Gang, *, is_settled: bool) -> _Facts:
+    lws = leaderworkerset.decode(obj)
+    revision = revisions.resolve(obj, observed.leader_statefulset, observed.revisions, is_settled=is_settled)
+    return _Facts(observed, obj, lws, revision, gang, _fold(observed, lws.name), is_settled)
 
-    The garbage collector takes it soon. Until then it is as if it were being deleted: whoever goes on with it takes
-    over the revision of a spec that is gone, and moves pods that are about to go (unlike R-LSTS-4).
+
+def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
+    """Return whether it is being deleted, or is of a LeaderWorkerSet of this name that was there before this one.
+
+    The garbage collector deletes that one soon. Whoever goes on with it takes over the revision of a spec that is gone,
+    and moves pods that are about to go (unlike looking it up by name only, R-LSTS-4).
     """
-    owner = meta.controller_of(statefulset)
-    if owner is None or owner["uid"] == meta.uid(obj):
-        return False
-    return (owner["kind"], owner["name"]) == (LEADERWORKERSETS.kind, meta.name(obj))
+    return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)
 
 
 def _fold(observed: Observed, name: str) -> Folded:
@@ -154,11 +176,17 @@ def _move_statefulset(facts: _Facts) -> list[Action]:
     """Apply the leader StatefulSet where that would change it (R-LSTS-1), and tell of it (R-LSTS-7)."""
     lws, key = facts.lws, facts.revision.key
     limits = rollout.budget(lws.spec)
-    current = statefulsets.current(facts.observed.leader_statefulset)
-    states = rollout.states(facts.folded, size=lws.size, revision=key)
+    living = facts.observed.leader_statefulset
+    current = statefulsets.current(living)
+    replaced = replacement.abandoned(living, facts.folded, limits=limits, size=lws.size, key=key)
+    states = rollout.states(facts.folded, size=lws.size, revision=key, replaced=replaced)
     step = rollout.next_step(limits, current, states, is_new_revision=facts.revision.is_new)
+    if living is not None and current is not None and statefulsets.is_behind(living):
+        step = rollout.wait(step, current)
+    if facts.is_settled and statefulsets.is_at(current, step):
+        return []
     desired = statefulsets.build(facts.obj, lws, key=key, limits=limits, step=step)
-    if statefulsets.is_applied(facts.observed.leader_statefulset, desired):
+    if statefulsets.is_applied(living, desired):
         return []
     apply = Apply(
         resource=STATEFULSETS,

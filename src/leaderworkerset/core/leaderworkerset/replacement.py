@@ -1,19 +1,27 @@
-"""Which outdated leaders to delete now, so that `maxUnavailable` holds on every cluster (docs/adr/0004).
+"""Which outdated leaders to delete now, because the StatefulSet controller would not, or not yet (docs/adr/0004).
 
-StatefulSet controllers without the feature `MaxUnavailableStatefulSet` (off by default in Kubernetes 1.36) replace one
-leader after the other, however many may be unavailable. There this controller deletes outdated leaders itself, as many
-as the budget allows; the StatefulSet brings them back from its update revision.
+A group that is of no revision the StatefulSet has (an update was taken back or replaced before the group was ready) is
+waited for by the rollout, which counts it as unavailable, and may never become ready. Where the StatefulSet's partition
+keeps it, and the user's does not, its leader is deleted here, on every cluster; the StatefulSet brings it back from a
+revision that it has.
+
+And `maxUnavailable` shall hold on every cluster. StatefulSet controllers without the feature `MaxUnavailableStatefulSet`
+(off by default in Kubernetes 1.36) replace one leader after the other, however many may be unavailable. There this
+controller deletes outdated leaders itself, as many as the budget allows; the StatefulSet brings them back from its update
+revision.
 
 In: the leader StatefulSet as it lives, the fold of the groups, the budget and the key of the revision. Out: the indexes
-of the groups whose leaders to delete, the worst first. A decision visits no group that it does not choose. Bounds, whatever the partition says:
+of the groups whose leaders to delete, the worst first. A decision visits no group that it does not choose. Bounds:
 
 - a group that is available is only touched while more than `replicas - unavailable` are; groups being deleted are not
   available, nor are those that are not ready or between two revisions; surge groups are if they are ready;
-- only groups at or above the partition, whose leader is neither of the revision nor of the StatefulSet's update
-  revision: what is deleted twice would come back the same;
+- at or above the StatefulSet's partition, only groups whose leader is neither of the revision nor of the StatefulSet's
+  update revision; below it, only those that are not available and not of its current revision either: what is deleted
+  otherwise would come back the same;
+- what the user's partition holds is left alone, available or not, as long as the StatefulSet holds it, too;
 - only once the StatefulSet controller has observed the very StatefulSet that lives; one that is down brings nothing back.
 
-Where the API server kept `maxUnavailable`, its StatefulSet controller honours it, and nothing is left to do.
+Where the API server kept `maxUnavailable`, its StatefulSet controller honours it, and rolls all at or above the partition.
 """
 
 from itertools import islice
@@ -27,21 +35,50 @@ from leaderworkerset.core.leaderworkerset.rollout import Budget
 
 def choose(statefulset: JSONObject | None, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:
     """Return the indexes of the groups to replace now."""
-    if statefulset is None or not needs_help(statefulset):
+    if statefulset is None or not _has_looked(statefulset):
         return []
-    current = statefulsets.position(statefulset)
-    living = below(folded.members & ~folded.deleting, current.replicas)
-    available = living & folded.available(size)
+    left_behind = abandoned(statefulset, folded, limits=limits, size=size, key=key)
+    if not needs_help(statefulset):
+        return [*highest(left_behind)]
+    partition = statefulsets.position(statefulset).partition
+    available = _living(statefulset, folded) & folded.available(size)
+    outdated = _outdated(statefulset, folded, key)
+    rolled = outdated & ~below(outdated, partition)
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable), 0)
-    made_of_update = folded.statefulset_revisions.get(meta.status(statefulset)["updateRevision"], 0)
-    rolled = living & ~below(living, current.partition)
-    outdated = rolled & ~folded.leaders.get(key, 0) & ~made_of_update
-    return [*highest(outdated & ~available), *islice(highest(outdated & available), spare)]
+    return [*highest(rolled & ~available | left_behind), *islice(highest(rolled & available), spare)]
+
+
+def abandoned(statefulset: JSONObject | None, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
+    """Return the groups that no revision of the StatefulSet would mend, and that its partition keeps."""
+    if statefulset is None or not _has_looked(statefulset):
+        return 0
+    held = below(_outdated(statefulset, folded, key), statefulsets.position(statefulset).partition)
+    lost = held & ~folded.available(size) & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
+    return lost & ~below(lost, limits.partition)
 
 
 def needs_help(statefulset: JSONObject) -> bool:
     """Return whether a StatefulSet controller is at work that does not know `maxUnavailable`."""
-    status = meta.status(statefulset)
     rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    has_looked = status.get("observedGeneration") == meta.generation(statefulset) and bool(status.get("updateRevision"))
-    return has_looked and "maxUnavailable" not in rolling
+    return _has_looked(statefulset) and "maxUnavailable" not in rolling
+
+
+def _living(statefulset: JSONObject, folded: Folded) -> int:
+    """Return the groups that the StatefulSet has, and keeps."""
+    return below(folded.members & ~folded.deleting, statefulsets.position(statefulset).replicas)
+
+
+def _outdated(statefulset: JSONObject, folded: Folded, key: str) -> int:
+    """Return the groups whose leaders are neither of the revision nor of the StatefulSet's update revision."""
+    living = _living(statefulset, folded)
+    return living & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
+
+
+def _has_looked(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet controller has observed the StatefulSet as it is."""
+    return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
+
+
+def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:
+    """Return the groups whose leaders were made from this revision of the StatefulSet."""
+    return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

@@ -10,7 +10,7 @@ P the user's partition; S replicas and p partition of the StatefulSet, u wanted 
 States are sets of indexes, a bit for each group that exists (`fold`). So a step visits no group by itself, costs at most
 what the highest existing index costs, and R and S may be as large as the API allows (2³¹ - 1).
 
-Four places differ on purpose:
+Eight places differ on purpose:
 
 - Percentages can leave neither unavailability nor surge (25 % of 2 rounds down to 0), and no group could ever be
   replaced. Here U is then 1 (Q-28), which is what the StatefulSet gets as well (R-LSTS-2).
@@ -21,6 +21,15 @@ Four places differ on purpose:
   not, and fewer than R - U groups stay available. Here a ready surge group stays while the bound needs it.
 - The Go controller takes a leader for ready that is being deleted and has not ended yet. Where an update is reverted or
   replaced in that moment, it lets a second group go. Here such a group is unavailable, as it is for its users.
+- The Go controller gives surge groups a new template at once, though they may stand in for groups that are on their way.
+  Here they are kept like all others until the budget lets them go.
+- The Go controller counts only the groups below its base as missing. Where an update is taken back, others on their way
+  may stand above it, and a group too many goes. Here what stays ready is counted, wherever it stands.
+- The Go controller lets groups go while the StatefulSet controller may still act on what it was told before. Where an
+  update is taken back in that moment, both let a group go. Here the next group waits until the StatefulSet controller
+  has observed the last step (`wait`).
+- The Go controller takes groups for ready by the size of the spec. After an edit from or to a size of 1 it lets all go at
+  once, or waits for ever for those without workers. Here a group is ready as it was made.
 """
 
 from bisect import bisect_left
@@ -31,7 +40,7 @@ from typing import Final, NamedTuple
 
 from kuberuntime.objects import intstr
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
-from leaderworkerset.core.leaderworkerset.fold import ALL, Folded, below
+from leaderworkerset.core.leaderworkerset.fold import Folded, below
 
 
 class Case(StrEnum):
@@ -96,11 +105,15 @@ class State(NamedTuple):
 
 
 class States(NamedTuple):
-    """The groups that are ready, updated, and gated, as sets of indexes (`fold`); others are missing."""
+    """The groups that are ready, updated, gated and broken, as sets of indexes (`fold`); others are missing.
+
+    Broken are those of an older revision that are there, stay, and are not ready: nothing says that they will be.
+    """
 
     ready: int
     updated: int
     gated: int = 0
+    broken: int = 0
 
     @classmethod
     def of(cls, states: Mapping[int, State]) -> "States":
@@ -143,6 +156,17 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
     return Step(case, held, replicas)
 
 
+def wait(step: Step, current: Current) -> Step:
+    """Return the step that lets no group go: the StatefulSet controller has not observed the one before it.
+
+    What was let go then may be taken down at any moment, and is not seen to be on its way. What was written by hand, or
+    edited by the user, is still followed.
+    """
+    if step.case != Case.ROLLING:
+        return step
+    return Step(step.case, max(step.partition, current.partition), max(step.replicas, current.replicas))
+
+
 def _choose(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool) -> Step:
     wanted = limits.replicas
     if current is None:
@@ -156,7 +180,8 @@ def _choose(limits: Budget, current: Current | None, states: States, *, is_new_r
     needed = limits.replicas_needed(count_unready(states, wanted))
     if current.annotated != str(wanted):
         return Step(Case.REPLICAS_EDITED, min(current.partition, limits.burst), needed)
-    return Step(Case.ROLLING, rolling_partition(limits, current, states), needed)
+    partition = rolling_partition(limits, current, states)
+    return Step(Case.ROLLING, _affordable(limits, current, states, partition), needed)
 
 
 def _replicas_kept(limits: Budget, current: Current, states: States, step: Step) -> int:
@@ -169,18 +194,15 @@ def _replicas_kept(limits: Budget, current: Current, states: States, step: Step)
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
-    if kept <= 0:
-        return step.replicas
-    lengths = range(surplus.bit_length() + 1)
-    length = bisect_left(lengths, kept, key=lambda end: below(surplus, end).bit_count())
-    return min(step.replicas + length, limits.burst)
+    return step.replicas if kept <= 0 else min(step.replicas + _length_with(surplus, kept), limits.burst)
 
 
 def _hold_back(limits: Budget, current: Current) -> Step:
-    """Keep all groups there are at the old template; the next look lets the first ones go (R-ROLL-10)."""
+    """Keep all groups there are at the old template; the next look lets the first ones go (unlike R-ROLL-10)."""
     if current.replicas < limits.replicas:
         return Step(Case.NEW_REVISION_SCALING_UP, current.replicas, limits.replicas)
-    return Step(Case.NEW_REVISION, limits.replicas, limits.replicas_needed(limits.replicas))
+    held = min(current.replicas, limits.burst)
+    return Step(Case.NEW_REVISION, held, limits.replicas_needed(limits.replicas))
 
 
 def count_unready(states: States, wanted: int) -> int:
@@ -198,6 +220,26 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     return min(_down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
+def _affordable(limits: Budget, current: Current, states: States, partition: int) -> int:
+    """Raise a partition until what is ready and stays ready is `replicas - unavailable`, as far as it depends on this step.
+
+    The arithmetic of the contract does not count the groups between its base and its partition that are missing, and
+    about to come back: after an update is taken back on its way. Those that are broken may stay so, and are not waited for.
+    """
+    ready = below(states.ready, current.replicas)
+    staying = below(ready, current.partition).bit_count() + ((ready & states.updated) >> current.partition).bit_count()
+    spare = staying - (limits.replicas - limits.unavailable - below(states.broken, current.replicas).bit_count())
+    going = below(ready & ~states.updated, current.partition) >> partition
+    kept = going.bit_count() - max(spare, 0)
+    return partition if kept <= 0 else partition + _length_with(going, kept)
+
+
+def _length_with(indexes: int, wanted: int) -> int:
+    """Return how many of the lowest bits of a set hold `wanted` members."""
+    lengths = range(indexes.bit_length() + 1)
+    return bisect_left(lengths, wanted, key=lambda end: below(indexes, end).bit_count())
+
+
 def _tail(done: int, total: int) -> int:
     """Return how many of the groups, counted from the last one down, are done without a gap."""
     if done.bit_length() < total:
@@ -212,11 +254,14 @@ def _down_to_outdated(ready_and_outdated: int, base: int, partition: int, total:
     return highest + 1 if highest < top else partition
 
 
-def states(folded: Folded, *, size: int, revision: str) -> States:
+def states(folded: Folded, *, size: int, revision: str, replaced: int = 0) -> States:
     """Return the states of the groups; one whose workers do not carry its index is missing (R-ROLL-8).
 
     Ready are those that stay so: a group whose leader is being deleted, or whose workers are those of the leader
-    before, is about to end, and no other may be taken down on its account.
+    before, is about to end, and no other may be taken down on its account. Those that are `replaced` come back, and are
+    not broken for good.
     """
-    named = ALL if size == 1 else folded.workers_named
-    return States(folded.available(size) & named, folded.updated(size, revision) & named, folded.gated)
+    named = folded.workers_named | folded.without_workers(size)
+    ready, updated = folded.available(size) & named, folded.updated(size, revision) & named
+    broken = folded.members & ~folded.deleting & ~ready & ~folded.leaders.get(revision, 0) & ~replaced
+    return States(ready, updated, folded.gated, broken)

@@ -57,6 +57,19 @@ def position(statefulset: JSONObject) -> Current:
     )
 
 
+def is_behind(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet was changed since its controller last reported on it.
+
+    One that never did is not waited for: there may be none.
+    """
+    return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
+
+
+def is_at(position: Current | None, step: Step) -> bool:
+    """Return whether the leader StatefulSet is rolled as far as the step says."""
+    return position is not None and (position.replicas, position.partition) == (step.replicas, step.partition)
+
+
 def is_applied(statefulset: JSONObject | None, desired: JSONObject) -> bool:
     """Return whether applying `desired` would change nothing.
 

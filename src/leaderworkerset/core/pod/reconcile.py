@@ -19,7 +19,7 @@ from kuberuntime.plan import Action, Create, Emit, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import SubdomainPolicy
 from leaderworkerset.core import events
-from leaderworkerset.core.leaderworkerset import revisions, services
+from leaderworkerset.core.leaderworkerset import groups, revisions, services
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, restart, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
@@ -114,9 +114,15 @@ def _live_group(observed: Observed, obj: JSONObject, leader: JSONObject, now: da
         statefulsets=observed.statefulsets,
         gang_objects=observed.gang_objects,
         node=observed.node,
-        record=observed.record,
+        record=_own_record(observed, obj),
         restarts=observed.restarts.of(meta.annotations(obj)),
     )
+
+
+def _own_record(observed: Observed, obj: JSONObject) -> JSONObject | None:
+    """Return the record of the group's last recreation; one of a LeaderWorkerSet before this one is none."""
+    record = observed.record
+    return None if record is None or meta.is_of_predecessor(record, obj) else record
 
 
 def _decide(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
@@ -157,7 +163,8 @@ def _build(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
     scheduled = _decide_gang(group, revision, gang)
     actions = (*_make_service(group, observed), *scheduled.actions)
     is_held = scheduled.holds or startup.POLICY.decide(group).holds
-    if group.lws.size == 1 or _has_workers(observed, group.leader) or is_held:
+    size = groups.own_size(group.leader) or group.lws.size
+    if size == 1 or _has_workers(observed, group.leader) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)

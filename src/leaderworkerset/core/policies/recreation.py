@@ -67,7 +67,8 @@ def following(
     if previous is not None and _is_repeated(previous, leader, settings, now):
         took_place = previous.state is State.RECREATED
         count = previous.count + 1 if took_place else previous.count
-        due = now + settings.delay(count) if took_place else max(previous.due, now)
+        longest = now + settings.delay(count)
+        due = longest if took_place else min(max(previous.due, now), longest)
     if settings.exceeds(count):
         state, due = State.EXHAUSTED, now
     else:

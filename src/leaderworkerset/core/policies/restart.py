@@ -5,6 +5,7 @@ deletion of its leader and the record of the recreation, or how long to wait for
 """
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from kuberuntime.objects import meta
@@ -58,11 +59,14 @@ def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> Decision
 
 
 def _wait(group: LiveGroup, due: Recreation) -> float | None:
-    """Return how many seconds the recreation is still waited for, None where it is not."""
+    """Return how many seconds the recreation is still waited for, None where it is not.
+
+    What is further away than its own delay is not: the clock was set back, or was ahead when the record was written.
+    """
     if due.state is not State.WAITING or not group.restarts.backs_off:
         return None
-    seconds = (due.due - group.now).total_seconds()
-    return seconds if seconds > 0 else None
+    left = due.due - group.now
+    return left.total_seconds() if timedelta() < left <= group.restarts.delay(due.count) else None
 
 
 def _holds(due: Recreation) -> str:
@@ -92,7 +96,7 @@ def _record(group: LiveGroup, new: Recreation) -> Apply:
 
 
 def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
-    """Return what is told of a recreation that does not happen now: of others the deletion tells."""
+    """Return the event of a recreation that does not happen now; the others are reported by their deletion."""
     failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
     if new.state is State.WAITING:
         wait = int((new.due - group.now).total_seconds())

@@ -25,7 +25,10 @@ OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 """The taint that says that a node is shut down for certain."""
 
 RECHECK: Final = timedelta(seconds=30)
-"""How often the decision about a pod that is stuck, but not released, is made again: nodes are not watched."""
+"""How often the decision about a pod that is stuck, but not released, is made again: nodes are not watched.
+
+It is made so often before the pod counts as stuck, too: what is far away by a wrong clock may be due by the right one.
+"""
 
 Nodes = Mapping[str, JSONObject | None]
 """Nodes by name, None for one that does not exist."""
@@ -61,7 +64,7 @@ def release(stuck: Stuck, nodes: Nodes) -> Release:
     for pod in _on_nodes(stuck.pods):
         left = _left(pod, stuck)
         if left > timedelta():
-            waits.append(left)
+            waits.append(min(left, RECHECK))
             continue
         waits.append(RECHECK)
         actions += _release_one(stuck, pod, nodes.get(_node_name(pod)), is_first=left > -RECHECK)

@@ -8,7 +8,7 @@ from typing import Final
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.diagnosis.patterns import words_of
+from leaderworkerset.diagnosis.patterns import READ, words_of
 from leaderworkerset.views.groups import Rank
 
 PULLING: Final = frozenset({"ErrImagePull", "ImagePullBackOff"})
@@ -51,7 +51,7 @@ class Waits:
                 if reason not in self.reasons:
                     continue
                 for text in (message, *ranks.messages(observed, rank, *self.events)):
-                    if match := pattern.search(text[:4096]):
+                    if match := pattern.search(text[:READ]):
                         own = {"container": container, "reason": reason, "image": image_of(rank, container)}
                         yield rank, words_of(observed, rank, match) | own, text
                         break

@@ -73,10 +73,13 @@ def is_deleting(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet that is being deleted."""
     if not meta.is_deleting(observed.view.object):
         return None
-    left = sum(rank.object is not None for group in observed.view.groups for rank in group.ranks)
+    if observed.of_set is not None:
+        left = counted(len(observed.of_set.parts), "LeaderWorkerSet")
+    else:
+        left = counted(sum(rank.object is not None for group in observed.view.groups for rank in group.ranks), "pod")
     return Finding(
         subject=own(observed),
-        sentence=f"{observed.view.name} is being deleted; {counted(left, 'pod')} left",
+        sentence=f"{observed.view.name} is being deleted; {left} left",
         steps=(observed.lws(f"wait {observed.view.name} --for=delete"),),
     )
 
@@ -108,7 +111,7 @@ ROLLING: Final = Cause(
 DELETING: Final = Cause(
     code="LWS-E090",
     title="it is being deleted",
-    meaning="The LeaderWorkerSet is being deleted, and its pods are ending.",
+    meaning="The LeaderWorkerSet is being deleted, and its pods are ending; or the DisaggregatedSet, and its parts are.",
     remedy="Wait.",
     find=is_deleting,
     verdict=Verdict.PROGRESSING,

@@ -17,7 +17,7 @@ from leaderworkerset.core.gang import demand
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Find, Finding
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
 from leaderworkerset.views.groups import Rank
 
@@ -34,7 +34,7 @@ def lacking(rank: Rank) -> list[str]:
     >>> lacking(Rank(group=0, index=0, pod="p", state="Pending", why="0/2 nodes: 2 Insufficient nvidia.com/gpu, 1 Insufficient cpu."))
     ['nvidia.com/gpu', 'cpu']
     """
-    return list(dict.fromkeys(match["resource"] for match in SHORT.finditer(rank.why[:4096])))
+    return list(dict.fromkeys(match["resource"] for match in SHORT.finditer(rank.why[:READ])))
 
 
 def short_of(wanted: str) -> Find:
@@ -134,10 +134,7 @@ def domain_is_held(observed: Observed) -> Finding | None:
 def _holders(observed: Observed, key: str) -> dict[str, str]:
     """Return by domain the group that has pods there."""
     found = {}
-    members = observed.get(PODS) or [
-        rank.object for group in observed.view.groups for rank in group.ranks if rank.object
-    ]
-    for pod in members:
+    for pod in observed.get(PODS) or observed.view.pods:
         node = observed.nodes.get(str(meta.spec(pod).get("nodeName") or ""))
         domain = meta.labels(node).get(key) if node else None
         if domain:
@@ -254,11 +251,11 @@ NO_LABELS: Final = Told(
 
 
 def no_labels(observed: Observed) -> Finding | None:
-    """Find pods for whose labels there is no node; where there is one, and it is tainted, the taint is the cause."""
+    """Find pods for whose labels there is no node; where there is one, its taint or its being cordoned is the cause."""
     for rank in observed.at(is_unscheduled):
         asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
         suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
-        if asked and suits and "untolerated taint" in rank.why:
+        if asked and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
             return None
     return NO_LABELS(observed)
 
@@ -323,12 +320,12 @@ TAINTS: Final = Cause(
 CORDONED: Final = Cause(
     code="LWS-E043",
     title="nodes take no pods",
-    meaning="There are no nodes, or all are cordoned (unschedulable).",
+    meaning="There are no nodes, or those that would do are cordoned (unschedulable).",
     remedy="Add nodes, or let them take pods again: `kubectl uncordon NODE`.",
     find=Told(
         is_unscheduled,
         r"were unschedulable|no nodes available",
-        "no node takes pods now, so {pod} waits{others}",
+        "no node that would do takes pods now, so {pod} waits{others}",
         ("{kubectl} get nodes",),
     ),
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
@@ -109,7 +109,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
                 steps=(
                     observed.lws(f"logs {observed.view.name}/{leader.place}"),
-                    "a leader that waits for its workers to be ready never is under LeaderReady: use LeaderCreated",
+                    "if the leader is ready only after its workers, LeaderReady never lets them start: use startupPolicy LeaderCreated",
                 ),
             )
     return None
@@ -132,7 +132,7 @@ def backs_off(observed: Observed) -> Finding | None:
         return Finding(
             subject=subject,
             sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
-            evidence=(f"recreation {told.count} in a row, due {told.due.isoformat()}",),
+            evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}",),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{group.index} --previous"),
                 f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",

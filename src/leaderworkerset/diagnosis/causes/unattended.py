@@ -37,8 +37,8 @@ OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
 def own(observed: Observed) -> Subject:
-    """Return the LeaderWorkerSet as a subject."""
-    return Subject(kind="LeaderWorkerSet", name=observed.view.name)
+    """Return the LeaderWorkerSet, or the DisaggregatedSet, as a subject."""
+    return Subject(kind="DisaggregatedSet" if observed.of_set else "LeaderWorkerSet", name=observed.view.name)
 
 
 def held_by_finalizer(observed: Observed) -> Finding | None:
@@ -67,11 +67,10 @@ def last_change(obj: JSONObject) -> str:
 def unobserved_for(observed: Observed) -> timedelta | None:
     """Return how long the manager has not acted on the newest spec; None where it did, or may still be about to."""
     obj = observed.view.object
-    is_observed = meta.status(obj).get("observedGeneration") == meta.generation(obj)
-    if meta.is_deleting(obj) or is_observed or not observed.knows(CORE_EVENTS):
+    if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(CORE_EVENTS):
         return None
     changed = last_change(obj)
-    told = observed.warnings.about(observed.view.namespace, "LeaderWorkerSet", observed.view.name)
+    told = observed.warnings.about(observed.view.namespace, own(observed).kind, observed.view.name)
     if any(timestamps.render(one.last) >= changed for one in told if one.reason != "BackOff"):
         return None
     since = observed.since(changed)

@@ -1,4 +1,8 @@
-"""The certificate of an embedded cluster: self-signed, for loopback names only."""
+"""The certificate of an embedded cluster: self-signed, for loopback names only.
+
+It begins as long before it was made as it lasts: a clock that is set back, or was ahead when the cluster first started,
+must not lock everybody out. Nothing is gained by a late begin, as nobody else holds the key.
+"""
 
 import ipaddress
 import ssl
@@ -13,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 LIFETIME: Final = timedelta(days=3650)
-SKEW: Final = timedelta(hours=1)
 
 
 def build_certificate(now: datetime) -> tuple[bytes, bytes]:
@@ -31,7 +34,7 @@ def build_certificate(now: datetime) -> tuple[bytes, bytes]:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - SKEW)
+        .not_valid_before(now - LIFETIME)
         .not_valid_after(now + LIFETIME)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

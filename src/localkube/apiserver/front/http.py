@@ -19,8 +19,9 @@ from aiohttp import web
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.serving.listening import Acceptor, bounds, protocol_logger
-from localkube.apiserver.front import podstreams
+from localkube.apiserver.front import largeanswers, podstreams
 from localkube.apiserver.front.guard import Guard
+from localkube.apiserver.front.largeanswers import LargeAnswers
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests import representation
@@ -37,6 +38,9 @@ BODY_LIMIT: Final = 3 * 2**20
 
 BODY_SECONDS: Final = 60.0
 """In which a request's body has to be there."""
+
+TO_REFUSE: Final = 1.0
+"""Seconds beyond that, in which the connection is still there for the answer that it was too slow."""
 
 CONNECTIONS: Final = 4096
 """Clients of this machine: commands, the manager, and every watch of each of them."""
@@ -60,6 +64,7 @@ class HttpServer:
         self._user = user
         self._guard = Guard(0, token)
         self._acceptor = Acceptor(bounds(CONNECTIONS), name="API server", context=ssl_context)
+        self._large = LargeAnswers()
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
@@ -99,8 +104,9 @@ class HttpServer:
         if refused is not None:
             return _refuse(refused)
         try:
-            async with timeouts.within(BODY_SECONDS):
-                body = await request.read()
+            with self._acceptor.receiving(request.transport, BODY_SECONDS + TO_REFUSE):
+                async with timeouts.within(BODY_SECONDS):
+                    body = await request.read()
         except TimeoutError:
             return _refuse(refusal.RefusalError(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
         except web.HTTPRequestEntityTooLarge:
@@ -109,7 +115,19 @@ class HttpServer:
         if sockets.is_upgrade(request):
             return await self._upgrade(request, asked)
         answer = await self._api.handle(asked, self._user)
-        return _plain(answer) if isinstance(answer, Response) else await _stream(request, answer)
+        if isinstance(answer, Response):
+            return await self._send(request, answer)
+        return await _stream(request, answer)
+
+    async def _send(self, request: web.BaseRequest, answer: Response) -> web.StreamResponse:
+        if len(answer.body) < largeanswers.LARGE or request.method == "HEAD":
+            return _plain(answer)
+        refused = self._large.refuse(answer)
+        if refused is None:
+            return await self._large.write(request, answer)
+        response = _refuse(refused)
+        response.headers["Retry-After"] = str(largeanswers.RETRY_AFTER)
+        return response
 
     async def _upgrade(self, request: web.BaseRequest, asked: Request) -> web.StreamResponse:
         try:

@@ -3,13 +3,13 @@
 Which fields may be selected on is a table per resource; every resource has its name and namespace.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.selectors import EVERYTHING, FieldSelector, LabelSelector, SelectorError, field_text
+from kuberuntime.objects.selectors import EVERYTHING, FieldSelector, FieldTerm, LabelSelector, SelectorError, field_text
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.catalog import Served
 
@@ -41,6 +41,10 @@ class Selection:
     namespace: str = ""
     labels: LabelSelector = EVERYTHING
     fields: FieldSelector = FieldSelector()  # noqa: RUF009 - frozen
+    _by_path: "tuple[_Compared, ...]" = field(init=False, compare=False, repr=False, default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_path", _arrange(self.fields.terms))
 
     @property
     def is_everything(self) -> bool:
@@ -54,7 +58,27 @@ class Selection:
             return False
         if self.labels.requirements and not self.labels.matches(metadata.get("labels") or {}):
             return False
-        return all((_text(obj, term.path) == term.value) is term.equal for term in self.fields.terms)
+        return all(compared.matches(_text(obj, compared.path)) for compared in self._by_path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """One field, the values that it must have (more than one: none fits), and those that it must not."""
+
+    path: str
+    wanted: frozenset[str]
+    unwanted: frozenset[str]
+
+    def matches(self, text: str) -> bool:
+        return text not in self.unwanted and (not self.wanted or self.wanted == {text})
+
+
+def _arrange(terms: Iterable[FieldTerm]) -> tuple[_Compared, ...]:
+    """Return the terms by field, so that thousands about one field are one comparison per object."""
+    values: dict[str, tuple[set[str], set[str]]] = {}
+    for term in terms:
+        values.setdefault(term.path, (set(), set()))[0 if term.equal else 1].add(term.value)
+    return tuple(_Compared(path, frozenset(wanted), frozenset(unwanted)) for path, (wanted, unwanted) in values.items())
 
 
 def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection:

@@ -95,13 +95,19 @@ def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONOb
 
 
 class Watcher:
-    """One reader of a feed."""
+    """One reader of a feed. Its first lines, what was there when it came, are its own; all others it shares."""
 
     def __init__(self) -> None:
         self._chunks: deque[bytes | memoryview] = deque()
         self._size = 0
+        self._own = 0
         self._ended = False
         self._wake: asyncio.Future[None] | None = None
+
+    def begin(self, chunk: bytes) -> None:
+        """Hand over the first lines, which no other watcher has."""
+        self._own = len(chunk)
+        self.push(chunk)
 
     def push(self, chunk: bytes) -> None:
         """Hand over lines; end the watcher if it has not taken earlier ones."""
@@ -118,10 +124,15 @@ class Watcher:
         """Return how many bytes wait to be taken."""
         return self._size
 
+    @property
+    def own(self) -> int:
+        """Return how many of these are kept for nobody else."""
+        return self._own
+
     def give_up(self) -> None:
         """Forget what was not taken, and end the stream with the advice to list again."""
         slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
-        self._chunks, self._size = deque(), 0
+        self._chunks, self._size, self._own = deque(), 0, 0
         self.end(line("ERROR", encode(slow.status())))
 
     def end(self, last: bytes = b"") -> None:
@@ -141,6 +152,7 @@ class Watcher:
             return None if self._ended else b""
         taken = self._take_piece()
         self._size = max(self._size - len(taken), 0)  # the last line of a stream was not counted
+        self._own = max(self._own - len(taken), 0)
         return taken
 
     def _take_piece(self) -> bytes:
@@ -206,12 +218,13 @@ class Feed:
 
     @property
     def lag(self) -> int:
-        """Return how many bytes are kept for the slowest watcher; all others wait for a part of the same."""
-        return max((watcher.lag for watcher in self.watchers), default=0)
+        """Return how many bytes are kept: each watcher's own, and for the slowest what all others wait for a part of."""
+        shared = max((watcher.lag - watcher.own for watcher in self.watchers), default=0)
+        return shared + sum(watcher.own for watcher in self.watchers)
 
     def shed(self) -> None:
         """End the slower half of those that lag behind."""
-        most = self.lag
+        most = max((watcher.lag for watcher in self.watchers), default=0)
         for watcher in self.watchers:
             if watcher.lag * 2 > most:
                 watcher.give_up()

@@ -50,14 +50,14 @@ class Restored:
     aside: Path | None
 
 
-def find(path: Path) -> list[Copy]:
-    """Return the copies of a file, the newest first."""
+def find(path: Path, now: datetime) -> list[Copy]:
+    """Return the copies of a file, the newest first; those of the future, of a clock that was ahead, count as oldest."""
     found = [
         Copy(candidate, datetime.strptime(match[1], TIME).replace(tzinfo=UTC))
         for candidate in path.parent.glob(f"{path.name}.copy-*")
         if (match := NAME.fullmatch(candidate.name.removeprefix(path.name)))
     ]
-    return sorted(found, key=lambda copy: copy.taken, reverse=True)
+    return sorted(found, key=lambda copy: (copy.taken <= now, copy.taken), reverse=True)
 
 
 def take(path: Path, now: datetime) -> Copy:
@@ -72,7 +72,7 @@ def take(path: Path, now: datetime) -> Copy:
                 target.execute("PRAGMA synchronous = OFF")  # it gets its name when it is on the disk
                 source.backup(target)
             inspect(fresh)
-        prune(path)
+        prune(path, now)
     except sqlite3.Error as error:
         raise explain(str(copy.path), error) from error
     except OSError as error:
@@ -80,9 +80,9 @@ def take(path: Path, now: datetime) -> Copy:
     return copy
 
 
-def prune(path: Path) -> None:
+def prune(path: Path, now: datetime) -> None:
     """Remove all but the newest copies, and what copies that were never finished left."""
-    for old in find(path)[KEPT:]:
+    for old in find(path, now)[KEPT:]:
         old.path.unlink(missing_ok=True)
     for unfinished in path.parent.glob(f"{path.name}.copy-*.new*"):
         unfinished.unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def _fill(fresh: Path, path: Path, now: datetime) -> str:
             source.backup(target)
         return f"all that {path.name} and its log have before the damage"
     problems = []
-    for copy in find(path):
+    for copy in find(path, now):
         try:
             inspect(copy.path)
         except StoreError as error:

@@ -34,7 +34,7 @@ class Copies:
         self._store = store
         self._clock = clock
         self._path = Path(store.path)
-        self._copied = store.revision if copies.find(self._path) else -1
+        self._copied = store.revision if copies.find(self._path, clock.now()) else -1
 
     async def run(self, every: float = EVERY) -> None:
         """Make copies until cancelled, each in a process of its own."""

@@ -2,11 +2,12 @@
 
 They are also bounded in number: beyond `LIMIT` the oldest event of the namespace that has most of them goes, so that a
 namespace in a storm does not cost the others their events. Old ones are looked for when a new one is committed; a
-cluster at rest does nothing.
+cluster at rest does nothing. Their ages are those of the monotonic clock, so that setting the wall clock neither deletes
+an event nor keeps it for ever.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import takewhile
 from typing import Final
 
@@ -32,14 +33,16 @@ class Expiry:
         self._clock = clock
         self._limit = limit
         self._total = 0
-        self._written: dict[str, dict[str, datetime]] = {}  # by namespace and name, oldest first
+        self._written: dict[str, dict[str, float]] = {}  # monotonic, by namespace and name, oldest first
 
     def load(self) -> None:
         """Read the stored events, and delete those that are too old or too many."""
+        now, moment = self._clock.now(), self._clock.monotonic()
         events = [msgspec.json.decode(row) for row in self._store.list(STORED_AS)]
         for event in sorted(events, key=lambda event: int(meta.resource_version(event))):
             written = timestamps.parse(meta.metadata(event)["creationTimestamp"])
-            self._note(StoreKey(STORED_AS, *meta.key(event)), written)
+            age = max((now - written).total_seconds(), 0.0)
+            self._note(StoreKey(STORED_AS, *meta.key(event)), moment - age)
         self._expire()
 
     def observe(self, changes: Sequence[Change]) -> None:
@@ -48,11 +51,11 @@ class Expiry:
         for change in touched:
             self._forget(change.key)
             if change.type != "DELETED":
-                self._note(change.key, self._clock.now())
+                self._note(change.key, self._clock.monotonic())
         if touched:
             self._expire()
 
-    def _note(self, key: StoreKey, written: datetime) -> None:
+    def _note(self, key: StoreKey, written: float) -> None:
         self._written.setdefault(key.namespace, {})[key.name] = written
         self._total += 1
 
@@ -64,14 +67,14 @@ class Expiry:
                 del self._written[key.namespace]
 
     def _expire(self) -> None:
-        before = self._clock.now() - LIFETIME
+        before = self._clock.monotonic() - LIFETIME.total_seconds()
         for key in list(self._old(before)):
             self._delete(key)
         while self._total > self._limit:
             namespace, names = max(self._written.items(), key=lambda item: len(item[1]))
             self._delete(StoreKey(STORED_AS, namespace, next(iter(names))))
 
-    def _old(self, before: datetime) -> Iterator[StoreKey]:
+    def _old(self, before: float) -> Iterator[StoreKey]:
         for namespace, names in self._written.items():
             for name, _ in takewhile(lambda item: item[1] <= before, names.items()):
                 yield StoreKey(STORED_AS, namespace, name)

@@ -6,7 +6,7 @@ controller first saw pod and taint together. An evicted pod carries no condition
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from kuberuntime.cache.informer import Change, Informer
@@ -25,12 +25,16 @@ AT_ONCE: Final = timedelta()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintEviction:
-    """Evicts pods; `pods` has the index of `podgc.py`. `_since` is when a pod began to tolerate what its node has."""
+    """Evicts pods; `pods` has the index of `podgc.py`.
+
+    `_since` is when a pod began to tolerate what its node has, by the monotonic clock: who sets the wall clock evicts
+    nothing.
+    """
 
     pods: Informer
     nodes: Informer
     clock: Clock
-    _since: dict[ObjectKey, tuple[UID, datetime]] = field(default_factory=dict)
+    _since: dict[ObjectKey, tuple[UID, float]] = field(default_factory=dict)
 
     def watches(self) -> tuple[Watch, ...]:
         """Return which pods a change concerns."""
@@ -43,11 +47,11 @@ class TaintEviction:
         if pod is None or stay is None:
             self._since.pop(key, None)
             return Plan()
-        now = self.clock.now()
+        now = self.clock.monotonic()
         uid, since = self._since.get(key, ("", now))
         since = since if uid == meta.uid(pod) else now
         self._since[key] = (meta.uid(pod), since)
-        left = (since + stay - now).total_seconds()
+        left = since + stay.total_seconds() - now
         if left > 0:
             return Plan(requeue_after=left)
         deletion = Delete(

@@ -43,4 +43,9 @@ def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool
     if min_ready_seconds == 0:
         return is_ready(pod)
     at = available_at(pod, min_ready_seconds)
-    return at is not None and at <= now
+    return at is not None and not is_awaited(at, min_ready_seconds, now)
+
+
+def is_awaited(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
+    """Return whether the pod becomes available later; ready later than now, it was ready before the clock was set back."""
+    return now < at <= now + timedelta(seconds=min_ready_seconds)

@@ -74,7 +74,11 @@ def next_available(statefulset: JSONObject, owned: Iterable[JSONObject], now: da
     """Return in how many seconds the next ready pod becomes available."""
     seconds = min_ready_seconds(statefulset)
     moments = [pods.available_at(pod, seconds) for pod in owned] if seconds else []
-    waits = [(moment - now).total_seconds() for moment in moments if moment is not None and moment > now]
+    waits = [
+        (moment - now).total_seconds()
+        for moment in moments
+        if moment is not None and pods.is_awaited(moment, seconds, now)
+    ]
     return min(waits, default=None)
 
 

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termination
-from localkube.kubelet.spec import podspec, restarts
+from localkube.kubelet.spec import backoff, podspec, restarts
 
 SHORTEST_GRACE: Final = timedelta(seconds=2)
 """What a container gets between SIGTERM and SIGKILL even where a hook or other containers used up the grace period."""
@@ -130,7 +130,7 @@ def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
     """Return when `activeDeadlineSeconds` ends the pod."""
     seconds = meta.spec(pod).get("activeDeadlineSeconds")
-    return None if seconds is None else state.start_time + duration.of_seconds(seconds)
+    return None if seconds is None else state.start_time + state.moved + duration.of_seconds(seconds)
 
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
@@ -170,7 +170,7 @@ def _combine(decisions: Iterable[Decision]) -> Decision:
 
 
 def _set_up(state: PodState, now: datetime) -> Decision:
-    if state.not_before is not None and now < state.not_before:
+    if state.not_before is not None and backoff.is_early(state.not_before, now):
         return Decision(wake_at=state.not_before)
     return Decision((CreateSandbox() if state.has_volumes else PrepareVolumes(),))
 
@@ -203,7 +203,7 @@ def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
 def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
     """Bring one container up, and keep it up."""
     match current.phase:
-        case Phase.WAITING if current.not_before is not None and now < current.not_before:
+        case Phase.WAITING if current.not_before is not None and backoff.is_early(current.not_before, now):
             return Decision(wake_at=current.not_before)
         case Phase.WAITING:
             return Decision((Start(current.name),))
@@ -232,7 +232,7 @@ def _again(
         return Decision()
     wait = current.backoff.wait(termination.finished_at)
     until = termination.finished_at + wait
-    return Decision((Delay(current.name, until, wait) if now < until else Start(current.name),))
+    return Decision((Delay(current.name, until, wait) if backoff.is_early(until, now) else Start(current.name),))
 
 
 def _wind_down(pod: JSONObject, state: PodState, now: datetime) -> Decision:

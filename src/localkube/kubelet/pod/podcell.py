@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from kuberuntime.clock import ClockJumps
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from localkube.kubelet.node import podevents
@@ -33,6 +34,7 @@ class PodCell:
         self.are_sources_stale = False
         self.is_sandbox_lost = False
         self.is_finished = False
+        self._jumps = ClockJumps(node.clock)
 
     @property
     def uid(self) -> UID:
@@ -51,6 +53,11 @@ class PodCell:
     def now(self) -> datetime:
         """Return the time."""
         return self.node.clock.now()
+
+    def follow_clock(self) -> None:
+        """Move what the pod waits for, where the wall clock was set: set back or ahead, it must end nothing early."""
+        if jump := self._jumps.take():
+            self.state = self.state.after_jump(jump)
 
     @property
     def address(self) -> str:
@@ -89,6 +96,7 @@ class PodCell:
     def recover(self, interruption: Interruption) -> None:
         """Go on from what the API remembers, and report what was interrupted."""
         self.is_sandbox_lost = False
+        self._jumps.take()
         self.state = recovery.recover(self.pod, self.now(), interruption)
         cut_off = recovery.cut_off(self.state, interruption)
         if cut_off:

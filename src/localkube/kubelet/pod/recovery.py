@@ -6,7 +6,7 @@ What had ended for good stays ended; a container that must never run twice (`res
 """
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import meta
@@ -33,7 +33,9 @@ NODE_RESTARTED: Final = Interruption("NodeRestarted", "All processes of the node
 def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER_RESTARTED) -> PodState:
     """Return the state to go on from; of a pod never seen before, the initial one."""
     status = meta.status(pod)
-    state = replace(initial(pod, now), start_time=_moment(status.get("startTime")) or now)
+    started = _moment(status.get("startTime")) or now
+    ahead = max(started - now, timedelta())  # the clock was ahead then: the pod counts as started now
+    state = replace(initial(pod, now), start_time=started, moved=-ahead)
     over = podspec.is_terminal(pod)
     for container in podspec.all_containers(pod):
         found = _status_of(status, container["name"])

@@ -7,7 +7,7 @@ the whole cluster and is not raised by it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
@@ -102,7 +102,8 @@ class ContainerState:
 class PodState:
     """One pod on this node. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
 
-    `problem` is why volumes or sandbox cannot be made yet. `gone` means that its API object was deleted.
+    `problem` is why volumes or sandbox cannot be made yet. `gone` means that its API object was deleted. `moved` is by
+    how much the wall clock was set since `start_time`.
     """
 
     containers: Mapping[str, ContainerState]
@@ -110,6 +111,7 @@ class PodState:
     has_sandbox: bool = False
     ip: str = ""
     start_time: datetime
+    moved: timedelta = timedelta()
     not_before: datetime | None = None
     problem: str = ""
     failure: Waiting | None = None
@@ -131,6 +133,12 @@ class PodState:
             for name, container in self.containers.items()
         }
         return replace(self, kill_at=kill_at, containers=containers)
+
+    def after_jump(self, jump: timedelta) -> "PodState":
+        """Return the state after the wall clock was set by `jump`: what is waited for comes no sooner and no later."""
+        containers = {name: _moved(container, jump) for name, container in self.containers.items()}
+        not_before, kill_at = _shifted(self.not_before, jump), _shifted(self.kill_at, jump)
+        return replace(self, containers=containers, not_before=not_before, kill_at=kill_at, moved=self.moved + jump)
 
     def retrying(self) -> "PodState":
         """Return the state of a pod whose refused starts are tried again at once; crash back-off goes on."""
@@ -237,6 +245,16 @@ def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> Con
         last=container.termination or container.last,
         termination=None,
     )
+
+
+def _moved(container: ContainerState, jump: timedelta) -> ContainerState:
+    backoff = replace(container.backoff, lengthened=_shifted(container.backoff.lengthened, jump))
+    not_before, kill_at = _shifted(container.not_before, jump), _shifted(container.kill_at, jump)
+    return replace(container, not_before=not_before, kill_at=kill_at, backoff=backoff)
+
+
+def _shifted(moment: datetime | None, jump: timedelta) -> datetime | None:
+    return None if moment is None else moment + jump
 
 
 def _counted(container: ContainerState, now: datetime) -> ContainerState:

@@ -34,6 +34,7 @@ from localkube.kubelet.sandbox.launch import Isolation, Launcher, LauncherRefuse
 from localkube.kubelet.sandbox.launcher.kernel.descriptors import raise_limit, restore_limit
 from localkube.kubelet.sandbox.launcher.link import Message
 from localkube.kubelet.sandbox.way_out import WayOut
+from localkube.kubelet.spec import backoff
 
 KILLED = Exit(137, 9)
 
@@ -182,7 +183,7 @@ class SandboxRunner:
             if self._granted is None or self._is_alive():
                 return
             not_before = self._deaths.not_before
-            if SystemClock().now() < not_before:
+            if backoff.is_early(not_before, SystemClock().now()):
                 raise LauncherEndedError(
                     f"the launcher of the pods ended again; a new one is started after {not_before:%H:%M:%S} UTC, "
                     f"see {log_of(self._state_directory)}"

@@ -12,6 +12,11 @@ LONGEST: Final = timedelta(seconds=300)
 FORGIVEN: Final = 2 * LONGEST
 
 
+def is_early(moment: datetime, now: datetime) -> bool:
+    """Return whether it is to be waited for; what is further away than any back-off is not: the clock was set back."""
+    return now < moment <= now + LONGEST
+
+
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """The wait after the next end, and when it was last lengthened."""

@@ -83,7 +83,8 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
         name = match["name"]
         return "$" if name is None else variables.get(name, match[0])
 
-    return REFERENCE.sub(replace, text)
+    closed = text.rfind(")") + 1  # beyond it nothing can refer: looked for from every `$(`, that would be the square
+    return REFERENCE.sub(replace, text[:closed]) + text[closed:].replace("$$", "$")
 
 
 def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> tuple[str, ...]:

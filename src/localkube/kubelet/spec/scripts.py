@@ -22,7 +22,7 @@ OF_THE_SHELL: Final = frozenset({
     "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait", "}",
 })  # fmt: skip
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
-FUNCTION: Final = re.compile(r"([\w-]+)\s*\(\)")
+FUNCTION: Final = re.compile(r"(?<![\w-])([\w-]+)\s*\(\)")
 PLAIN: Final = re.compile(r"[\w./+-]+")
 
 

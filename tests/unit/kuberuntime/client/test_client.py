@@ -55,6 +55,31 @@ def test_list_follows_continue_and_gives_items_their_kind_back() -> None:
     assert [dict(request.query) for request in transport.requests] == [{"limit": "1"}, {"limit": "1", "continue": "t"}]
 
 
+def test_the_next_page_is_asked_for_before_this_one_is_decoded() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"continue": "t"}, "items": 5}),  # cannot be decoded to a page
+        answer(200, {"metadata": {}, "items": []}),
+    )
+
+    with pytest.raises(TypeError):
+        run(Client(transport).list(PODS))
+    assert len(transport.requests) == 2
+
+
+def test_a_page_that_is_gone_ends_the_list() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"continue": "t"}, "items": []}), failure(410, "Expired", "too old")
+    )
+
+    with pytest.raises(APIError, match="too old"):
+        run(Client(transport).list(PODS))
+
+
+def test_a_page_that_is_no_object_is_an_error() -> None:
+    with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
+        run(Client(ScriptedTransport(answer(200, b"<html>login</html>"))).list(PODS))
+
+
 def test_an_empty_list_may_have_no_items() -> None:
     client = Client(ScriptedTransport(answer(200, {"metadata": {"resourceVersion": "7"}, "items": None})))
 

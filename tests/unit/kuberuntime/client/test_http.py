@@ -426,6 +426,17 @@ def test_a_proxy_is_asked_for_the_server() -> None:
     assert seen == ["GET http://api.example/version HTTP/1.1"]
 
 
+def test_a_proxy_over_tls_is_trusted_by_the_same_authority_for_a_server_without_tls(authority: trustme.CA) -> None:
+    async def ask_through(trusted: trustme.CA) -> int:
+        async with serving(hello, server_context(authority)) as proxy:
+            access = Access("http://api.example:80", token("t"), tls=TLS(pem(trusted)), proxy=proxy.server)
+            return (await ask(access)).status
+
+    assert asyncio.run(ask_through(authority)) == 200
+    with pytest.raises(ConnectionFailedError, match="not trusted"):
+        asyncio.run(ask_through(trustme.CA()))
+
+
 def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
     async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

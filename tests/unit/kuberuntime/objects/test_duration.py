@@ -23,6 +23,11 @@ def test_what_go_reads_is_read(text: str, seconds: float) -> None:
         ("s", 'time: invalid duration "s"'),
         ("15s x", 'time: invalid duration "15s x"'),
         ("15d", 'time: invalid duration "15d"'),
+        ("1.5", 'time: missing unit in duration "1.5"'),
+        (".5", 'time: missing unit in duration ".5"'),
+        (".s", 'time: invalid duration ".s"'),
+        ("\u0661s", 'time: invalid duration "\u0661s"'),
+        ("2562048h", 'time: invalid duration "2562048h"'),
     ],
 )
 def test_what_go_refuses_is_refused_in_its_words(text: str, message: str) -> None:

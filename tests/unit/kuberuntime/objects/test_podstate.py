@@ -68,6 +68,10 @@ def test_a_started_sidecar_does_not_count_as_initialization() -> None:
     assert podstate.ready_containers(given) == (2, 2)
 
 
+def test_a_pod_that_nobody_has_a_status_of_has_no_ready_container() -> None:
+    assert podstate.ready_containers({"spec": {"containers": [{"name": "main"}]}}) == (0, 1)
+
+
 def test_scheduling_gates_show() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "gated"}
     assert podstate.state(pod("Pending", conditions=[condition])) == "SchedulingGated"

@@ -1,6 +1,7 @@
 """The command line: exit codes, messages, options anywhere, and a quick start."""
 
 import errno
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -87,14 +88,13 @@ LWS = f"{sys.executable} -m leaderworkerset.cli"
     [
         (f"{LWS} version >&-", 1, "error: standard output: Bad file descriptor\n"),
         (f"{LWS} version > /dev/full", 1, "No space left on device\n"),
-        (f"{LWS} completion bash | true; exit ${{PIPESTATUS[0]}}", 1, ""),
         (f"{LWS} version 2>&-", 0, ""),
         (f"{LWS} scale web 2>&-", 2, ""),
         (f"{LWS} apply -f - <&-", 1, "error: no objects in -: a manifest needs apiVersion, kind and metadata.name\n"),
         (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input, line 1: not valid YAML: not UTF-8 text at byte 3\n"),
         (f"PYTHONIOENCODING=ascii {LWS} down ü", 2, "error: cluster name: Invalid value: "),
     ],
-    ids=["closed", "full", "pipe", "no errors", "nowhere to say it", "no input", "not text", "ascii"],
+    ids=["closed", "full", "no errors", "nowhere to say it", "no input", "not text", "ascii"],
 )  # fmt: skip
 @pytest.mark.slow
 def test_streams_that_do_not_work_end_a_command_in_one_message(command: str, code: int, told: str) -> None:
@@ -103,6 +103,32 @@ def test_streams_that_do_not_work_end_a_command_in_one_message(command: str, cod
     assert told in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stderr.count("\n") <= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "unread"),
+    [
+        (["--help"], "stdout"),
+        (["get", "--help"], "stdout"),
+        (["version"], "stdout"),
+        (["clusters"], "stderr"),
+        (["completion", "bash"], "stdout"),
+        (["scale", "web"], "stderr"),
+        (["get", "--kubeconfig=/no/such/config"], "stderr"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else " ".join(given),
+)
+@pytest.mark.slow
+def test_a_command_whose_output_nobody_reads_ends_quietly(words: list[str], unread: str, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {unread: writing}
+    command = [sys.executable, "-m", "leaderworkerset.cli", *words]
+    environment = os.environ | {"LWS_STATE_HOME": str(tmp_path)}
+    result = subprocess.run(command, **pipes, env=environment, text=True, check=False, timeout=60)  # type: ignore[call-overload]
+    os.close(writing)
+    assert result.returncode == errors.PIPE_CLOSED
+    assert (result.stdout or "", result.stderr or "") == ("", "")
 
 
 def test_unforeseen_faults_are_not_hidden() -> None:
@@ -122,6 +148,30 @@ def test_a_table_imports_nothing_that_only_watches_need() -> None:
     script = f"import sys, leaderworkerset.cli.{parts}, kuberuntime.client.http; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert not {"structlog", "rich", "cryptography", "kuberuntime.cache.informer"} & set(modules.split())
+
+
+@pytest.mark.parametrize("words", [["version"], ["completion", "bash"]])
+def test_what_speaks_to_no_cluster_imports_nothing_that_does(words: list[str]) -> None:
+    script = f"import sys; from leaderworkerset.cli.app import run; run({words}); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert not {"leaderworkerset.cli.cluster.target", "msgspec", "asyncio"} & set(modules.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    ("command", "absent"),
+    [
+        ("apply", {"structlog", "rich", "cryptography", "aiohttp", "sqlite3"}),
+        ("scale", {"structlog", "rich", "cryptography", "aiohttp", "sqlite3"}),
+        ("explain", {"structlog", "rich", "cryptography", "aiohttp", "sqlite3"}),
+        ("run", {"rich", "pygments", "cryptography", "aiohttp", "sqlite3", "localkube"}),
+        ("manager", {"rich", "pygments", "localkube"}),
+    ],
+)
+@pytest.mark.slow
+def test_a_command_imports_nothing_that_it_does_not_need(command: str, absent: set[str]) -> None:
+    script = f"import sys; from leaderworkerset.cli.app import run; run(['{command}', '--help']); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert not absent & {name.partition(".")[0] for name in modules.splitlines()[-1].split()}
 
 
 @pytest.mark.parametrize(

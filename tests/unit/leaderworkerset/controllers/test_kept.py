@@ -94,7 +94,7 @@ ENDS: tuple[JSONObject, ...] = (
     {"reason": "NodeLost"},
     {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
 )
-"""How pods end, in all the ways that a failure is told of."""
+"""How pods end, in all the ways that a failure is reported."""
 
 
 def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> None:
@@ -167,6 +167,7 @@ def test_a_read_that_is_not_declared_is_noticed(
 ) -> None:
     paths = tuple(path for path in projection.paths if path != parse(missing))
     monkeypatch.setattr(projection, "paths", paths)
+    monkeypatch.setattr(kept, "is_declared", kept.is_declared.__wrapped__)
     with pytest.raises(UndeclaredReadError, match=f"{kind} {missing.replace('.', ' ')}"):
         assert_declared(reads)
 

@@ -66,13 +66,14 @@ def test_statefulsets_concern_whom_they_are_named_for(change: Change, keys: set[
     assert set(leaderworkerset.keys_of_statefulset(change)) == keys
 
 
-def test_a_revision_concerns_its_leaderworkerset_when_it_vanishes() -> None:
-    """The record of a group's recreations does not."""
+def test_a_revision_concerns_its_leaderworkerset_when_it_appears_or_vanishes() -> None:
+    """One that is seen late may be unwanted by then. The record of a group's recreations does not."""
     revision = builders.revision(LWS)
     record = revision | {"metadata": revision["metadata"] | {"labels": {labels.NAME: "web"}}}
 
     assert list(leaderworkerset.keys_of_revision(Change(revision, None))) == [WEB]
-    assert list(leaderworkerset.keys_of_revision(Change(None, revision))) == []
+    assert list(leaderworkerset.keys_of_revision(Change(None, revision))) == [WEB]
+    assert list(leaderworkerset.keys_of_revision(Change(revision, revision))) == []
     assert list(leaderworkerset.keys_of_revision(Change(record, None))) == []
 
 
@@ -99,6 +100,17 @@ def test_worker_statefulsets_concern_their_leader() -> None:
     assert list(pod.keys_of_controlled(Change(WORKERS, None))) == [GROUP]
     assert list(pod.keys_of_controlled(Change(None, owned_by(LWS, UNLABELED)))) == []
     assert list(pod.keys_of_controlled(Change(None, UNLABELED))) == []
+
+
+def test_differs_from_upstream_the_service_of_a_group_concerns_it_when_it_vanishes() -> None:
+    """R-SVC-5: also where it was an earlier leader's, whom the garbage collector was late to clean up after."""
+    own = {"metadata": {"name": "web-0", "namespace": "default"}}
+    service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
+
+    assert list(pod.keys_of_lost_service(Change(service, None))) == [GROUP]
+    assert list(pod.keys_of_lost_service(Change(None, service))) == []
+    assert list(pod.keys_of_lost_service(Change(service, service))) == []
+    assert list(pod.keys_of_lost_service(Change(owned_by(LWS, UNLABELED), None))) == []
 
 
 def test_objects_are_filed_under_leaderworkerset_and_group() -> None:

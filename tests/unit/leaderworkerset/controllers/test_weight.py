@@ -8,13 +8,13 @@ from tests import builders
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.clock import SystemClock
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import leaderworkerset, pod, selection
 from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.controllers.weight import LIMIT, is_large
+from leaderworkerset.controllers.weight import FACT, LIMIT, is_large
 from leaderworkerset.core.policies.gang import NO_GANG
 
 KEY = ObjectKey(NAMESPACE, "web")
@@ -28,26 +28,33 @@ def nested(depth: int) -> object:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("documents", "expected"),
     [
-        ([1] * (LIMIT - 1), False),
-        ([1] * LIMIT, True),
-        ({str(number): 1 for number in range(LIMIT)}, True),
-        ("x" * 100 * (LIMIT - 1), False),
-        ("x" * 100 * LIMIT, True),
-        (nested(LIMIT - 1), False),
-        (nested(LIMIT), True),
-        ([["x"] * 100] * (LIMIT // 100), True),
+        (["x" * (LIMIT - 2)], False),
+        (["x" * (LIMIT - 1)], True),
+        ([[1] * (LIMIT // 2)], True),
+        ([{str(number): 1 for number in range(LIMIT // 8)}], True),
+        ([nested(100)], False),
+        ([nested(100_000)], True),
+        (["x" * (LIMIT // 2 - 2)] * 2, False),
+        (["x" * (LIMIT // 2)] * 2, True),
     ],
-    ids=["list", "long list", "many fields", "text", "long text", "deep", "deeper", "lists"],
+    ids=["text", "long text", "list", "fields", "deep", "deeper", "two", "two long ones"],
 )
-def test_values_are_counted_up_to_the_limit(value: object, *, expected: bool) -> None:
-    assert is_large([value]) is expected
+def test_documents_are_weighed_together(documents: list[JSON], *, expected: bool) -> None:
+    assert is_large(documents) is expected
 
 
 def test_facts_beside_documents_count() -> None:
-    assert not is_large([1], facts=LIMIT - 1)
-    assert is_large([1], facts=LIMIT)
+    assert not is_large([1], facts=LIMIT // FACT - 1)
+    assert is_large([1], facts=LIMIT // FACT)
+
+
+def test_nothing_is_weighed_beyond_the_limit() -> None:
+    """The first document that is too large answers the question: the next ones would cost, and change nothing."""
+    documents = iter([{"a": "x" * LIMIT}, {}, {}])
+    assert is_large(documents)
+    assert len(list(documents)) <= 1
 
 
 def lws_with(variables: int) -> JSONObject:

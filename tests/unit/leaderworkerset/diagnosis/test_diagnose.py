@@ -138,6 +138,15 @@ def test_a_taint_is_the_cause_where_a_node_has_the_labels() -> None:
     assert told(pending(message, spec=spec, objects={NODES: [node("node-1")]})).code == "LWS-E040"
 
 
+def test_a_node_that_is_cordoned_is_the_cause_where_it_has_the_labels() -> None:
+    message = (
+        "0/2 nodes are available: 1 node(s) were unschedulable, 1 node(s) didn't match Pod's node affinity/selector."
+    )
+    spec = {"nodeSelector": {"gpu": "b300"}}
+    nodes = [node(labels={"gpu": "b300"}), node("node-1")]
+    assert told(pending(message, spec=spec, objects={NODES: nodes})).code == "LWS-E043"
+
+
 @pytest.mark.parametrize(
     "toleration",
     [
@@ -218,6 +227,8 @@ def test_the_document_has_stable_names() -> None:
     (item,) = document([told(SCENARIOS["LWS-E026"])])["items"]
     assert item == {
         "target": "web",
+        "namespace": "prod",
+        "disaggregatedSet": None,
         "verdict": "stuck",
         "code": "LWS-E026",
         "title": "the priority class does not exist",

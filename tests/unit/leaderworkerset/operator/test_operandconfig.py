@@ -1,5 +1,7 @@
 """The configuration of the operand: profile and overrides, and what the manager would refuse."""
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,13 +9,14 @@ import yaml
 
 from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES
 from leaderworkerset.operator import operandconfig
+from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operandconfig import OverrideError
 
 
 def test_without_profile_and_overrides_it_is_that_of_an_installation() -> None:
     """R-OP-56: byte for byte, so that no pod is replaced for it."""
-    assert operandconfig.text("internal", {}, {}) == CONFIGURATION
-    assert operandconfig.text("cert-manager", {}, {}) == MOUNTED_CERTIFICATES
+    assert operandconfig.text(Desired(certificates="internal"), {}) == CONFIGURATION
+    assert operandconfig.text(Desired(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
 
 
 def test_overrides_are_merged_and_have_the_last_word() -> None:
@@ -24,7 +27,7 @@ def test_overrides_are_merged_and_have_the_last_word() -> None:
         "leaderElection": {"leaseDuration": "30s"},
         "tls": {"minVersion": "VersionTLS13", "cipherSuites": None},
     }
-    found = yaml.safe_load(operandconfig.text("cert-manager", tls, overrides))
+    found = yaml.safe_load(operandconfig.text(Desired(overrides=overrides), tls))
     assert found["leaderElection"] == {"leaderElect": True, "leaseDuration": "30s"}
     assert found["clientConnection"] == {"qps": 20}
     assert found["tls"] == {"minVersion": "VersionTLS13"}
@@ -43,7 +46,7 @@ def test_overrides_are_merged_and_have_the_last_word() -> None:
 )
 def test_what_the_manager_would_refuse_is_refused_here(overrides: dict[str, Any], words: str) -> None:
     with pytest.raises(OverrideError, match=words) as caught:
-        operandconfig.text("internal", {}, overrides)
+        operandconfig.text(Desired(overrides=overrides), {})
     assert "spec.unsupportedConfigOverrides" in str(caught.value)
 
 
@@ -52,4 +55,31 @@ def test_a_bottomless_patch_is_refused() -> None:
     for _ in range(100):
         deep = {"x": deep}
     with pytest.raises(OverrideError, match="deeper"):
-        operandconfig.text("internal", {}, deep)
+        operandconfig.text(Desired(overrides=deep), {})
+
+
+def test_restarts_of_groups_are_a_section_that_overrides_may_change() -> None:
+    wish = Desired(group_restarts='{"backoff": false, "releaseLostPodsAfter": "5m"}')
+    assert yaml.safe_load(operandconfig.text(wish, {}))["groupRestarts"] == {
+        "backoff": False,
+        "releaseLostPodsAfter": "5m",
+    }
+    overridden = replace(wish, overrides={"groupRestarts": {"backoff": True}})
+    assert yaml.safe_load(operandconfig.text(overridden, {}))["groupRestarts"]["backoff"] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("{", "JSON object"),
+        ("[]", "JSON object"),
+        ('{"backof": false}', 'unknown field "groupRestarts.backof"'),
+        ('{"firstDelay": "2h"}', "groupRestarts.firstDelay"),
+        ('{"x":' * 60_000, "JSON object"),
+    ],
+    ids=["cut", "list", "unknown", "too long", "deep"],
+)
+def test_restarts_that_the_manager_would_refuse_name_the_annotation(given: str, words: str) -> None:
+    with pytest.raises(OverrideError, match=re.escape(words)) as caught:
+        operandconfig.text(Desired(group_restarts=given), {})
+    assert str(caught.value).startswith("metadata.annotations[lws.x-k8s.io/group-restarts]: ")

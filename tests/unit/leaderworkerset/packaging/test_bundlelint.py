@@ -13,7 +13,7 @@ from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.verbosity import Verbosity
 from leaderworkerset.packaging import bundle, bundlelint
 from leaderworkerset.packaging.bundle import Package
-from leaderworkerset.packaging.bundlelint import Bundle, faults
+from leaderworkerset.packaging.bundlelint import Bundle, errors
 
 KINDS = registry(MANAGED, Place(namespace="n", image="", version=""), Verbosity())
 DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_image=f"example.com/l@sha256:{'0b' * 32}")
@@ -30,13 +30,13 @@ GOOD = build()
 @pytest.mark.parametrize("package", bundle.PACKAGES, ids=lambda package: package.name)
 def test_ours_have_no_fault(package: Package) -> None:
     """R-OP-69."""
-    assert faults(build(package), released=True) == []
-    assert faults(build(package, OperatorSettings())) == []
+    assert errors(build(package), released=True) == []
+    assert errors(build(package, OperatorSettings())) == []
 
 
 def test_a_released_bundle_names_images_by_digest() -> None:
     """R-OP-70: a tag may mean something else tomorrow, and in a mirror."""
-    found = faults(build(chosen=OperatorSettings()), released=True)
+    found = errors(build(chosen=OperatorSettings()), released=True)
     assert [one.endswith("not by digest") for one in found] == [True] * len(found)
     assert found
 
@@ -88,4 +88,4 @@ FAULTS: dict[str, Callable[[Bundle], Any]] = {
 def test_each_fault_is_found(words: str) -> None:
     found = copy.deepcopy(GOOD)
     FAULTS[words](found)
-    assert [one for one in faults(found) if words in one]
+    assert [one for one in errors(found) if words in one]

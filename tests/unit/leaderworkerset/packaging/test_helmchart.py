@@ -3,7 +3,11 @@
 import json
 import re
 
+import msgspec
+
+from kuberuntime.objects import duration
 from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.manager.config.configuration import GroupRestarts
 from leaderworkerset.packaging import chartvalues, helmchart
 
 FILES = helmchart.files(
@@ -34,6 +38,19 @@ def test_unknown_values_are_refused() -> None:
     schema = json.loads(FILES["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
+
+
+def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
+    """A field that is added to the manager's file is a value of the chart at once, and one that it lacks is refused."""
+    section = json.loads(FILES["values.schema.json"])["properties"]["groupRestarts"]
+    assert section["additionalProperties"] is False
+    assert section["properties"].keys() == {field.encode_name for field in msgspec.structs.fields(GroupRestarts)}
+    pattern = section["properties"]["firstDelay"]["pattern"]
+    for text in ("10s", "1h30m", "0", "1.5s"):
+        assert re.search(pattern, text)
+        duration.parse(text)
+    for text in ("10", "", "ten", "-1s"):
+        assert not re.search(pattern, text)
 
 
 def test_conditions_are_closed() -> None:

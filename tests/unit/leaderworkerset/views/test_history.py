@@ -100,3 +100,25 @@ def test_series_count_and_say_when_last() -> None:
         "message": "no node",
         "reporter": "me",
     }
+
+
+def test_of_a_disaggregated_set_its_own_events_and_those_of_its_parts_are_found() -> None:
+    obj = {"metadata": {"name": "split", "uid": "of-split"}}
+    names = ["split-0-new-decode", "split-0-new-prefill"]
+    parts = [History({"metadata": {"name": name, "uid": name}}, (), names) for name in names]
+    events = [
+        event("Pod", "split-0-new-decode-1", 3),
+        event("DisaggregatedSet", "split", 2),
+        event("LeaderWorkerSet", "split-0-new-prefill", 1),
+        event("PersistentVolumeClaim", "data-split-0-new-prefill-0", 4),
+        event("DisaggregatedSet", "splitting", 5),
+        event("Pod", "split-0-old-decode-1", 6),
+        event("Pod", "other-0", 7),
+    ]
+    found = history.of_set(obj, parts, events)
+    assert [one.object for one in found] == [
+        "leaderworkerset/split-0-new-prefill",
+        "disaggregatedset/split",
+        "pod/split-0-new-decode-1",
+        "persistentvolumeclaim/data-split-0-new-prefill-0",
+    ]

@@ -60,8 +60,9 @@ def test_what_is_due(material: Material, step: Step) -> None:
 
 
 def test_a_certificate_of_the_future_is_no_good() -> None:
-    """A clock that was wrong when it was made."""
-    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=1)) is Step.RENEW_AUTHORITY
+    """A clock that was wrong by decades when it was made; one that was a year ahead is forgiven."""
+    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is Step.KEEP
+    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is Step.RENEW_AUTHORITY
 
 
 def test_what_was_renewed_is_good_and_in_the_form_of_the_go_manager() -> None:

@@ -271,3 +271,28 @@ def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
                 writer.transport.abort()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
+    """More than there may be connections, each with a request whose headers are read, and most of a minute left."""
+    head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode()
+
+    async def scenario() -> None:
+        async with server(body_seconds=60) as running, aiohttp.ClientSession() as client:
+            port = int(running.url.rsplit(":", 1)[1])
+            streams = []
+            for _ in range(300):
+                streams.append(await asyncio.open_connection("127.0.0.1", port, ssl=trust()))
+                streams[-1][1].write(head)
+            async with (
+                asyncio.timeout(LIMIT),
+                client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer,
+            ):
+                assert answer.status == 200
+            async with asyncio.timeout(LIMIT):
+                assert await streams[0][0].read() == b""
+            for _, writer in streams:
+                writer.transport.abort()
+
+    asyncio.run(scenario())

@@ -26,18 +26,23 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class StoppedClock:
-    """Wall time that moves when told to."""
+    """Time that moves when told to, and wall time that jumps when told to."""
 
     def __init__(self) -> None:
         self.time = START
+        self._moved = 0.0
 
     def now(self) -> datetime:
         return self.time
 
     def monotonic(self) -> float:
-        return asyncio.get_running_loop().time()
+        return asyncio.get_running_loop().time() + self._moved
 
     def move(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+        self._moved += seconds
+
+    def jump(self, seconds: float) -> None:
         self.time += timedelta(seconds=seconds)
 
 

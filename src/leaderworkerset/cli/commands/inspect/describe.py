@@ -7,16 +7,23 @@ import click
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.inspect import events
-from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import description
+from leaderworkerset.cli.views import description, setdescription
 from leaderworkerset.cli.views.description import Described
+from leaderworkerset.cli.views.setdescription import DescribedSet
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining
 from leaderworkerset.observation.logs import last_lines
+from leaderworkerset.views import history
+from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.history import Happening
 from leaderworkerset.views.outcome import failures
@@ -30,10 +37,13 @@ TAIL: Final = 10
 
 
 @click.command("describe")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...]) -> None:
-    """Describe a LeaderWorkerSet, a group or a rank: spec, status, ranks, conditions, events, and logs of what failed."""
+    """Describe a LeaderWorkerSet, a group or a rank: spec, status, ranks, conditions, events, and logs of what failed.
+
+    Of a DisaggregatedSet: its roles, its revisions and slices, and the LeaderWorkerSets beneath it.
+    """
     chosen = [targets.parse(name) for name in names]
 
     async def act() -> None:
@@ -47,22 +57,52 @@ def command(target: Target, names: tuple[str, ...]) -> None:
 
 async def describe(session: Session, chosen: Selection) -> list[str]:
     """Return the lines of one description."""
-    lws = await targets.find(session, chosen.name)
+    resource, lws = await targets.find_either(session, chosen.name)
+    if resource == DISAGGREGATED_SETS:
+        return await describe_set(session, lws, chosen)
     (whole,) = await explaining.explain(session.client, [await targets.view_of(session, lws)], session.namespace)
     view = narrow(whole, chosen)
     if chosen.group is not None and not any(group.ranks for group in view.groups):
         size = max((len(group.ranks) for group in whole.groups), default=0)
-        raise CommandError(f"{chosen} is not there: {whole.name} has {len(whole.groups)} groups of {size} ranks")
+        raise CommandError(f"{chosen} is not there: {whole.name} has {targets.shape(len(whole.groups), size)}")
     found = [await last_lines(session.client, failed, TAIL) for failed in failures(view)[:MOST_LOGS]]
     happened = await happenings(session, whole, chosen)
     shown = Described(chosen=chosen, view=view, events=happened, logs=[text for text in found if text])
     return description.lines(shown, SystemClock().now())
 
 
+async def describe_set(session: Session, obj: JSONObject, chosen: Selection) -> list[str]:
+    """Return the lines of the description of a DisaggregatedSet."""
+    found = await targets.list_parts(session, session.namespace, chosen.name)
+    if chosen.group is not None:
+        names = ", ".join(map(meta.name, found)) or "none yet"
+        raise UsageError(f"{chosen.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
+    plain = await targets.views_of(session, found)
+    view = set_view(obj, await explaining.explain(session.client, plain, session.namespace))
+    failed = [one for part in view.parts for one in failures(part.view)][:MOST_LOGS]
+    logs = [await last_lines(session.client, one, TAIL) for one in failed]
+    happened = await set_happenings(session, view)
+    shown = DescribedSet(view=view, events=happened, logs=[text for text in logs if text])
+    return setdescription.lines(shown, SystemClock().now())
+
+
+async def set_happenings(session: Session, view: SetView) -> list[Happening]:
+    """Read the events of a DisaggregatedSet and what it owns, none where the user may not."""
+    try:
+        listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
+    except ForbiddenError:
+        return []
+    names = [part.view.name for part in view.parts]
+    parts = [
+        history.History(part.view.object, part.view.pods, [name for name in names if name != part.view.name])
+        for part in view.parts
+    ]
+    return history.of_set(view.object, parts, listing.items)
+
+
 async def happenings(session: Session, view: View, chosen: Selection) -> list[Happening]:
     """Read the events, none where the user may not."""
-    pods = [rank.object for group in view.groups for rank in group.ranks if rank.object is not None]
     try:
-        return await events.read(session, view.object, pods, chosen)
+        return await events.read(session, view.object, view.pods, chosen)
     except ForbiddenError:
         return []

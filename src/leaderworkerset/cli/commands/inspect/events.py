@@ -14,9 +14,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.durations import seconds
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import happenings, output
 from leaderworkerset.cli.views.terminal import say
@@ -48,7 +47,7 @@ class Wanted:
     "--since",
     "length",
     metavar="DURATION",
-    callback=lambda _ctx, _option, value: value and seconds(value),
+    type=durations.age,
     help="Only what is newer: 30s, 5m, 2h.",
 )
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="A document for each event, one a line.")

@@ -1,4 +1,4 @@
-"""`lws must-gather`: write what helps to find a fault into a directory, to look into or to send along."""
+"""`lws must-gather`: write what helps to find an error into a directory, to look into or to send along."""
 
 import asyncio
 from pathlib import Path

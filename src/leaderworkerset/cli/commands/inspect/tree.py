@@ -38,13 +38,13 @@ async def show(target: Target, wanted: Wanted) -> None:
     """Print the tree of what is there now."""
     async with target.session() as session:
         seen = await observe(session, wanted)
-    lines = treelines.lines(
-        seen.shown,
-        seen.sets,
-        SystemClock().now(),
-        with_namespace=wanted.everywhere,
-        every_rank=wanted.shows_ranks,
-    )
-    for line in lines:
-        say(line)
-    say_if_empty(seen, wanted)
+        lines = treelines.lines(
+            seen.shown,
+            seen.sets,
+            SystemClock().now(),
+            with_namespace=wanted.everywhere,
+            every_rank=wanted.shows_ranks,
+        )
+        for line in lines:
+            say(line)
+        await say_if_empty(session, seen, wanted)

@@ -6,6 +6,7 @@ import signal
 
 import click
 
+from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Target
@@ -18,7 +19,7 @@ from leaderworkerset.cli.views.progress import Progress
 @click.argument("name", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop all clusters that `lws up` started.")
 @click.option("--delete", "deletes", is_flag=True, help="Delete its objects, logs and volumes too.")
-@click.option("--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, metavar="SECONDS")
+@click.option("--timeout", type=durations.limit, default=30.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
     """Stop the embedded cluster NAME (default: default). Its objects stay, unless --delete is given."""

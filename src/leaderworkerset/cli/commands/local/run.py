@@ -13,7 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli import missingnamespaces
+from leaderworkerset.cli import durations, missingnamespaces
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import Place
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -63,7 +63,7 @@ class RunOptions:
     type=click.Choice(["ready", "done"]),
     help="End when all groups are ready, or when every rank has ended with 0 (such ranks are not started again).",
 )
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up --until after so long.")
+@click.option("--timeout", type=durations.limit, metavar="DURATION", help="Give up --until after so long.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @cluster_options

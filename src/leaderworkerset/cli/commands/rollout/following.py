@@ -1,6 +1,7 @@
 """`lws rollout status`: follow a rollout until it is done, or say why it does not get on."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,19 +14,21 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.commands.rollout.causes import Causes
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
+from leaderworkerset.observation.following import DisaggregatedInformers, Followed, SetInformers
 from leaderworkerset.observation.logs import silent_lines
 from leaderworkerset.steering import pace
 from leaderworkerset.views import missing
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 
 REFRESH = 5.0
@@ -34,15 +37,13 @@ REFRESH = 5.0
 
 @click.command("status")
 @click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Exit 124 when it is not done by then."
-)
+@click.option("--timeout", type=durations.limit, metavar="DURATION", help="Exit 124 when it is not done by then.")
 @click.option(
     "--stuck-after",
-    type=click.FloatRange(min=0),
+    type=durations.limit,
     default=600.0,
     show_default=True,
-    metavar="SECONDS",
+    metavar="DURATION",
     help="Exit 1 with the reason when no group changed for so long.",
 )
 @click.option("--watch/--no-watch", default=True, show_default=True, help="Follow it, or say once how far it is.")
@@ -50,6 +51,8 @@ REFRESH = 5.0
 @click.pass_obj
 def command(target: Target, /, name: str, *, timeout: float | None, stuck_after: float, **options: Any) -> None:
     """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.
+
+    What it is stuck for is named as `lws explain` names it: once while it waits, and in the error that ends it.
 
     Exit 0 when it is done, 1 when it is stuck or paused, 124 when it is not done in time. On a terminal the line rewrites itself.
 
@@ -95,40 +98,95 @@ class StuckError(CommandError):
     """A rollout does not get on; the text says why."""
 
 
-class Follower:
-    """Follows the rollout of a LeaderWorkerSet."""
+@dataclass(frozen=True, slots=True)
+class End:
+    """How following a rollout ends. `is_stuck`: nothing changed for too long, for a cause that a diagnosis may name."""
+
+    text: str
+    is_done: bool = True
+    is_stuck: bool = False
+
+
+class Following(ABC):
+    """The wait for the end of a rollout; where it does not come, its error ends with the cause and its code."""
+
+    line: str
+    """How far it is, for the error of a wait that ends too soon."""
 
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
         self._session = session
         self._key = key
-        self._informers = SetInformers(session.client, key)
-        self._statefulset = Informer(session.client, only(STATEFULSETS, key))
         self._clock = SystemClock()
         self._deadline = Deadline(stuck_after, self._clock)
         self._progress = Progress()
-        self._line = "the first answer of the API server"
 
     async def follow(self, timeout: float | None) -> str:
         """Return what to say once the rollout is done; raise otherwise."""
-        followed = (*self._informers.all, self._statefulset, self._session.lifeline)
+        causes = Causes(self._session, self._key.name, self._progress.note)
         try:
-            async with timeouts.within(timeout), following(*followed) as objects:
-                return await objects.until(self._check, every=min(REFRESH, self._deadline.seconds or REFRESH))
+            async with timeouts.within(timeout), following(*self.followed, self._session.lifeline, causes) as objects:
+                end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
         except TimeoutError as error:
-            raise TimedOutError(f"not done after {timeout:g} s: {self._line}{await self._quotation()}") from error
+            raise TimedOutError(f"not done after {timeout:g} s: {self.line}{await self._reason(causes)}") from error
         finally:
             self._progress.clear()
+        if not end.is_done:
+            raise StuckError(f"{end.text}{await self._reason(causes) if end.is_stuck else ''}")
+        return end.text
+
+    async def _reason(self, causes: Causes) -> str:
+        """Return the last lines of a rank that failed, and the cause, each on lines of its own."""
+        texts = await silent_lines(self._session.client, self.views(), 1)
+        return "".join(f"\n{text}" for text in texts) + await causes.conclude()
+
+    def _stuck(self) -> End:
+        return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
+
+    @property
+    @abstractmethod
+    def followed(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+
+    @abstractmethod
+    def check(self) -> End | None:
+        """Return how it ended, None as long as it goes on."""
+
+    @abstractmethod
+    def views(self) -> list[View]:
+        """Return what is there now."""
+
+    @abstractmethod
+    async def once(self) -> str:
+        """Return how far the rollout is now."""
+
+    @abstractmethod
+    async def document(self) -> JSONObject:
+        """Return how far the rollout is now, for programs."""
+
+
+class Follower(Following):
+    """Follows the rollout of a LeaderWorkerSet."""
+
+    def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
+        super().__init__(session, key, stuck_after)
+        self._informers = SetInformers(session.client, key)
+        self._statefulset = Informer(session.client, only(STATEFULSETS, key))
+        self.line = "the first answer of the API server"
+
+    @property
+    def followed(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return (*self._informers.all, self._statefulset)
 
     async def once(self) -> str:
         """Return how far the rollout is now."""
-        async with following(*self._informers.all, self._statefulset):
+        async with following(*self.followed):
             found = self._measure()
-            self._line = pace.line(found)
-            return _conclusion(found) if found.is_complete else self._line
+            return _conclusion(found) if found.is_complete else pace.line(found)
 
     async def document(self) -> JSONObject:
         """Return how far the rollout is now, for programs."""
-        async with following(*self._informers.all, self._statefulset):
+        async with following(*self.followed):
             return pace.document(self._measure())
 
     def _measure(self) -> pace.Progress:
@@ -137,48 +195,42 @@ class Follower:
             raise CommandError(f"{self._key.name} is gone")
         return pace.progress(view, self._statefulset.store.get(self._key), self._clock.now())
 
-    def _check(self) -> str | None:
+    def check(self) -> End | None:
+        """Return how it ended, None as long as it goes on."""
         found = self._measure()
-        self._line = pace.line(found) + (f"; {found.why}" if found.why else "")
+        self.line = pace.line(found) + (f"; {found.why}" if found.why else "")
         if found.is_complete:
-            return _conclusion(found)
+            return End(_conclusion(found))
         if found.is_paused:
-            raise StuckError(f"{pace.line(found)}; go on with `{self._session.lws} rollout resume {found.name}`")
+            resume = f"{self._session.lws} rollout resume {found.name}"
+            return End(f"{pace.line(found)}; go on with `{resume}`", is_done=False)
         if self._deadline.is_over(found.standing):
-            raise StuckError(f"no group changed for {self._deadline.seconds:g} s: {self._line}")
-        self._progress.show(f"{pace.bar(found)} {self._line}" if self._progress.rewrites else self._line)
+            return self._stuck()
+        self._progress.show(f"{pace.bar(found)} {self.line}" if self._progress.rewrites else self.line)
         return None
 
-    async def _quotation(self) -> str:
+    def views(self) -> list[View]:
+        """Return what is there now."""
         view = self._informers.view()
-        texts = await silent_lines(self._session.client, [] if view is None else [view], 1)
-        return "".join(f"\n{text}" for text in texts)
+        return [] if view is None else [view]
 
 
-class SetFollower:
+class SetFollower(Following):
     """Follows the rollout of a DisaggregatedSet, which is done when nothing of older revisions is left."""
 
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
-        self._session = session
-        self._key = key
+        super().__init__(session, key, stuck_after)
         self._informers = DisaggregatedInformers(session.client, key)
-        self._deadline = Deadline(stuck_after, SystemClock())
-        self._progress = Progress()
-        self._lacking = "the first answer of the API server"
+        self.line = f"{key.name}: the first answer of the API server"
 
-    async def follow(self, timeout: float | None) -> str:
-        """Return what to say once the rollout is done; raise otherwise."""
-        try:
-            async with timeouts.within(timeout), following(*self._informers.all, self._session.lifeline) as objects:
-                return await objects.until(self._check, every=min(REFRESH, self._deadline.seconds or REFRESH))
-        except TimeoutError as error:
-            raise TimedOutError(f"not done after {timeout:g} s: {self._key.name}: {self._lacking}") from error
-        finally:
-            self._progress.clear()
+    @property
+    def followed(self) -> tuple[Followed, ...]:
+        """Return what is followed."""
+        return self._informers.all
 
     async def once(self) -> str:
         """Return how far the rollout is now."""
-        async with following(*self._informers.all):
+        async with following(*self.followed):
             return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
 
     async def document(self) -> JSONObject:
@@ -187,20 +239,27 @@ class SetFollower:
             f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o json` has its rollout"
         )
 
-    def _check(self) -> str | None:
+    def check(self) -> End | None:
+        """Return how it ended, None as long as it goes on."""
         view = self._informers.view()
         if view is None:
             raise CommandError(f"{self._key.name} is gone")
-        self._lacking = missing.for_ready(view) or ""
-        if not self._lacking:
-            return f"{self._key.name}: the rollout is done; {counted(view.ready, 'group')} ready"
+        lacking = missing.for_ready(view) or ""
+        self.line = f"{self._key.name}: {lacking}"
+        if not lacking:
+            return End(f"{self._key.name}: the rollout is done; {counted(view.ready, 'group')} ready")
         if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
-            raise StuckError(f"no group changed for {self._deadline.seconds:g} s: {self._key.name}: {self._lacking}")
-        self._progress.show(f"{self._key.name}: {self._lacking}")
+            return self._stuck()
+        self._progress.show(self.line)
         return None
 
+    def views(self) -> list[View]:
+        """Return what is there now."""
+        view = self._informers.view()
+        return [] if view is None else [part.view for part in view.parts]
 
-def follower_of(session: Session, resource: Resource, key: ObjectKey, stuck_after: float) -> Follower | SetFollower:
+
+def follower_of(session: Session, resource: Resource, key: ObjectKey, stuck_after: float) -> Following:
     """Return what follows the rollout of whatever the name stands for."""
     kind = Follower if resource == LEADERWORKERSETS else SetFollower
     return kind(session, key, stuck_after)

@@ -14,10 +14,8 @@ import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.apply import DEFAULT_NAMESPACE, check_here, place_in
 from leaderworkerset.cli.commands.rollout import subjects, trial
 from leaderworkerset.cli.commands.rollout.trial import Tried
@@ -91,18 +89,11 @@ async def online(target: Target, documents: Sequence[Document], *, force: bool) 
         others: list[str] = []
         for one in await trial.try_out(session, documents, force=force):
             if one.after.get("kind") == LEADERWORKERSETS.kind:
-                before = None if one.before is None else await situation_of(session, one.before)
+                before = None if one.before is None else await subjects.situation_of(session, one.before)
                 outlooks.append(Outlook(before, foresee(one.document, before, one.after)))
             else:
                 others.append(other(one))
         return outlooks, others
-
-
-async def situation_of(session: Session, lws: JSONObject) -> Situation:
-    """Read the pods and the leader StatefulSet of a LeaderWorkerSet."""
-    selector = f"{labels.NAME}={meta.name(lws)}"
-    listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
-    return foresight.situation(lws, listing.items, await subjects.leader_statefulset(session.client, meta.key(lws)))
 
 
 def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:

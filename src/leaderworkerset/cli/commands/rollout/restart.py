@@ -5,20 +5,21 @@ A named group is recreated as the controller recreates one that failed: its lead
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Final
 
 import click
 
 from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConflictError, NotFoundError
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.api.leaderworkerset import RestartPolicy
+from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.commands.rollout import changing, subjects
+from leaderworkerset.cli.commands.rollout.changing import Change
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
 from leaderworkerset.cli.shell import completing
@@ -29,20 +30,25 @@ from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import changes, restarts
 from leaderworkerset.steering.pasts import indexes
 from leaderworkerset.steering.restarts import Turn
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
 
 NO_BUDGET = 2**31
 
+RECREATES: Final = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
+
 
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
-@click.option("--timeout", type=click.FloatRange(min=0), default=600.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--dry-run", "is_trial", is_flag=True, help="Show what would be replaced, and in which steps; write nothing."
+)
+@click.option("--timeout", type=durations.limit, default=600.0, show_default=True, metavar="DURATION")
 @click.pass_obj
-def command(target: Target, names: tuple[str, ...], *, force: bool, timeout: float) -> None:
+def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
     """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
 
     Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named groups are
@@ -53,14 +59,16 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, timeout: flo
     lws restart web
     lws restart web/0 web/3
     lws restart web/1/2
+    lws restart web --dry-run
     """  # noqa: D301 - click reads the \b
     wanted = Wanted.parse(names)
 
     async def act() -> str:
         async with target.session() as session:
             if not wanted.groups:
-                return await restart_all(session, wanted.name)
-            return await Restart(session, wanted, force=force).run(timeout)
+                return await restart_all(session, wanted.name, is_trial=is_trial)
+            restart = Restart(session, wanted, force=force)
+            return await (restart.preview() if is_trial else restart.run(timeout))
 
     say(asyncio.run(act()))
 
@@ -91,12 +99,13 @@ class Wanted:
         return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
 
 
-async def restart_all(session: Session, name: str) -> str:
-    """Make a new revision of the same program; return what was done."""
-    return await subjects.persistently(lambda: _restart_all(session, name))
+async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
+    """Make a new revision of the same program, or try to; return what was done, or would be."""
+    return await changing.carry_out(session, lambda: change(session, name), is_trial=is_trial)
 
 
-async def _restart_all(session: Session, name: str) -> str:
+async def change(session: Session, name: str) -> Change:
+    """Return the change that makes a new revision of the same program."""
     obj = await subjects.writable(session, name)
     try:
         patch = changes.restarting(obj, SystemClock().now())
@@ -104,8 +113,7 @@ async def _restart_all(session: Session, name: str) -> str:
         raise CommandError(
             f"{error}: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         ) from error
-    await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=subjects.MANAGER)
-    return f"{name} restarts: `{session.lws} rollout status {name}` follows it"
+    return Change(lws=obj, done=f"{name} restarts: `{session.lws} rollout status {name}` follows it", patch=patch)
 
 
 @dataclass(slots=True)
@@ -137,6 +145,25 @@ class Restart:
             self._progress.clear()
         return f"{self.wanted.name} {self.wanted} restarted"
 
+    async def preview(self) -> str:
+        """Return which pods would be deleted, and how many groups at once."""
+        obj = await subjects.read(self.session, self.wanted.name)
+        view = await subjects.view_of(self.session, obj)
+        doomed = self._doomed(view)
+        pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
+        lines = [f"{self.wanted.name} {self.wanted} would be recreated, {pace}, in this order:"]
+        ordered = sorted(view.groups, key=lambda one: one.index, reverse=True)
+        lines += [f"  {self._what(group)}" for group in ordered if group.index in doomed]
+        if self.wanted.rank and leaderworkerset.decode(obj).spec.leader_worker_template.restart_policy == RECREATES:
+            lines.append(f"with the restart policy {RECREATES}, all ranks of the group with it")
+        return "\n".join([*lines, changing.DRY])
+
+    def _what(self, group: Group) -> str:
+        if self.wanted.rank:
+            return f"rank {group.index}/{self.wanted.rank}: pod {group.ranks[self.wanted.rank].pod}"
+        workers = sum(rank.object is not None for rank in group.ranks[1:])
+        return f"group {group.index}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
+
     def _view(self, informers: SetInformers) -> View:
         view = informers.view()
         if view is None:
@@ -149,19 +176,23 @@ class Restart:
         if lacking:
             raise CommandError(
                 f"{self.wanted.name} has no pod for {Wanted(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
-                f"nothing was restarted; there are {counted(len(view.groups), 'group')}"
+                f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups), 'group')}"
             )
         return found
 
     def _next(self, view: View) -> Turn | None:
         """Return whose turn it is, or that all are done; None while there is only something to wait for."""
-        budget = NO_BUDGET if self.force else rollout.budget(leaderworkerset.decode(view.object).spec).unavailable
-        turn = restarts.turn(view, self._old, max(budget, 1), rank=self.wanted.rank)
+        turn = restarts.turn(view, self._old, self._budget(view), rank=self.wanted.rank)
         done = len(self._old) - len(turn.left)
         self._progress.show(
             f"{self.wanted.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
         )
         return turn if turn.now or not turn.left else None
+
+    def _budget(self, view: View) -> int:
+        if self.force:
+            return NO_BUDGET
+        return max(rollout.budget(leaderworkerset.decode(view.object).spec).unavailable, 1)
 
     async def _delete(self, pod: str, uid: str) -> None:
         key = ObjectKey(self.session.namespace, pod)

@@ -10,7 +10,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -19,7 +19,8 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.controllers.selection import OF_STATEFULSETS
 from leaderworkerset.core.leaderworkerset import history
-from leaderworkerset.steering import pasts
+from leaderworkerset.steering import foresight, pasts
+from leaderworkerset.steering.foresight import Situation
 from leaderworkerset.steering.pasts import Entry
 from leaderworkerset.views.groups import View
 
@@ -74,6 +75,13 @@ async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
 async def view_of(session: Session, obj: JSONObject) -> View:
     """Return the LeaderWorkerSet with its groups."""
     return await targets.view_of(session, obj)
+
+
+async def situation_of(session: Session, lws: JSONObject) -> Situation:
+    """Read the pods and the leader StatefulSet of a LeaderWorkerSet."""
+    selector = f"{labels.NAME}={meta.name(lws)}"
+    listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
+    return foresight.situation(lws, listing.items, await leader_statefulset(session.client, meta.key(lws)))
 
 
 async def entries(session: Session, view: View) -> list[Entry]:

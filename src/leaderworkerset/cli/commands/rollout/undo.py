@@ -4,10 +4,9 @@ import asyncio
 
 import click
 
-from kuberuntime.objects import meta
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.commands.rollout import changing, subjects
+from leaderworkerset.cli.commands.rollout.changing import Change
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
@@ -17,8 +16,11 @@ from leaderworkerset.steering import changes, pasts
 @click.command("undo")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option("--to-revision", "number", type=click.IntRange(min=1), metavar="N", help="Otherwise the one before.")
+@click.option(
+    "--dry-run", "is_trial", is_flag=True, help="Show what would change and which groups would roll; write nothing."
+)
 @click.pass_obj
-def command(target: Target, name: str, number: int | None) -> None:
+def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
     """Return to the template of an earlier revision; groups roll as for any change of the template.
 
     Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed first.
@@ -26,22 +28,24 @@ def command(target: Target, name: str, number: int | None) -> None:
     \b
     lws rollout undo web
     lws rollout undo web --to-revision 3
+    lws rollout undo web --dry-run
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
     async def act() -> str:
         async with target.session() as session:
-            return await undo(session, name, number)
+            return await undo(session, name, number, is_trial=is_trial)
 
     say(asyncio.run(act()))
 
 
-async def undo(session: Session, name: str, number: int | None = None) -> str:
-    """Patch the template; return what was done."""
-    return await subjects.persistently(lambda: _undo(session, name, number))
+async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
+    """Patch the template, or try to; return what was done, or would be."""
+    return await changing.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
 
 
-async def _undo(session: Session, name: str, number: int | None) -> str:
+async def change(session: Session, name: str, number: int | None) -> Change:
+    """Return the change that brings an earlier revision back."""
     obj = await subjects.writable(session, name)
     if changes.is_paused(obj):
         raise CommandError(
@@ -52,7 +56,6 @@ async def _undo(session: Session, name: str, number: int | None) -> str:
     if entry is None:
         raise CommandError(f"{name} has no earlier revision: nothing was changed")
     if entry.is_current:
-        return f"{name} is of revision {entry.number} already"
-    patch = changes.restoring(obj, entry)
-    await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="json", manager=subjects.MANAGER)
-    return f"{name} rolled back to revision {entry.number}"
+        return Change(lws=obj, done=f"{name} is of revision {entry.number} already")
+    done = f"{name} rolled back to revision {entry.number}"
+    return Change(lws=obj, done=done, patch=changes.restoring(obj, entry), kind="json")

@@ -368,6 +368,13 @@ class TestScalers:
         lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0))
         assert lines == ["create DisaggregatedSetRoleScaler split-prefill 5"]
 
+    def test_none_stay_none(self) -> None:
+        """R-DS-97: a role that is back while its empty LeaderWorkerSet is still there waits for its autoscaler's word."""
+        after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
+        lines = decided(after, lws(EXTERNAL, "decode", 4, initial=4), *both(after, 0, 0))
+        assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 0"
+        assert [line.split("-")[-1] for line in lines if line.startswith("scale")] == ["decode 1"]
+
     def test_it_decides_how_many_groups_there_are(self) -> None:
         """R-DS-98."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[scaler(0)])

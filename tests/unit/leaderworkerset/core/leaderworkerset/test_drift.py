@@ -124,3 +124,15 @@ def listed(elements: dict[str, Any], items: list[Any]) -> bool:
 def test_items_of_lists_are_found_by_value_and_by_keys(elements: dict[str, Any], more: bool) -> None:
     """R-LSTS-1: whatever cannot be read counts as more, and is applied again."""
     assert listed(elements, ["a", "b", {"name": "x"}, {"name": "y"}]) is more
+
+
+def test_an_item_that_has_all_the_keys_is_preferred_to_one_with_defaults() -> None:
+    """A port of TCP and UDP: the entry of UDP is not that of the port without a protocol, which stands before it."""
+    tcp, udp = {"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}
+    elements: dict[str, Any] = {
+        'k:{"containerPort":53,"protocol":"TCP"}': {"f:containerPort": {}},
+        'k:{"containerPort":53,"protocol":"UDP"}': {"f:containerPort": {}, "f:protocol": {}},
+    }
+
+    assert not listed(elements, [tcp, udp])
+    assert listed(elements, [tcp])

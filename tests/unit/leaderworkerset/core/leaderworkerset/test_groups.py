@@ -31,6 +31,22 @@ def test_a_group_is_described_by_its_leader_and_the_workers_set() -> None:
     assert groups.describe(leader, None).workers is None
 
 
+@pytest.mark.parametrize(("text", "expected"), [("3", 3), ("1", 1), ("", 0), ("x", 0), ("\u0663", 0)])
+def test_a_leader_names_the_size_it_was_made_for(text: str, expected: int) -> None:
+    """R-LBL-1: the annotation of the group's size."""
+    leader = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: text})
+
+    assert groups.describe(leader, None).own_size == groups.own_size(leader) == expected
+
+
+def test_differs_from_upstream_workers_of_an_earlier_leader_of_the_name_are_none() -> None:
+    """They are ready until the garbage collector takes them: no other group may go because of them (unlike R-STAT-6)."""
+    earlier, leader = builders.leader_pod(LWS, uid="earlier"), builders.leader_pod(LWS)
+
+    assert groups.describe(leader, builders.worker_statefulset(earlier)).workers is None
+    assert groups.describe(earlier, builders.worker_statefulset(earlier)).workers is not None
+
+
 @pytest.mark.parametrize("label", ["", "x", "-1", "1.5", "²"])
 def test_an_index_that_is_no_number_is_none(label: str) -> None:
     """R-STAT-5, Q-22."""

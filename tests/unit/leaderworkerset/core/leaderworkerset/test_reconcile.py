@@ -460,6 +460,19 @@ def test_leaders_wait_for_a_statefulset_controller() -> None:
     assert reconcile(observed, builders.NOW) == Plan()
 
 
+def test_no_group_is_let_go_before_the_statefulset_controller_has_observed_the_last_step() -> None:
+    """Docs/adr/0010-bounds.md: what was let go before may be on its way, and is not seen to be."""
+    observed = rolling(ready_groups(LWS, 4, key="older"))
+    assert observed.leader_statefulset is not None
+    observed.leader_statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 4
+    observed.leader_statefulset["metadata"]["generation"] = 2
+    observed.leader_statefulset["status"]["observedGeneration"] = 1
+    assert kinds(reconcile(observed, builders.NOW)) == []
+
+    observed.leader_statefulset["status"]["observedGeneration"] = 2
+    assert kinds(reconcile(observed, builders.NOW)) == [Apply]
+
+
 def test_everything_is_written_where_the_leaderworkerset_is() -> None:
     """R-ARC-10: all objects live in its namespace."""
     obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})

@@ -13,6 +13,8 @@ from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers
 from leaderworkerset.core.leaderworkerset.rollout import Budget
 
+SEEN = {"observedGeneration": 3, "updateRevision": "web-new", "currentRevision": "web-old"}
+
 
 def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None = None, **rolling: Any) -> JSONObject:
     """Return a leader StatefulSet that its controller has observed, and that lost `maxUnavailable`."""
@@ -20,13 +22,16 @@ def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None 
     return {
         "metadata": {"generation": 3},
         "spec": {"replicas": replicas, "updateStrategy": strategy},
-        "status": {"observedGeneration": 3, "updateRevision": "web-new"} if status is None else status,
+        "status": SEEN if status is None else status,
     }
 
 
 def group(index: int, letter: str) -> Group:
-    """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted."""
-    is_new, is_ready = letter in "Nn", letter in "NOx"
+    """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted.
+
+    A is of a revision that was given up.
+    """
+    is_new, is_ready = letter in "Nn", letter in "NOAx"
     return Group(
         leader=f"web-{index}",
         group_index=str(index),
@@ -36,7 +41,7 @@ def group(index: int, letter: str) -> Group:
         workers=Workers(is_ready=is_ready, revision="new" if is_new else "old", group_index=str(index)),
         uid=UID(f"uid-{index}"),
         is_deleting=letter == "x",
-        statefulset_revision="web-new" if is_new else "web-old",
+        statefulset_revision="web-new" if is_new else "web-abandoned" if letter in "Aa" else "web-old",
     )
 
 
@@ -85,6 +90,34 @@ def test_as_many_leaders_go_as_the_budget_allows(
 ) -> None:
     """R-ROLL-1, R-LSTS-2: broken groups first and at no cost, then the highest; surge groups make up for others."""
     assert chosen(letters, budget, partition=partition) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "partition", "expected"),
+    [("OaA", 3, [1]), ("aaA", 3, [1, 0]), ("OaA", 2, [1]), ("oAA", 3, []), ("nAA", 3, [])],
+    ids=["taken back", "several", "a surge group rolls", "others wait", "a new one is waited for"],
+)
+def test_differs_from_upstream_nobody_waits_for_a_group_of_a_revision_that_was_given_up(
+    letters: str, partition: int, expected: list[int]
+) -> None:
+    """R-ROLL-7 counts it as unavailable, so that no other group may go: where it is broken, for ever."""
+    assert chosen(letters, limits(2, 0, 1), partition=partition, maxUnavailable=1) == expected
+
+
+def test_what_the_user_s_partition_holds_is_left_alone_whatever_it_is_of() -> None:
+    held = replace(limits(3, 0, 1), partition=2)
+
+    assert chosen("aaa", held, partition=3, maxUnavailable=1) == [2]
+
+
+def test_a_gated_group_of_a_revision_that_was_given_up_is_left_to_its_queue() -> None:
+    one = replace(group(0, "a"), is_gated=True)
+
+    found = replacement.choose(
+        statefulset(1, 1, maxUnavailable=1), fold([one], "web"), limits=limits(1, 1), size=2, key="new"
+    )
+
+    assert found == []
 
 
 def test_surplus_groups_are_left_to_the_statefulset() -> None:

@@ -25,6 +25,9 @@ STATES = {
 STALLED = {("W-26", 2), ("W-26", 3)}
 """The steps that the Go controller takes and never leaves; see `test_differs_from_upstream_…` below."""
 
+GIVEN_AWAY = {("W-11", 1), ("W-19", 6)}
+"""The steps in which the Go controller updates surge groups at once; see `test_differs_from_upstream_…` below."""
+
 
 def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partition: int = 0) -> LeaderWorkerSetSpec:
     config = RollingUpdateConfiguration(partition=partition, max_unavailable=unavailable, max_surge=surge)
@@ -47,10 +50,33 @@ def recorded_step(row: dict[str, Any]) -> Step:
 def test_every_recorded_step_is_taken(row: dict[str, Any]) -> None:
     """R-ROLL-1 to R-ROLL-11, Appendix A."""
     expected = Step(Case(row["case"]), row["partition"], row["replicas"])
-    if (row["example"], row["step"]) in STALLED:
+    if (row["example"], row["step"]) in STALLED | GIVEN_AWAY:
         assert expected != recorded_step(row)
     else:
         assert expected == recorded_step(row)
+
+
+@pytest.mark.parametrize(
+    ("states", "partition"),
+    [("Ooo", 2), ("OoO", 3), ("NoO", 3), ("OOo", 2), ("OOO", 2)],
+    ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
+)
+def test_differs_from_upstream_an_update_in_mid_update_keeps_surge_groups(states: str, partition: int) -> None:
+    """R-ROLL-10: where all of them are needed, the surge group stays until the group that it stands in for is there."""
+    limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
+
+    held = rollout.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
+    assert held == Step(Case.NEW_REVISION, 3, 3)
+    assert rollout.next_step(limits, Current(3, 3, "2"), seen(states)) == Step(Case.ROLLING, partition, 3)
+
+
+def test_surge_groups_beyond_the_burst_are_not_kept() -> None:
+    """W-11: the replicas become fewer with the template."""
+    limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
+
+    assert rollout.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == Step(
+        Case.NEW_REVISION, 5, 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,11 +218,44 @@ def test_groups_are_known_by_their_names_and_labels() -> None:
 
 
 def test_the_workers_of_a_group_of_one_do_not_matter() -> None:
-    """R-ROLL-8, Q-12: the live size decides."""
-    alone = Group("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
+    """R-ROLL-8, Q-12: the live size decides where the leader names none."""
+    lacking = Group("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
-    assert rollout.states(fold([alone], "web"), size=1, revision="new") == seen("O")
-    assert rollout.states(fold([alone], "web"), size=2, revision="new") == seen(".")
+    assert rollout.states(fold([lacking], "web"), size=1, revision="new") == seen("O")
+    assert rollout.states(fold([lacking], "web"), size=2, revision="new") == seen(".")._replace(broken=1)
+
+
+@pytest.mark.parametrize(
+    ("states", "broken", "partition"),
+    [("N..O", 0, 4), ("N.NO", 0, 3), ("NN.O", 0, 2), ("N..O", 0b0110, 3), ("N.oo", 0b1100, 2)],
+    ids=["two on their way", "one below", "one above", "two that are broken", "nothing to lose"],
+)
+def test_differs_from_upstream_groups_on_their_way_are_counted_wherever_they_stand(
+    states: str, broken: int, partition: int
+) -> None:
+    """R-ROLL-7: an update was taken back. Those that are broken may stay so, and stop no update that mends them."""
+    limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
+
+    step = rollout.next_step(limits, Current(4, 4, "3"), seen(states)._replace(broken=broken))
+
+    assert step.partition == partition
+
+
+@pytest.mark.parametrize(
+    ("own_size", "size", "has_workers", "expected"),
+    [(1, 3, False, "O"), (3, 1, False, "."), (3, 1, True, "O"), (3, 3, True, "O"), (3, 3, False, ".")],
+)
+def test_differs_from_upstream_a_group_is_ready_as_it_was_made(
+    own_size: int, size: int, *, has_workers: bool, expected: str
+) -> None:
+    """Docs/adr/0010-bounds.md: an edit from or to a size of one takes no group for ready or missing (unlike Q-12)."""
+    workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
+    made = Group("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, own_size=own_size)
+    folded = fold([made], "web")
+    shown = {index: State(bool(folded.available(size) >> index & 1), is_updated=False) for index in range(1)}
+
+    assert rollout.states(folded, size=size, revision="new").ready == seen(expected).ready
+    assert shown[0].is_ready == (expected == "O")
 
 
 def test_an_index_that_is_no_number_is_skipped() -> None:
@@ -312,3 +371,28 @@ def test_differs_from_upstream_a_group_that_is_about_to_end_is_not_ready() -> No
     ready = [rollout.states(fold([one], "web"), size=2, revision="new").ready for one in (staying, ending, new_leader)]
 
     assert ready == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
+)
+def test_differs_from_upstream_groups_that_are_not_ready_among_those_let_go_count(letters: str, expected: int) -> None:
+    """Docs/adr/0010-bounds.md: after an update was taken back, two are on their way, and the last ready one stays."""
+    step = rollout.next_step(rollout.budget(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
+
+    assert step.partition == expected
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (Step(Case.ROLLING, 1, 3), Step(Case.ROLLING, 2, 4)),
+        (Step(Case.ROLLING, 3, 5), Step(Case.ROLLING, 3, 5)),
+        (Step(Case.REPLICAS_EDITED, 1, 3), Step(Case.REPLICAS_EDITED, 1, 3)),
+        (Step(Case.NEW_REVISION, 4, 4), Step(Case.NEW_REVISION, 4, 4)),
+    ],
+)
+def test_differs_from_upstream_a_step_waits_for_the_one_before_it(step: Step, expected: Step) -> None:
+    """Docs/adr/0010-bounds.md: nothing more is let go, and no surge group given back; edits are followed."""
+    assert rollout.wait(step, Current(4, 2, "4")) == expected

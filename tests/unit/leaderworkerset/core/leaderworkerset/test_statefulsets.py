@@ -83,6 +83,26 @@ def test_what_the_rollout_needs_is_read_from_the_statefulset() -> None:
     assert statefulsets.current(None) is None
 
 
+@pytest.mark.parametrize(
+    ("status", "is_behind"),
+    [
+        ({}, False),
+        ({"observedGeneration": 0}, False),
+        ({"observedGeneration": 2}, True),
+        ({"observedGeneration": 3}, False),
+    ],
+    ids=["never", "never, as zero", "before the change", "as it is"],
+)
+def test_a_statefulset_controller_is_behind_until_it_observed_the_change(
+    status: dict[str, Any], *, is_behind: bool
+) -> None:
+    """R-ROLL-7. Where no StatefulSet controller ever reported, none is waited for."""
+    built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
+    living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
+
+    assert statefulsets.is_behind(living) is is_behind
+
+
 def without_max_unavailable(obj: dict[str, Any]) -> dict[str, Any]:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     return obj | {"spec": obj["spec"] | {"updateStrategy": strategy}}

@@ -100,6 +100,22 @@ def test_a_group_of_one_has_no_worker_statefulset() -> None:
     assert reconcile(new_group(builders.leaderworkerset_object(size=1)), builders.NOW) == Plan()
 
 
+def test_differs_from_upstream_a_group_is_built_as_large_as_its_leader_was_made_for() -> None:
+    """Docs/adr/0010-bounds.md: while the size is edited from or to one, groups of both sizes come back."""
+    small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
+    revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
+    of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
+    of_large = builders.leader_pod(large, annotations={labels.SIZE: "3"})
+
+    while_growing = Observed(leader=of_small, leaderworkerset=large, pods=[of_small], revisions=revisions_)
+    while_shrinking = Observed(leader=of_large, leaderworkerset=small, pods=[of_large], revisions=revisions_)
+
+    assert reconcile(while_growing, builders.NOW) == Plan()
+    (created,) = reconcile(while_shrinking, builders.NOW).actions
+    assert isinstance(created, Create)
+    assert created.object["spec"]["replicas"] == 2
+
+
 def test_a_group_gets_a_service_of_its_own() -> None:
     """R-SVC-2, R-POD-7: the service comes before the workers."""
     lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
@@ -288,6 +304,23 @@ def test_a_condemned_group_goes_when_its_time_has_come() -> None:
     assert reconcile(group(whole, record=record(2, 0, State.WAITING)), builders.NOW) == Plan(
         (apply(record(2, 0)), delete_leader("web-0-1"))
     )
+
+
+def test_a_condemned_group_goes_at_once_where_the_clock_was_ahead_when_its_time_was_recorded() -> None:
+    whole = builders.worker_pod(LEADER)
+    ahead = record(2, 400 * 86400, State.WAITING)
+
+    delete = Plan((apply(record(2, 400 * 86400)), delete_leader("web-0-1")))
+    assert reconcile(group(whole, record=ahead), builders.NOW) == delete
+
+
+def test_a_record_of_a_leaderworkerset_before_this_one_counts_for_nothing() -> None:
+    """It has the name of ours until the garbage collector takes it."""
+    known = record(1, -60, leader=EARLIER)
+    (owner,) = known["metadata"]["ownerReferences"]
+    known["metadata"]["ownerReferences"] = [owner | {"uid": "uid-of-predecessor"}]
+
+    assert reconcile(group(FAILED, record=known), builders.NOW) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
 def test_a_recreation_that_was_recorded_and_not_done_is_done() -> None:

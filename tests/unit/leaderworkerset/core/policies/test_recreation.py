@@ -154,3 +154,9 @@ def test_a_record_of_an_earlier_version_is_one_that_was_carried_out() -> None:
 
     assert recreation.read(record) == replace(FIRST, failure=Failure(pod="web-0-1"))
     assert recreation.read(with_annotations(**{"recreation-state": "elsewhere"})) == FIRST
+
+
+def test_a_time_that_a_clock_which_was_ahead_recorded_is_not_waited_for() -> None:
+    ahead = replace(FIRST, count=3, due=builders.NOW + timedelta(days=400), state=State.WAITING)
+    found = following(ahead, 0)
+    assert (found.count, found.due) == (3, builders.NOW + timedelta(seconds=20))

@@ -98,3 +98,8 @@ def test_other_pods_are_left_alone(pod: dict[str, Any]) -> None:
 def test_the_grace_is_waited_for() -> None:
     assert lost.nodes_of(stuck(WORKER, grace=31)) == set()
     assert lost.release(stuck(WORKER, grace=31), {}) == Release((), 30.0)
+
+
+def test_a_wait_that_is_long_by_a_wrong_clock_is_looked_at_again_soon() -> None:
+    ahead = WORKER | {"metadata": WORKER["metadata"] | {"deletionTimestamp": "2031-01-01T00:00:00Z"}}
+    assert lost.release(stuck(ahead, grace=31), {}) == Release((), 30.0)

@@ -1,6 +1,6 @@
 """The certificate of the embedded server."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
@@ -16,6 +16,12 @@ def test_it_is_for_loopback_names_only() -> None:
     assert names.get_values_for_type(x509.DNSName) == ["localhost"]
     assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
     assert certificate.not_valid_before_utc < NOW < certificate.not_valid_after_utc
+
+
+def test_a_clock_that_is_set_back_or_was_ahead_locks_nobody_out() -> None:
+    certificate = x509.load_pem_x509_certificate(build_certificate(NOW)[0])
+    far = timedelta(days=3000)
+    assert certificate.not_valid_before_utc < NOW - far < NOW + far < certificate.not_valid_after_utc
 
 
 def test_every_server_has_its_own() -> None:

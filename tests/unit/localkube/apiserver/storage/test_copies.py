@@ -21,6 +21,7 @@ from localkube.apiserver.storage.errors import DamagedError, StoreError
 from localkube.apiserver.storage.store import Store, StoreKey
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LATER = NOW + timedelta(days=36500)
 
 
 def write(store: Store, name: str) -> None:
@@ -83,12 +84,30 @@ def test_the_newest_copies_stay(tmp_path: Path) -> None:
         store.close()
 
     with_loop(scenario())
-    assert [copy.taken.hour for copy in copies.find(path)] == [7, 6, 5]
+    assert [copy.taken.hour for copy in copies.find(path, LATER)] == [7, 6, 5]
     assert sorted(found.name for found in tmp_path.iterdir()) == [
         "state.db",
-        *sorted(copy.path.name for copy in copies.find(path)),
+        *sorted(copy.path.name for copy in copies.find(path, LATER)),
         "state.db.lock",
     ]
+
+
+def test_copies_of_a_clock_that_was_ahead_count_as_the_oldest(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+
+    async def scenario() -> None:
+        store = Store(path)
+        for number in range(KEPT):
+            copies.take(path, NOW + timedelta(days=400, hours=number))
+        write(store, "a")
+        copies.take(path, NOW)
+        store.close()
+
+    with_loop(scenario())
+    kept = [copy.taken for copy in copies.find(path, NOW)]
+    assert kept == [NOW, NOW + timedelta(days=400, hours=2), NOW + timedelta(days=400, hours=1)]
+    assert copies.restore(path, NOW).source.startswith("state.db.copy-20260102T030405Z")
+    assert names(path) == ["a"]
 
 
 def test_a_copy_is_made_only_where_something_changed(tmp_path: Path) -> None:
@@ -100,14 +119,14 @@ def test_a_copy_is_made_only_where_something_changed(tmp_path: Path) -> None:
         write(store, "a")
         made.keep(NOW)
         made.keep(NOW + timedelta(hours=1))
-        assert [copy.taken.hour for copy in copies.find(path)] == [3]
+        assert [copy.taken.hour for copy in copies.find(path, LATER)] == [3]
         write(store, "b")
         made.keep(NOW + timedelta(hours=2))
-        assert [copy.taken.hour for copy in copies.find(path)] == [5, 3]
+        assert [copy.taken.hour for copy in copies.find(path, LATER)] == [5, 3]
         store.close()
         with closing(Store(path)) as opened_again:
             Copies(opened_again, SystemClock()).keep(NOW + timedelta(hours=3))
-        assert len(copies.find(path)) == 2
+        assert len(copies.find(path, LATER)) == 2
 
     with_loop(scenario())
 
@@ -122,7 +141,7 @@ def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
             for number in itertools.count():
                 write(store, f"p-{number}")
                 await store.settle()
-                if len(copies.find(path)) == 2:
+                if len(copies.find(path, LATER)) == 2:
                     break
                 await asyncio.sleep(0)
         task.cancel()
@@ -130,7 +149,7 @@ def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
         store.close()
 
     with_loop(scenario())
-    assert len(names(copies.find(path)[0].path)) > len(names(copies.find(path)[1].path)) > 0
+    assert len(names(copies.find(path, LATER)[0].path)) > len(names(copies.find(path, LATER)[1].path)) > 0
 
 
 def test_what_a_process_of_its_own_cannot_copy_is_said_in_its_words(copied: Path) -> None:
@@ -139,7 +158,7 @@ def test_what_a_process_of_its_own_cannot_copy_is_said_in_its_words(copied: Path
     database.close()
     with pytest.raises(StoreError, match="the checksum of revision 2 is wrong"):
         asyncio.run(copying.take_apart(copied, NOW + timedelta(hours=1)))
-    assert [copy.taken for copy in copies.find(copied)] == [NOW]
+    assert [copy.taken for copy in copies.find(copied, LATER)] == [NOW]
 
 
 @pytest.mark.slow
@@ -159,7 +178,7 @@ def test_a_copy_of_many_objects_costs_this_process_no_memory(tmp_path: Path) -> 
         return resident_mib() - before
 
     assert asyncio.run(scenario()) < 3
-    assert len(copies.find(tmp_path / "state.db")) == 1
+    assert len(copies.find(tmp_path / "state.db", LATER)) == 1
 
 
 def resident_mib() -> float:
@@ -194,7 +213,7 @@ def test_a_damaged_file_never_replaces_its_last_good_copy(copied: Path) -> None:
     database.close()
     with pytest.raises(StoreError, match="the checksum of revision 2 is wrong"):
         copies.take(copied, NOW + timedelta(hours=1))
-    assert [copy.taken for copy in copies.find(copied)] == [NOW]
+    assert [copy.taken for copy in copies.find(copied, LATER)] == [NOW]
 
 
 def test_what_prevents_a_copy_does_not_end_the_cluster(tmp_path: Path) -> None:
@@ -204,7 +223,7 @@ def test_what_prevents_a_copy_does_not_end_the_cluster(tmp_path: Path) -> None:
         write(store, "a")
         (tmp_path / "state.db").write_bytes(b"damaged")
         made.keep(NOW)
-        assert copies.find(tmp_path / "state.db") == []
+        assert copies.find(tmp_path / "state.db", LATER) == []
         store.close()
 
     with_loop(scenario())
@@ -237,7 +256,7 @@ def test_a_damaged_copy_is_passed_over(copied: Path) -> None:
 
 
 def test_without_a_good_copy_nothing_is_changed(copied: Path) -> None:
-    for copy in copies.find(copied):
+    for copy in copies.find(copied, LATER):
         copy.path.write_bytes(b"damaged too")
     copied.write_bytes(b"damaged")
     with pytest.raises(StoreError, match=r"state\.db: no copy can be restored: .*copy-20260102T030405Z"):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from tests.unit.localkube.apiserver.harness import Api, StoppedClock, run
 
 from localkube.apiserver.storage.expiry import STORED_AS, Expiry
@@ -63,6 +64,24 @@ def test_an_event_is_forgotten_an_hour_after_it_was_last_written() -> None:
         api.clock.move(1801)
         await api.create(NEW, event("c"))
         assert await left() == ["a", "c"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("days", [400, -400])
+def test_who_sets_the_wall_clock_deletes_no_event_and_keeps_none_for_ever(days: float) -> None:
+    async def scenario(api: Api) -> None:
+        async def left() -> list[str]:
+            return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
+
+        await api.create(NEW, event("a"))
+        api.clock.jump(days * 86400)
+        await api.create(NEW, event("b"))
+        assert await left() == ["a", "b"]
+        api.clock.jump(-days * 86400)
+        api.clock.move(3601)
+        await api.create(NEW, event("c"))
+        assert await left() == ["c"]
 
     run(scenario)
 

@@ -78,3 +78,11 @@ def test_an_equal_status_is_not_written() -> None:
     built = status.build(build_statefulset(), counts(), 0)
     assert not status.is_changed(build_statefulset({"status": built}), built)
     assert status.is_changed(build_statefulset(), built)
+
+
+def test_a_pod_that_is_ready_later_than_now_is_available_for_the_clock_was_set_back() -> None:
+    ahead, waiting = pod(NEW_NAME, since=-86400), pod(NEW_NAME, since=5)
+    found = build_statefulset(minReadySeconds=30)
+    assert status.count(found, [ahead, waiting], (OLD, NEW), NOW).available == 1
+    assert status.next_available(found, [ahead, waiting], NOW) == 25
+    assert status.next_available(found, [ahead], NOW) is None

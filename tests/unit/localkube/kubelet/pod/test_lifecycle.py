@@ -36,6 +36,7 @@ from localkube.kubelet.pod.lifecycle import (
 )
 from localkube.kubelet.pod.state import ContainerState, PodState, Waiting
 from localkube.kubelet.processes.runner import Exit
+from localkube.kubelet.spec.backoff import Backoff
 
 TWO = pod(container("a"), container("b"))
 INIT = pod(initContainers=[container("init-1"), container("init-2")])
@@ -115,6 +116,20 @@ def test_the_second_restart_waits_ten_seconds_from_the_end() -> None:
     delayed = state.delayed(second, Waiting(state.CRASH_LOOP), after(11))
     assert lifecycle.next_steps(pod(), set_up(pod(), delayed), after(2)).wake_at == after(11)
     assert steps(pod(), set_up(pod(), delayed), 11) == (Start("main"),)
+
+
+def test_nothing_waits_for_a_day_after_the_clock_was_set_back() -> None:
+    """Back-offs of at most five minutes end at once where the moment they wait for has become a day away."""
+    day = -24 * 3600
+    put_off = replace(state.initial(pod(), NOW), not_before=after(10))
+    second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
+    delayed = state.delayed(second, Waiting(state.CRASH_LOOP), after(11))
+    stopped = replace(set_up(pod()), kill_at=after(30))
+
+    assert steps(pod(), put_off, day) == (PrepareVolumes(),)
+    assert steps(pod(), set_up(pod(), second), day) == (Start("main"),)
+    assert steps(pod(), set_up(pod(), delayed), day) == (Start("main"),)
+    assert steps(deleted(pod()), stopped, day) == (WindDown(after(day + 30)),)
 
 
 def test_an_unhealthy_container_is_stopped_with_the_grace_of_its_probe() -> None:
@@ -231,3 +246,28 @@ def test_periods_longer_than_dates_are_waited_for_like_centuries(seconds: int) -
     found = pod(terminationGracePeriodSeconds=seconds, activeDeadlineSeconds=abs(seconds))
     assert steps(deleted(found), set_up(found, running("main")))
     assert lifecycle.active_deadline(found, set_up(found, running("main"))) is not None
+
+
+@pytest.mark.parametrize("days", [400, -400])
+def test_what_is_waited_for_comes_no_sooner_and_no_later_where_the_wall_clock_is_set(days: float) -> None:
+    jump = timedelta(days=days)
+    limited = pod(activeDeadlineSeconds=600)
+    stopping = state.stopping(running(), after(30), "")
+    crashed = state.delayed(ended(1), Waiting(state.CRASH_LOOP), after(10))
+    for found, current, seconds, step in (
+        (limited, set_up(limited, running()), 600, Fail),
+        (deleted(pod()), replace(set_up(pod(), stopping), kill_at=after(30)), 30, Kill),
+        (pod(), set_up(pod(), crashed), 10, Start),
+        (pod(), replace(state.initial(pod(), NOW), not_before=after(10)), 10, PrepareVolumes),
+    ):
+        moved = current.after_jump(jump)
+        early = lifecycle.next_steps(found, moved, after(seconds - 1) + jump)
+        assert early == Decision((), after(seconds) + jump), step
+        late = lifecycle.next_steps(found, moved, after(seconds) + jump)
+        assert [type(it) for it in late.steps] == [step]
+
+
+def test_a_container_that_crashed_long_ago_by_a_clock_that_was_set_waits_as_before() -> None:
+    crashed = replace(running(), backoff=Backoff(timedelta(seconds=40), NOW))
+    moved = set_up(pod(), crashed).after_jump(timedelta(days=400)).containers["main"]
+    assert moved.backoff.wait(after(5) + timedelta(days=400)) == timedelta(seconds=40)

@@ -76,3 +76,11 @@ def test_a_container_that_must_never_run_twice_has_failed() -> None:
 
 def test_the_start_time_is_remembered() -> None:
     assert recover(remembered(pod(), running())).start_time == NOW
+
+
+def test_a_pod_that_started_under_a_clock_that_was_ahead_has_its_whole_deadline_left() -> None:
+    found = remembered(pod(activeDeadlineSeconds=600), running())
+    current = recovery.recover(found, after(-86400))
+    assert current.start_time == NOW
+    assert lifecycle.active_deadline(found, current) == after(-86400 + 600)
+    assert lifecycle.active_deadline(found, recover(found)) == after(600)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from localkube.kubelet.sandbox.deaths import Deaths
+from localkube.kubelet.spec import backoff
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,3 +23,11 @@ def test_a_death_long_after_the_last_is_forgiven() -> None:
     later = NOW + timedelta(hours=1)
     deaths.note(later)
     assert deaths.not_before == later
+
+
+def test_a_clock_that_is_set_back_keeps_no_launcher_waiting() -> None:
+    deaths = Deaths()
+    deaths.note(NOW)
+    deaths.note(NOW)
+    assert backoff.is_early(deaths.not_before, NOW)
+    assert not backoff.is_early(deaths.not_before, NOW - timedelta(days=400))

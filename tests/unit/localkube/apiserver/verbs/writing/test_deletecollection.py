@@ -1,6 +1,11 @@
 """DELETE of a collection."""
 
+import asyncio
+import tracemalloc
+
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map, run
+
+from localkube.apiserver.verbs.writing.deletecollection import BATCH
 
 
 def test_the_selected_objects_are_deleted_and_shown() -> None:
@@ -21,5 +26,68 @@ def test_options_hold_for_each_object() -> None:
         await api.create(CONFIG_MAPS, config_map("a"))
         await api.delete(CONFIG_MAPS, {"propagationPolicy": "Foreground"})
         assert (await api.get(f"{CONFIG_MAPS}/a"))["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+    run(scenario)
+
+
+def test_others_are_served_while_a_large_collection_is_deleted() -> None:
+    """One user who deletes hundreds of objects does not stop the others."""
+
+    async def scenario(api: Api) -> None:
+        for number in range(3 * BATCH):
+            await api.create(CONFIG_MAPS, config_map(f"c-{number:03}"))
+        served = 0
+
+        async def others() -> None:
+            nonlocal served
+            while True:
+                await api.get("/api/v1/namespaces/default")
+                served += 1
+                await asyncio.sleep(0)
+
+        asking = asyncio.create_task(others())
+        answer = await api.delete(CONFIG_MAPS)
+        asking.cancel()
+        assert len(answer["items"]) == 3 * BATCH
+        assert served > BATCH
+
+    run(scenario)
+
+
+def test_what_is_created_meanwhile_is_not_chased() -> None:
+    """Whoever creates faster than the deletion goes keeps it from ending nowhere."""
+
+    async def scenario(api: Api) -> None:
+        await api.create(CONFIG_MAPS, config_map("a"))
+        await api.create(CONFIG_MAPS, config_map("b"))
+        deleting = asyncio.create_task(api.delete(CONFIG_MAPS))
+        while (await api.get(f"{CONFIG_MAPS}/a")).code == 200:  # noqa: ASYNC110 - each turn is a request
+            await asyncio.sleep(0)
+        await api.create(CONFIG_MAPS, config_map("z"))
+        assert [item["metadata"]["name"] for item in (await deleting)["items"]] == ["a", "b"]
+        assert [item["metadata"]["name"] for item in (await api.get(CONFIG_MAPS))["items"]] == ["z"]
+
+    run(scenario)
+
+
+def test_a_large_collection_is_never_in_memory_as_objects() -> None:
+    """Objects take many times the memory of their text: they are read one batch at a time."""
+    variables = {f"key-{number}": "x" for number in range(200)}
+
+    async def scenario(api: Api) -> None:
+        for number in range(12 * BATCH):
+            await api.create(CONFIG_MAPS, config_map(f"c-{number:03}") | {"data": variables})
+        tracemalloc.start()
+        try:
+            answer = await api.delete(CONFIG_MAPS, labelSelector="absent=yes")
+            peak = tracemalloc.get_traced_memory()[1]
+            before = tracemalloc.get_traced_memory()[0]
+            whole = await api.get(CONFIG_MAPS)
+            size = tracemalloc.get_traced_memory()[0] - before
+        finally:
+            tracemalloc.stop()
+        assert answer["items"] == []
+        assert len(whole["items"]) == 12 * BATCH
+        assert peak < size / 2
 
     run(scenario)

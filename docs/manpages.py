@@ -1,0 +1,169 @@
+"""The manual pages of the commands, made from the commands themselves: `man lws`, `man lws-get`, `man lws-rollout`.
+
+Wheels install them to share/man/man1. The text is roff with the macros of man(7).
+"""
+# ruff: noqa: INP001 - part of the scripts beside it
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import cleandoc
+from pathlib import Path
+from typing import Final
+
+import click
+
+from leaderworkerset.cli import app
+from leaderworkerset.cli.shell import usages
+
+FOLDER: Final = Path(__file__).parent / "man"
+
+SOURCE: Final = "LeaderWorkerSet in Python"
+MANUAL: Final = "Commands"
+
+EXIT_CODES: Final[Mapping[str, str]] = {
+    "0": "done",
+    "1": "failed; one message on standard error says what, where and what to do",
+    "2": "wrong usage; nothing was done",
+    "124": "timed out; the message says what is missing",
+    "130": "interrupted",
+    "141": "nobody reads the output any more, as in `lws get | head -1`; nothing is said",
+}
+
+VARIABLES: Final[Mapping[str, str]] = {
+    "KUBECONFIG": "the kubeconfig files, in place of ~/.kube/config",
+    "NO_COLOR": "set to anything: no colors, and lines instead of tables that stay",
+    "TERM": "dumb: the same, and no progress line that rewrites itself",
+    "LWS_STATE_HOME": "where embedded clusters are kept; else $XDG_STATE_HOME/lws or ~/.local/state/lws",
+}
+
+EXAMPLES: Final = "\b\n"
+"""How click is told to leave lines as they are."""
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of every page by its path."""
+    root = click.Context(app.lws, info_name="lws", max_content_width=1000)
+    found = {FOLDER / "lws.1": overview(root)}
+    for name, summary in app.COMMANDS.items():
+        command = _command(app.lws, root, name)
+        found[FOLDER / f"lws-{name}.1"] = "\n".join(_page(command, root, name, summary)) + "\n"
+    return found
+
+
+def overview(root: click.Context) -> str:
+    """Return the page of `lws` itself."""
+    lines = [
+        *_title("lws", "run groups of pods (one leader, its workers) on Kubernetes or on this machine"),
+        ".SH SYNOPSIS",
+        r".B lws \fICOMMAND\fR [OPTIONS]",
+        ".SH DESCRIPTION",
+        _text(
+            "Ranks are named by path: LWS, LWS/GROUP, LWS/GROUP/RANK, as in web/0/2. The options below may stand before or after"
+            " any command; without them lws uses the kubeconfig as kubectl does."
+        ),
+        *_options(root),
+        ".SH COMMANDS",
+        *_definitions((f"lws-{name}(1)", summary) for name, summary in app.COMMANDS.items()),
+        *_below(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _page(command: click.Command, root: click.Context, name: str, summary: str) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=root, max_content_width=1000)
+    yield from _title(f"lws-{name}", summary)
+    yield ".SH SYNOPSIS"
+    yield _synopsis(command, context, name)
+    yield ".SH DESCRIPTION"
+    yield from _paragraphs(command.help or "")
+    yield from _options(context)
+    if isinstance(command, click.Group):
+        yield ".SH COMMANDS"
+        for verb in command.list_commands(context):
+            yield from _verb(_command(command, context, verb), context, f"{name} {verb}")
+    if lines := usages.EXAMPLES.get(name, ()):
+        yield ".SH EXAMPLES"
+        yield from _verbatim(lines)
+    yield ".SH SEE ALSO"
+    yield ".BR lws (1)"
+
+
+def _verb(command: click.Command, parent: click.Context, name: str) -> Iterator[str]:
+    context = click.Context(command, info_name=name.rsplit(maxsplit=1)[-1], parent=parent, max_content_width=1000)
+    yield f".SS lws {_text(name)}"
+    yield _synopsis(command, context, name)
+    yield ".PP"
+    yield from _paragraphs(command.help or "")
+    yield from _definitions(_records(context))
+
+
+def _title(name: str, summary: str) -> list[str]:
+    heading = f'.TH "{_text(name.upper())}" "1" "" "{SOURCE}" "{MANUAL}"'
+    return [
+        r".\" Written by docs/generate_cli.py from the commands. Do not edit: make generate.",
+        heading,
+        ".SH NAME",
+        f"{_text(name)} \\- {_text(summary.rstrip('.'))}",
+    ]
+
+
+def _synopsis(command: click.Command, context: click.Context, name: str) -> str:
+    words = " ".join(command.collect_usage_pieces(context))
+    return f".B lws {_text(name)}\n{_text(words)}"
+
+
+def _options(context: click.Context) -> list[str]:
+    found = list(_records(context))
+    return [".SH OPTIONS", *_definitions(found)] if found else []
+
+
+def _records(context: click.Context) -> Iterator[tuple[str, str]]:
+    for parameter in context.command.params:
+        record = parameter.get_help_record(context)
+        if record is not None and isinstance(parameter, click.Option):
+            yield record[0], re.sub(" +", " ", record[1])
+
+
+def _definitions(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for term, text in pairs:
+        yield from (".TP", f".B {_text(term)}", _text(text))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text; examples keep their lines."""
+    for at, part in enumerate(one for one in cleandoc(text).split("\n\n") if one.strip()):
+        if at:
+            yield ".PP"
+        if part.startswith(EXAMPLES):
+            yield from _verbatim(part.removeprefix(EXAMPLES).splitlines())
+        else:
+            yield _text(" ".join(part.split()))
+
+
+def _verbatim(lines: Iterable[str]) -> list[str]:
+    return [".nf", *map(_text, lines), ".fi"]
+
+
+def _below() -> Iterator[str]:
+    yield ".SH EXIT STATUS"
+    yield from _definitions(EXIT_CODES.items())
+    yield ".PP"
+    yield _text("lws exec ends with the exit code of its command; lws explain has further ones, see lws-explain(1).")
+    yield ".SH ENVIRONMENT"
+    yield from _definitions(VARIABLES.items())
+
+
+def _text(text: str) -> str:
+    """Return a text as roff shows it: no character of it is a command."""
+    found = (
+        text.replace("\\", r"\e").replace("-", r"\-").replace("`", r"\(ga").replace("^", r"\(ha").replace("~", r"\(ti")
+    )
+    found = found.replace("…", "...").replace("'", r"\(aq")
+    return rf"\&{found}" if found.startswith(".") else found
+
+
+def _command(group: click.Group, context: click.Context, name: str) -> click.Command:
+    command = group.get_command(context, name)
+    if command is None:
+        raise LookupError(name)
+    return command

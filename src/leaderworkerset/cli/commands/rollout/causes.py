@@ -1,0 +1,75 @@
+"""Why a rollout does not get on, looked for while a command waits for it: the causes that `lws explain` names.
+
+A cause is said once, and again after it was gone. As long as nothing new is found, the distance between two looks grows,
+so that a rollout of hours is not diagnosed all the time.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.diagnosis.document import headline
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+
+if TYPE_CHECKING:
+    from kuberuntime.cache.informer import Change  # it brings what commands that follow nothing do not need
+
+FIRST: Final = 5.0
+"""Seconds before the first look, and between two where the first found something new."""
+
+LONGEST: Final = 60.0
+"""Seconds between two readings at most."""
+
+
+class Causes:
+    """Followed beside informers: says on standard error what a LeaderWorkerSet or DisaggregatedSet is stuck for."""
+
+    def __init__(self, session: Session, name: str, note: Callable[[str], None], first: float = FIRST) -> None:
+        self._session = session
+        self._name = name
+        self._note = note
+        self._first = first
+        self._said: tuple[str, str] | None = None
+        self._last = ""
+
+    def subscribe(self, callback: Callable[["Change"], None]) -> None:
+        """Nothing that is awaited changes by a diagnosis."""
+
+    async def wait_synced(self) -> None:
+        """Return at once: nobody waits for a cause."""
+
+    async def conclude(self) -> str:
+        """Return the cause in lines that end an error, and the command that says more; empty where none can be had.
+
+        A program that crashes again and again is not stuck while its group starts anew: then the cause that was found
+        last says more than that moment.
+        """
+        from leaderworkerset.cli.commands import explain
+
+        told = await explain.in_time(self._session, self._name)
+        found = "" if told is None or told.verdict is Verdict.HEALTHY else headline(told)
+        chosen = found if told is not None and told.verdict is Verdict.STUCK else self._last or found
+        return chosen and f"\n{chosen}\n{explain.more(self._session, self._name)}"
+
+    async def run(self) -> None:
+        """Look, as long as the command waits."""
+        from leaderworkerset.cli.commands import explain
+
+        pause = self._first
+        while True:
+            await asyncio.sleep(pause)
+            is_new = self.say(await explain.in_time(self._session, self._name))
+            pause = self._first if is_new else min(2 * pause, LONGEST)
+
+    def say(self, told: Diagnosis | None) -> bool:
+        """Say a cause that was not said just before; return whether it is another one, or none any more."""
+        is_stuck = told is not None and told.verdict is Verdict.STUCK
+        found = (told.code, str(told.subject)) if told is not None and is_stuck else None
+        is_new = found != self._said
+        if told is not None and is_stuck:
+            self._last = headline(told)
+            if is_new:
+                self._note(self._last)
+        self._said = found
+        return is_new

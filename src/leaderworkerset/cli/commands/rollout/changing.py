@@ -1,0 +1,65 @@
+"""A change that a verb makes to a LeaderWorkerSet: written, or tried out by the API server and shown with what follows."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from kuberuntime.client.requests import PatchKind
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.views import diffs
+from leaderworkerset.steering import foresight
+
+DRY: str = "nothing was changed (dry run)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The patch of a LeaderWorkerSet as it was read, None where there is nothing to change; `done` says what it does."""
+
+    lws: JSONObject
+    done: str
+    patch: JSON = None
+    kind: PatchKind = "merge"
+
+    @property
+    def name(self) -> str:
+        """Return the name of the LeaderWorkerSet."""
+        return meta.name(self.lws)
+
+
+async def carry_out(session: Session, find: Callable[[], Awaitable[Change]], *, is_trial: bool) -> str:
+    """Write the change that `find` finds, or try it out; find it anew where somebody else wrote meanwhile."""
+
+    async def attempt() -> str:
+        return await (_preview if is_trial else _perform)(session, await find())
+
+    return await subjects.persistently(attempt)
+
+
+async def _perform(session: Session, change: Change) -> str:
+    """Write the change; return what was done."""
+    if change.patch is not None:
+        await session.client.patch(
+            LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=subjects.MANAGER
+        )
+    return change.done
+
+
+async def _preview(session: Session, change: Change) -> str:
+    """Let the API server try the change, and return what differs and which groups would roll in which steps."""
+    if change.patch is None:
+        return f"{change.done}: {DRY}"
+    after = await session.client.try_patch(
+        LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=subjects.MANAGER
+    )
+    try:
+        found = foresight.foresee(await subjects.situation_of(session, change.lws), after)
+    except ValueError as error:
+        raise CommandError(f"{change.name}: {error}") from error
+    titles = (f"{change.name}, now", f"{change.name}, then")
+    differences = diffs.unified(diffs.shown(change.lws), diffs.shown(after), titles)
+    return "\n".join([*differences, "", *foresight.lines(found), DRY])

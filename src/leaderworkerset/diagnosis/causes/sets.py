@@ -1,0 +1,131 @@
+"""What keeps a DisaggregatedSet itself from being as it is wanted, beside what its LeaderWorkerSets wait for. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.disaggregatedset import ScalingMode
+from leaderworkerset.api.resources import ROLE_SCALERS
+from leaderworkerset.diagnosis.causes.unattended import own
+from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.ranks import quote
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.warningevents import LONGEST_SILENCE
+from leaderworkerset.views.wording import counted
+
+REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)
+"""What the controller says of a LeaderWorkerSet or a scaler that the API server refused."""
+
+
+def scaler_is_taken(observed: Observed) -> Finding | None:
+    """Find a role whose scaler has the name of an object that belongs to somebody else (R-DS-74)."""
+    chosen = observed.of_set
+    if chosen is None:
+        return None
+    for role in _external(chosen):
+        name = f"{chosen.name}-{role}"
+        scaler = observed.named(ROLE_SCALERS, name)
+        owner = None if scaler is None else meta.controller_of(scaler)
+        if scaler is None or (owner or {}).get("uid") == meta.uid(chosen.object):
+            continue
+        whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
+        kind = ROLE_SCALERS.kind
+        return Finding(
+            subject=Subject(kind=kind, name=name),
+            sentence=f"role {role} cannot be scaled: {kind} {name} exists already and does not belong to {chosen.name}",
+            evidence=(f"{kind} {name} {whose}",),
+            steps=(
+                f"if nobody needs it: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
+                f"else give the role another name, or scaling mode {ScalingMode.STATIC}",
+            ),
+        )
+    return None
+
+
+def part_is_refused(observed: Observed) -> Finding | None:
+    """Find a LeaderWorkerSet or a scaler of the set that the API server refuses to create."""
+    chosen = observed.of_set
+    if chosen is None or meta.is_deleting(chosen.object):
+        return None
+    there = {part.view.name for part in chosen.parts} | {meta.name(one) for one in observed.get(ROLE_SCALERS)}
+    told = observed.warnings.about(chosen.namespace, "DisaggregatedSet", chosen.name)
+    for one in sorted(told, key=lambda warning: warning.last, reverse=True):
+        match = REFUSED.fullmatch(one.message)
+        is_over = observed.now - one.last > LONGEST_SILENCE or one.uid not in {"", meta.uid(chosen.object)}
+        if match is None or is_over or match[2] in there or match[1] == "Service":
+            continue
+        kind, name, why = match.groups()
+        return Finding(
+            subject=Subject(kind=kind, name=name),
+            sentence=f"{kind} {name} of {chosen.name} cannot be created: {quote(why)}",
+            evidence=(f"event {one.reason} of DisaggregatedSet {chosen.name}",),
+            steps=(observed.kubectl(f"describe disaggregatedset {chosen.name}"),),
+        )
+    return None
+
+
+def set_goes_on(observed: Observed) -> Finding | None:
+    """Find a set whose status does not say yet that everything is as it is wanted."""
+    chosen = observed.of_set
+    if chosen is None or chosen.is_settled:
+        return None
+    if chosen.is_updating and chosen.updated >= chosen.desired:
+        text = f"a rollout of {chosen.name} ends: all groups are updated, and those of older revisions go"
+    elif chosen.is_updating:
+        text = (
+            f"a rollout of {chosen.name} is under way: {chosen.updated} of {counted(chosen.desired, 'group')} updated"
+        )
+    else:
+        text = f"not all roles of {chosen.name} have their groups yet: {', '.join(map(str, chosen.roles))} ready"
+    return Finding(
+        subject=own(observed),
+        sentence=text,
+        evidence=tuple(_told(chosen.object)),
+        steps=(observed.lws(f"rollout status {chosen.name}"),),
+    )
+
+
+def _external(chosen: SetView) -> Iterator[str]:
+    for role in meta.spec(chosen.object).get("roles") or []:
+        if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+            yield str(role["name"])
+
+
+def _told(obj: JSONObject) -> Iterator[str]:
+    """Yield what the status says: the condition that is True, and the groups of each role."""
+    for one in meta.status(obj).get("conditions") or []:
+        if one.get("status") == "True" and one.get("type") in {"Available", "Progressing"}:
+            yield f"condition {one['type']}: {one.get('reason', '')}: {one.get('message', '')}"
+    for one in meta.status(obj).get("roleStatuses") or []:
+        counts = (f"{one.get(field, 0)} {word}" for field, word in COUNTS)
+        yield f"status of role {one.get('name')}: {', '.join(counts)}"
+
+
+COUNTS: Final = (("replicas", "groups"), ("readyReplicas", "ready"), ("updatedReplicas", "updated"))
+
+SCALER_TAKEN: Final = Cause(
+    code="LWS-E016",
+    title="a role's scaler belongs to somebody else",
+    meaning="A role with scaling mode External gets its number of groups from a DisaggregatedSetRoleScaler named after set "
+    "and role. An object of that name exists that the set does not own, so the role keeps its groups.",
+    remedy="Delete that object if nobody needs it: the set then makes its own. Else rename the role.",
+    find=scaler_is_taken,
+)
+PART_REFUSED: Final = Cause(
+    code="LWS-E017",
+    title="a part of a DisaggregatedSet cannot be created",
+    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs, for the reason that is told.",
+    remedy="Remove the reason: a quota, an admission webhook, a value that is not valid for LeaderWorkerSets.",
+    find=part_is_refused,
+)
+SET_ROLLING: Final = Cause(
+    code="LWS-E093",
+    title="a DisaggregatedSet is on its way",
+    meaning="Its LeaderWorkerSets are healthy as they are, and the set is not done: a rollout goes on, or roles lack groups.",
+    remedy="Wait.",
+    find=set_goes_on,
+    verdict=Verdict.PROGRESSING,
+)

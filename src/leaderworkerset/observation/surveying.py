@@ -1,0 +1,144 @@
+"""Diagnoses of many LeaderWorkerSets at once: each list is read once for all of them, however many are not ready.
+
+What a diagnosis asks for of one LeaderWorkerSet is taken from the list of all; so hundreds cost a dozen requests, and each
+of them as much time as its own objects and events take.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CORE_EVENTS, NODES
+from leaderworkerset.api import labels
+from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.observation.diagnosing import Lists, TooManyError, observe_view
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.selection import Selection
+
+Keys: TypeAlias = Callable[[JSONObject], Iterable[ObjectKey]]
+"""Under which keys an object is found: those of LeaderWorkerSets, or a namespace without a name."""
+
+Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
+
+
+async def survey(
+    client: Client, views: Sequence[View], namespace: str, commands: Commands, clock: Clock | None = None
+) -> list[Diagnosis]:
+    """Return the diagnosis of each view, in their order; all are of one namespace, or of any where it is empty."""
+    shared = SharedLists(Lists(client), namespace, [ObjectKey(view.namespace, view.name) for view in views])
+    moment = clock or SystemClock()
+    found = []
+    for view in views:
+        chosen = Selection(view.name)
+        own = OwnLists(shared, ObjectKey(view.namespace, view.name))
+        observed = await observe_view(own, view, chosen, moment)
+        found.append(diagnose(replace(observed, commands=commands), chosen))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a list had, or the error that it ended with."""
+
+    arranged: Arranged
+    error: Exception | None = None
+
+
+class SharedLists:
+    """Lists of all LeaderWorkerSets of a namespace (empty: of all), each read once."""
+
+    def __init__(self, lists: Lists, namespace: str, keys: Sequence[ObjectKey]) -> None:
+        self._lists = lists
+        self._namespace = namespace
+        self._keys = frozenset(keys)
+        self._lengths = frozenset(key.name.count("-") + 1 for key in keys)
+        self._answers: dict[tuple[Query, bool], Answer] = {}
+
+    def wide(self, query: Query) -> Query:
+        """Return the query of all LeaderWorkerSets for that of one."""
+        is_own = query.label_selector.startswith(f"{labels.NAME}=")
+        namespace = self._namespace if query.namespace else ""
+        return replace(query, namespace=namespace, label_selector=labels.NAME if is_own else query.label_selector)
+
+    async def read(self, query: Query, keys: Keys, *, is_bounded: bool = False) -> Arranged:
+        """Return the objects by their keys, or raise what reading them has ended with."""
+        answer = self._answers.get((query, is_bounded))
+        if answer is None:
+            answer = self._answers[query, is_bounded] = await self._ask(query, keys, is_bounded=is_bounded)
+        if answer.error is not None:
+            raise answer.error
+        return answer.arranged
+
+    async def _ask(self, query: Query, keys: Keys, *, is_bounded: bool) -> Answer:
+        try:
+            found = await (self._lists.bounded if is_bounded else self._lists.all)(query)
+        except (APIError, TooManyError) as error:
+            return Answer({}, error)
+        arranged: dict[ObjectKey, list[JSONObject]] = {}
+        for obj in found:
+            for key in keys(obj):
+                arranged.setdefault(key, []).append(obj)
+        return Answer(arranged)
+
+    def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
+        """Yield whose event it may be: every name that is part of what it regards, as `web` is of `data-web-0`.
+
+        The names of pods, claims, gangs and workloads contain that of their LeaderWorkerSet, between dashes.
+        """
+        about = event.get("involvedObject") or {}
+        namespace = about.get("namespace") or meta.namespace(event)
+        words = str(about.get("name") or "").split("-")
+        parts = ("-".join(words[at : at + length]) for length in self._lengths for at in range(len(words) - length + 1))
+        yield from {key for part in parts if (key := ObjectKey(namespace, part)) in self._keys}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLists:
+    """The share of one LeaderWorkerSet in the lists of all."""
+
+    shared: SharedLists
+    key: ObjectKey
+
+    async def all(self, query: Query) -> Sequence[JSONObject]:
+        """Return the objects of a list that are of the LeaderWorkerSet, or of its namespace."""
+        wide = self.shared.wide(query)
+        if wide.label_selector == labels.NAME and query.label_selector != labels.NAME:
+            return (await self.shared.read(wide, _labelled)).get(self.key, ())
+        if query.resource == CORE_EVENTS:
+            return (await self.shared.read(wide, self.shared.mentioned)).get(self.key, ())
+        keys = _placed if query.namespace else _anywhere
+        return (await self.shared.read(wide, keys)).get(ObjectKey(query.namespace, ""), ())
+
+    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+        """Return a list of at most `MOST` objects, of all namespaces."""
+        keys = _named if query.resource == NODES else _anywhere
+        return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, None where there is none; all are read, for others need theirs."""
+        nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
+        return next(iter(nodes.get(ObjectKey("", name), ())), None)
+
+
+def _labelled(obj: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, "")),)
+
+
+def _placed(obj: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey(meta.namespace(obj), ""),)
+
+
+def _named(node: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey("", meta.name(node)), ObjectKey("", ""))
+
+
+def _anywhere(_: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey("", ""),)

@@ -1,0 +1,85 @@
+"""What Kueue refuses reaches whoever asked for it, as it stands; what it lets pass is not changed by us."""
+
+from typing import Any, Final
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.kueue.test_run_leaderworkerset import queued
+from tests.kueue import refusals
+from tests.kueue.reconciler import ROLE, Kueue
+from tests.kueue.webhooks import QUEUE
+
+from kuberuntime.errors import ForbiddenError, InvalidError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+
+RACK: Final = {refusals.REQUIRED: "rack"}
+TOGETHER: Final = RACK | {refusals.TOGETHER: "both"}
+
+
+def annotated(annotations: dict[str, str]) -> JSONObject:
+    return pod_template() | {"metadata": {"annotations": annotations}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"annotations": {refusals.ELASTIC: "true"}}, "elastic jobs are not supported"),
+        (
+            {"template": {"workerTemplate": annotated(RACK | {refusals.PREFERRED: "zone"})}},
+            "more than one topology annotation",
+        ),
+        ({"template": {"workerTemplate": annotated(RACK | {refusals.SLICE_SIZE: "2"})}}, "go together"),
+        (
+            {
+                "template": {
+                    "workerTemplate": annotated(RACK | {refusals.SLICE_SIZE: "4", refusals.SLICE_TOPOLOGY: "r"})
+                }
+            },
+            "at most the 3 pods",
+        ),
+        ({"template": {"workerTemplate": annotated(TOGETHER)}}, "two pod sets"),
+        ({"template": {"workerTemplate": annotated({refusals.TOGETHER: "both"})}}, "required or preferred"),
+    ],
+    ids=["elastic", "two topologies", "size alone", "slice too large", "one pod set", "no topology"],
+)
+async def test_what_kueue_refuses_is_refused_in_its_words(
+    space: Space, kueue: Kueue, spec: dict[str, Any], words: str
+) -> None:
+    """R-KQ-15, R-KQ-55: the defaults of ours neither mend nor hide it, and without a queue it is nobody's matter."""
+    with pytest.raises(ForbiddenError, match=words):
+        await space.create(queued(**spec))
+    assert kueue.admitted == set()
+    await space.create(lws(**spec), dry_run=True)
+
+
+async def test_more_groups_than_kueue_takes_are_more_than_there_may_be(space: Space, kueue: Kueue) -> None:
+    """R-KQ-15: the schema has the bound already, with and without a queue."""
+    assert refusals.MOST_GROUPS == 1_000_000
+    for obj in (queued(replicas=refusals.MOST_GROUPS + 1), lws(replicas=refusals.MOST_GROUPS + 1)):
+        with pytest.raises(InvalidError, match="less than or equal to 1000000"):
+            await space.create(obj)
+    assert not kueue.admitted
+
+
+async def test_a_queue_by_another_name_than_a_domain_is_refused(space: Space, kueue: Kueue) -> None:
+    """R-KQ-15: the API server takes the label, which may be longer than the name of any queue."""
+    obj = queued(replicas=1)
+    obj["metadata"]["labels"] = {QUEUE: "Team_A"}
+    with pytest.raises(ForbiddenError, match="DNS subdomain"):
+        await space.create(obj)
+    assert not kueue.admitted
+
+
+async def test_leader_and_workers_ask_for_one_domain(space: Space, kueue: Kueue) -> None:
+    """R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55: two pod sets, one of one pod; their annotations are those of the pods."""
+    kueue.quota = 1
+    both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}
+    await space.create(queued(replicas=1, size=4, template=both))
+    state = await space.settled()
+    for pod in state.of("web").values():
+        assert TOGETHER.items() <= meta.annotations(pod).items()
+        assert meta.annotations(pod)[ROLE] == ("leader" if meta.labels(pod)[labels.WORKER_INDEX] == "0" else "worker")
+    assert {meta.spec(pod)["nodeName"] for pod in state.of("web").values()} == set(kueue.domains[0][:2])

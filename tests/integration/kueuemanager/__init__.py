@@ -1,0 +1,1 @@
+"""LeaderWorkerSets under the real Kueue, where it was built."""

@@ -1,0 +1,129 @@
+"""`lws explain` of what the manager and its records have to do with: a manager without a leader, a revision that is gone."""
+
+from datetime import datetime
+
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+from tests.integration.lws.explanations import (
+    NAMED_WITHIN,
+    named,
+    of_kubernetes,
+    template,
+    unreachable_webhook,
+    warned,
+)
+
+from kuberuntime import timeouts
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.diagnosis.causes.unattended import BUSY
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.install.metadata import LEASE, SELECTOR
+from leaderworkerset.observation import diagnosing
+from leaderworkerset.views.selection import Selection
+
+
+async def test_a_lease_that_nobody_holds_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    lease = {
+        "apiVersion": LEASES.api_version,
+        "kind": LEASES.kind,
+        "metadata": {"name": LEASE},
+        "spec": {"leaseDurationSeconds": 15, "leaseTransitions": 1},
+    }
+    await space.manager.stop()
+    try:
+        await space.create(lease, LEASES)
+        await space.patch({"spec": {"replicas": 2}})
+        told = await named(space, "LWS-E004", seconds=10 + NAMED_WITHIN)  # a controller has ten seconds to act
+        await space.delete(LEASE, LEASES)
+    finally:
+        await space.manager.start()
+    assert told.sentence.startswith("no manager is the leader: the newest spec of web is not acted on for")
+    assert f"Lease {space.namespace}/{LEASE} is held by nobody" in told.evidence
+
+
+async def test_a_manager_whose_deployment_has_no_pod_is_named(space: Space) -> None:
+    of_kubernetes(space, lacks="Deployments")
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    nowhere = template(nodeSelector={"no-such-label": "true"})["workerTemplate"]
+    deployment = {
+        "apiVersion": DEPLOYMENTS.api_version,
+        "kind": DEPLOYMENTS.kind,
+        "metadata": {"name": "manager", "labels": SELECTOR},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": SELECTOR},
+            "template": nowhere | {"metadata": {"labels": SELECTOR}},
+        },
+    }
+    await space.manager.stop()
+    try:
+        await space.create(deployment, DEPLOYMENTS)
+        await space.patch({"spec": {"replicas": 2}})
+        told = await named(space, "LWS-E003", seconds=10 + NAMED_WITHIN)  # a controller has ten seconds to act
+        await space.delete("manager", DEPLOYMENTS)
+    finally:
+        await space.manager.start()
+    assert told.sentence.startswith("the manager does not run: the newest spec of web is not acted on for")
+    assert f"Deployment {space.namespace}/manager: 0 of 2 replicas ready" in told.evidence
+
+
+class AMinuteLater:
+    """The clock of somebody who looks a minute later: so long the StatefulSet controller may be silent."""
+
+    def now(self) -> datetime:
+        return SystemClock().now() + BUSY
+
+    def monotonic(self) -> float:
+        return SystemClock().monotonic()
+
+
+async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space: Space) -> None:
+    """The webhook refuses every status, so the API has no sign of the controller."""
+    async with unreachable_webhook(space, STATEFULSETS, subresource="status", operation="UPDATE"):
+        await space.create(lws(replicas=1, size=2))
+        await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
+
+        async def look() -> Diagnosis:
+            obj = await space.get(LEADERWORKERSETS, "web")
+            return await diagnosing.explain(space.client, obj, Selection("web"), Commands(), AMinuteLater())
+
+        async with timeouts.within(NAMED_WITHIN):
+            told = await space.eventually(look, lambda one: one.code == "LWS-E014")
+    assert told.sentence.startswith("the StatefulSet controller does not act on StatefulSet web")
+    assert told.evidence == ("metadata.generation 1, status.observedGeneration 0",)
+    await space.settled()
+
+
+async def test_a_revision_that_is_gone_is_named(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2))
+    (revision,) = (await space.settled()).revisions
+
+    def has_no_workers(state: State) -> None:
+        assert "web-0-1" not in state.pods
+        assert not state.revisions
+
+    await space.manager.stop()
+    try:
+        await space.delete(revision, CONTROLLER_REVISIONS)
+        await space.delete("web-0", STATEFULSETS)
+        await space.until(has_no_workers)
+        told = await named(space, "LWS-E015")
+    finally:
+        await space.manager.start()
+    assert "of leader web-0 does not exist, so its workers cannot be made" in told.sentence
+    assert meta.name(await space.get(STATEFULSETS, "web")) == "web"
+
+
+async def test_a_missing_runtime_class_is_named(space: Space) -> None:
+    of_kubernetes(space)
+    await space.create(lws(replicas=1, size=2, template=template(runtimeClassName="no-such-runtime")))
+    await space.until(warned("no-such-runtime"))
+    assert "no-such-runtime" in (await named(space, "LWS-E027")).sentence

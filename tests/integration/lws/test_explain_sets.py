@@ -1,0 +1,78 @@
+"""`lws explain` of DisaggregatedSets themselves, on both clusters: the fault is really made, and named by its code."""
+
+import asyncio
+from typing import Final
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role
+from tests.integration.clusters.space import Space
+from tests.integration.lws.explanations import NAMED_WITHIN, unreachable_webhook, warned
+from tests.integration.lws.test_commands import session_of
+
+from kuberuntime import timeouts
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.cli.commands import get
+from leaderworkerset.cli.commands.explain import explain, note, survey
+from leaderworkerset.cli.targets import parse
+from leaderworkerset.diagnosis.diagnose import worst
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+
+EXTERNAL: Final = {"scaling": {"mode": "External"}}
+
+
+async def create(space: Space, roles: list[JSONObject]) -> None:
+    await space.create(disaggregatedset_object(roles) | {"metadata": {"name": "split"}}, DISAGGREGATED_SETS)
+
+
+async def told(space: Space, code: str) -> Diagnosis:
+    """Wait until the code is named for the set, by its name and in the list of everything."""
+    session = session_of(space)
+    async with timeouts.within(NAMED_WITHIN):
+        while (found := worst(await explain(session, parse("split")))).code != code:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.1)
+    everything = await survey(session, space.namespace)
+    assert (everything[0].code, everything[0].owner) == (code, "split"), everything
+    return found
+
+
+async def test_a_scaler_of_somebody_else_is_named(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
+    scaler = {
+        "apiVersion": ROLE_SCALERS.api_version,
+        "kind": ROLE_SCALERS.kind,
+        "metadata": {"name": "split-decode"},
+        "spec": {"replicas": 1},
+    }
+    await space.create(scaler, ROLE_SCALERS)
+    await create(space, [role("prefill", 1), role("decode", 1) | EXTERNAL])
+    await space.until(warned("belongs to somebody else"))
+    found = await told(space, "LWS-E016")
+    assert (found.target, found.verdict) == ("split", Verdict.STUCK)
+    line = (
+        f"split is stuck: LWS-E016 (a role's scaler belongs to somebody else); `lws -n {space.namespace} explain split`"
+    )
+    assert await note(session_of(space), space.namespace, "split") == f"{line} says more"
+    capsys.readouterr()
+    session = session_of(space)
+    wanted = get.Wanted((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
+    await get.say_causes(session, await get.observe(session, wanted))
+    assert f"{line} says more" in capsys.readouterr().err.splitlines()
+
+
+async def test_a_part_that_the_server_refuses_is_named(space: Space) -> None:
+    async with unreachable_webhook(space, LEADERWORKERSETS):
+        await create(space, [role("prefill", 1), role("decode", 1)])
+        await space.until(warned("unreachable.example.com"))
+        found = await told(space, "LWS-E017")
+    assert found.sentence.startswith("LeaderWorkerSet split-0-")
+    assert "cannot be created" in found.sentence
+    assert "unreachable.example.com" in found.sentence
+
+
+async def test_a_set_is_healthy_when_it_is_done(space: Space) -> None:
+    await create(space, [role("prefill", 1), role("decode", 1)])
+    async with timeouts.within(NAMED_WITHIN * 4):
+        while worst(found := await explain(session_of(space), parse("split"))).verdict is not Verdict.HEALTHY:
+            assert all(one.verdict is Verdict.PROGRESSING or not one.code for one in found), found
+            await asyncio.sleep(0.1)
+    assert len(found) == 2

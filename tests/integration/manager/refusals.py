@@ -1,0 +1,46 @@
+"""Creations that the API server refused, because what they create was there: each repeats one that nobody confirmed.
+
+A manager abandons a write that is not answered before its lease asks for an answer, so that it never writes as one of
+two leaders; the API server may perform it all the same. The next attempt then finds the object and goes on. The same
+happens where the API server itself timed out, and where a manager was killed between its request and the answer. A
+refused creation without such a one before it comes from a cache that lags, or from two managers at work.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from tests.controlplane.audit import described
+
+from kuberuntime.objects.timestamps import parse
+
+CONFLICT: Final = 409
+
+ABANDONED: Final = re.compile(r'"create StatefulSet [^/]+/([^:/]+): POST [^"]*was (?:not answered|given up)')
+"""How a manager logs a request that it does not wait for any more."""
+
+FAILED: Final = 500
+"""The least code of an answer that leaves open whether the object was created."""
+
+
+def unexplained(events: Sequence[Mapping[str, Any]], logs: Iterable[str], kills: Sequence[datetime]) -> list[str]:
+    """Return the refused creations of StatefulSets that repeat none: neither an abandoned one, nor a killed manager's."""
+    abandoned = Counter(match[1] for line in logs for match in ABANDONED.finditer(line))
+    last: dict[str, tuple[datetime, int]] = {}
+    found: list[str] = []
+    for event in sorted(events, key=lambda one: str(one["requestReceivedTimestamp"])):
+        if described(event) != "create statefulsets":
+            continue
+        name, at = event["objectRef"]["name"], parse(event["requestReceivedTimestamp"])
+        code = event["responseStatus"].get("code")
+        before = last.get(name)
+        last[name] = at, code
+        if code != CONFLICT or (before and (before[1] >= FAILED or any(before[0] <= kill <= at for kill in kills))):
+            continue
+        if abandoned[name]:
+            abandoned[name] -= 1
+        else:
+            found.append(f"{name} at {at:%T}, after {before}")
+    return found

@@ -1,0 +1,203 @@
+"""A fleet of the Go controller that is rolling, and of which groups fail, changes hands: no group goes without need.
+
+Played are recorded histories: what the Go controller left at rest, the recorded edit, and its first steps of the
+rollout, up to the moment when it ends. Then a group fails, and our manager takes over.
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import pytest
+from tests.parity.clusters import Cluster
+from tests.parity.conftest import Start
+from tests.parity.handover import Stage, lws_of
+from tests.parity.replay import NAMESPACE, Case, Watched, clear, load, watching
+from tests.parity.test_adoption import play
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+ROLLED: Final = 1
+"""How often each leader is born in a rollout."""
+
+
+def suitable(case: Case) -> bool:
+    """Return whether the edit of the case rolls several groups that are recreated when they fail, one after the other."""
+    spec, before = lws_of(case)["spec"], _spec_before(case)
+    template, rolling = spec["leaderWorkerTemplate"], spec["rolloutStrategy"]["rollingUpdateConfiguration"]
+    return bool(
+        spec["replicas"] == before["replicas"] > 1
+        and min(template["size"], before["leaderWorkerTemplate"]["size"]) > 1
+        and template["restartPolicy"] == "RecreateGroupOnPodRestart"
+        and (rolling["partition"], rolling["maxSurge"]) == (0, 0)
+        and template != before["leaderWorkerTemplate"]
+        and labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(case["input"])
+    )
+
+
+def _spec_before(case: Case) -> JSONObject:
+    (lws,) = (obj for obj in case["created"] if obj["kind"] == LEADERWORKERSETS.kind)
+    spec: JSONObject = lws["spec"]
+    return spec
+
+
+class Births:
+    """The UIDs of the leaders of each name."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._uids: dict[str, set[str]] = defaultdict(set)
+        (pods,) = (one for one in watched.informers if one.resource == PODS)
+        pods.subscribe(self._note)
+
+    def counts(self) -> Counter[str]:
+        """Return how many leaders of each name there ever were."""
+        return Counter({name: len(uids) for name, uids in self._uids.items()})
+
+    def _note(self, change: Change) -> None:
+        if meta.labels(change.object).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
+            self._uids[meta.name(change.object)].add(meta.uid(change.object))
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Plays the Go controller at work on the recorded edit of a case."""
+
+    client: Client
+    stage: Stage
+
+    @property
+    def replicas(self) -> int:
+        """Return how many groups there are."""
+        return int(lws_of(self.stage.case)["spec"]["replicas"])
+
+    async def edit(self) -> None:
+        """Edit the spec as its user did."""
+        live = await self.client.get(LEADERWORKERSETS, self.stage.key)
+        await self.client.update(LEADERWORKERSETS, live | {"spec": lws_of(self.stage.case)["spec"]})
+
+    async def record(self) -> None:
+        """Create the new revision."""
+        revision = self.stage.current_revision()
+        owner = await self.client.get(LEADERWORKERSETS, self.stage.key)
+        body: JSONObject = {
+            "apiVersion": CONTROLLER_REVISIONS.api_version,
+            "kind": CONTROLLER_REVISIONS.kind,
+            "metadata": {
+                "name": f"{revision['name'].removesuffix('-N')}-2",
+                "namespace": NAMESPACE,
+                "labels": revision["labels"],
+                "ownerReferences": [meta.controller_reference(owner)],
+            },
+            "data": revision["data"],
+            "revision": 2,
+        }
+        await self.client.create(CONTROLLER_REVISIONS, body, body=canonical_json(body))
+
+    async def move(self, partition: int) -> None:
+        """Apply the leader StatefulSet with the new template and a partition."""
+        owner = await self.client.get(LEADERWORKERSETS, self.stage.key)
+        body = self.stage.leader_set(owner)
+        body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = partition
+        await self.client.apply(STATEFULSETS, body, manager=labels.FIELD_MANAGER)
+
+    async def fail(self, name: str) -> None:
+        """Report that the containers of a pod were restarted."""
+        pod = await self.client.get(PODS, ObjectKey(NAMESPACE, name))
+        restarted = [
+            {"name": one["name"], "image": one["image"], "imageID": "", "ready": True, "restartCount": 1}
+            for one in meta.spec(pod)["containers"]
+        ]
+        patch: JSONObject = {"metadata": {"uid": meta.uid(pod)}, "status": {"containerStatuses": restarted}}
+        await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
+
+    async def recreate(self, name: str) -> None:
+        """Delete a leader because its group failed."""
+        await self.client.delete(PODS, ObjectKey(NAMESPACE, name), propagation="Foreground")
+
+    def is_done(self) -> bool:
+        """Return whether all groups are of the recorded end."""
+        watched = self.stage.watched.objects()
+        (lws,) = (one for one in watched if one["kind"] == LEADERWORKERSETS.kind and meta.name(one) == self.stage.name)
+        status = meta.status(lws)
+        counted = (status.get("observedGeneration"), status.get("updatedReplicas"), status.get("readyReplicas"))
+        return self.stage.is_up() and counted == (meta.generation(lws), self.replicas, self.replicas)
+
+
+Moment: TypeAlias = Callable[[Rollout], Awaitable[None]]
+
+
+async def until_recorded(rollout: Rollout) -> None:
+    """End when the new revision is there."""
+    await rollout.record()
+
+
+async def until_held(rollout: Rollout) -> None:
+    """End when the StatefulSet has the new template, and no group may go."""
+    await rollout.record()
+    await rollout.move(rollout.replicas)
+
+
+async def until_rolling(rollout: Rollout) -> None:
+    """End when the last group may go."""
+    await until_held(rollout)
+    await rollout.move(rollout.replicas - 1)
+
+
+async def until_recreating(rollout: Rollout) -> None:
+    """End when the first group, which failed, has been deleted because of that."""
+    await until_held(rollout)
+    await rollout.fail(f"{rollout.stage.name}-0-1")
+    await rollout.recreate(f"{rollout.stage.name}-0")
+
+
+MOMENTS: Final = (until_recorded, until_held, until_rolling, until_recreating)
+"""Where the Go controller ends. A failure of the first group follows, if it has not failed yet."""
+
+
+async def take_over(cluster: Cluster, watched: Watched, cases: Sequence[Case], moment: Moment) -> None:
+    """Hand the cases over in the middle of their rollout, and count the leaders that are born from the edit on."""
+    go = Client(cluster.agent)
+    await play(go, watched, [{**case, "edited": case["created"]} for case in cases])
+    await watched.settle(lambda: True)
+    births = Births(watched)
+    before = births.counts()
+    rollouts = [Rollout(go, Stage(go, watched, case)) for case in cases]
+    for rollout in rollouts:
+        await rollout.edit()
+        await moment(rollout)
+        if moment is not until_recreating:
+            await rollout.fail(f"{rollout.stage.name}-0-1")
+    async with cluster.manager():
+        await watched.settle(lambda: all(rollout.is_done() for rollout in rollouts))
+    assert [rollout.stage.name for rollout in rollouts if not rollout.is_done()] == []
+    born = births.counts() - before
+    for rollout in rollouts:
+        name = rollout.stage.name
+        least = {f"{name}-{index}": ROLLED for index in range(rollout.replicas)}
+        most = least | {f"{name}-0": ROLLED + 1}
+        found = {leader: born[leader] for leader in least}
+        assert all(least[leader] <= found[leader] <= most[leader] for leader in least), found
+    await clear(cluster.client, watched, cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
+def test_a_group_goes_once_for_the_update_and_once_for_its_failure(start: Start, moment: Moment) -> None:
+    """R-POD-5, R-ROLL-6: whatever the Go controller did not finish is finished, and nothing is done again."""
+
+    async def scenario() -> None:
+        cases = [case for case in load() if suitable(case)]
+        assert len(cases) >= 2
+        async with start() as one, watching(one.client) as watched:
+            await take_over(one, watched, cases, moment)
+
+    asyncio.run(scenario())

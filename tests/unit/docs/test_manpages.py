@@ -1,0 +1,54 @@
+"""The manual pages: one for each command, of nothing but known macros, and shown by groff without a warning."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from docs import manpages
+
+from leaderworkerset.cli import app
+
+PAGES = {path.name: text for path, text in manpages.pages().items()}
+
+MACROS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".BR", ".nf", ".fi"}
+
+
+def test_every_command_has_a_page_that_is_kept() -> None:
+    assert set(PAGES) == {"lws.1", *(f"lws-{name}.1" for name in app.COMMANDS)}
+    assert {path.name for path in manpages.FOLDER.iterdir()} == set(PAGES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_its_sections_and_only_known_macros(name: str) -> None:
+    lines = PAGES[name].splitlines()
+    assert {line.split(" ")[0] for line in lines if line.startswith(".")} - {r".\""} <= MACROS
+    assert not [line for line in lines if line.startswith("'")]
+    sections = [line.removeprefix(".SH ") for line in lines if line.startswith(".SH")]
+    assert sections[:3] == ["NAME", "SYNOPSIS", "DESCRIPTION"]
+    assert lines[1].startswith(f'.TH "{name.removesuffix(".1").upper()}" "1"'.replace("-", r"\-"))
+    assert lines.count(".nf") == lines.count(".fi")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff shows manual pages")
+@pytest.mark.parametrize("name", ["lws.1", "lws-rollout.1", "lws-explain.1", "lws-run.1"])
+def test_a_page_is_shown_as_it_is_written(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(PAGES[name])
+    words = ["groff", "-man", "-ww", "-Tascii", "-P-c", "-rLL=200n", str(path)]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert shown.stderr == ""
+    text = re.sub(" +", " ", re.sub(".\b", "", shown.stdout))
+    expected = {
+        "lws.1": "--kubeconfig FILE",
+        "lws-rollout.1": "lws rollout undo web --to-revision 3",
+        "lws-explain.1": "4 stuck until somebody acts",
+        "lws-run.1": "--until",
+    }
+    assert expected[name] in text
+
+
+def test_no_character_of_a_text_is_a_command() -> None:
+    assert manpages._text(".B it's -o `x` a\\b") == r"\&.B it\(aqs \-o \(gax\(ga a\eb"

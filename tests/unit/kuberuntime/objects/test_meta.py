@@ -1,0 +1,34 @@
+"""Owners of objects."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects import meta
+
+OWNER: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "uid": "now"}}
+
+
+@pytest.mark.parametrize(
+    ("controller", "expected"),
+    [
+        (None, False),
+        ({}, False),
+        ({"uid": "before"}, True),
+        ({"uid": "before", "kind": "StatefulSet"}, False),
+        ({"uid": "before", "name": "web-1"}, False),
+        ({"uid": "before", "controller": False}, False),
+    ],
+    ids=["nobody's", "its own", "its predecessor's", "another kind's", "another one's", "not controlled"],
+)
+def test_what_a_predecessor_controls(controller: dict[str, Any] | None, *, expected: bool) -> None:
+    references = [] if controller is None else [{**meta.controller_reference(OWNER), **controller}]
+    obj = {"metadata": {"name": "x", "ownerReferences": references}}
+
+    assert meta.is_of_predecessor(obj, OWNER) is expected
+
+
+def test_a_status_is_of_the_spec_as_it_is_where_the_generations_are_equal() -> None:
+    assert meta.is_observed({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}})
+    assert not meta.is_observed({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}})
+    assert not meta.is_observed({"metadata": {"generation": 2}})

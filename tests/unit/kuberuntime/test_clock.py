@@ -1,0 +1,50 @@
+"""How it is noticed that the wall clock was set."""
+
+from datetime import UTC, datetime, timedelta
+
+from kuberuntime.clock import ClockJumps
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class TwoClocks:
+    """A wall clock and a monotonic one, which move apart when told to."""
+
+    def __init__(self) -> None:
+        self.wall, self.elapsed = START, 100.0
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.elapsed
+
+    def move(self, seconds: float, *, jump: float = 0.0) -> None:
+        self.elapsed += seconds
+        self.wall += timedelta(seconds=seconds + jump)
+
+
+def test_time_that_passes_is_no_jump() -> None:
+    clock = TwoClocks()
+    jumps = ClockJumps(clock)
+    clock.move(86400)
+    assert jumps.take() == timedelta()
+
+
+def test_a_jump_is_returned_once_in_both_directions() -> None:
+    clock = TwoClocks()
+    jumps = ClockJumps(clock)
+    clock.move(5, jump=3600)
+    assert (jumps.take(), jumps.take()) == (timedelta(hours=1), timedelta())
+    clock.move(5, jump=-7200)
+    assert (jumps.take(), jumps.take()) == (timedelta(hours=-2), timedelta())
+
+
+def test_small_corrections_count_once_they_add_up() -> None:
+    clock = TwoClocks()
+    jumps = ClockJumps(clock)
+    found = []
+    for _ in range(4):
+        clock.move(60, jump=0.4)
+        found.append(jumps.take().total_seconds())
+    assert found == [0, 0, 1.2, 0]

@@ -1,0 +1,88 @@
+"""The causes that are said while a rollout is followed: each once, and again after it was gone."""
+
+import asyncio
+import io
+
+import pytest
+
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.commands import explain
+from leaderworkerset.cli.commands.rollout.causes import Causes
+from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.diagnosis.finding import Diagnosis, Subject, Verdict
+
+
+def diagnosis(code: str, sentence: str = "it is so", verdict: Verdict = Verdict.STUCK) -> Diagnosis:
+    return Diagnosis(
+        target="web", verdict=verdict, sentence=sentence, code=code, subject=Subject(kind="Pod", name="web-0")
+    )
+
+
+def test_a_cause_is_said_once_and_again_after_it_was_gone() -> None:
+    notes: list[str] = []
+    causes = Causes(Session(None, "ns", None), "web", notes.append)  # type: ignore[arg-type]  # nothing is read
+    told = [
+        None,
+        diagnosis("LWS-E020"),
+        diagnosis("LWS-E020", "it is so for 3 s"),
+        diagnosis("LWS-E073", verdict=Verdict.PROGRESSING),
+        diagnosis("LWS-E020", "it is so for 9 s"),
+        diagnosis("LWS-E099", verdict=Verdict.UNKNOWN),
+        diagnosis("LWS-E021"),
+    ]
+    assert [causes.say(one) for one in told] == [False, True, False, True, True, True, True]
+    assert notes == [
+        "web is stuck: LWS-E020: it is so",
+        "web is stuck: LWS-E020: it is so for 9 s",
+        "web is stuck: LWS-E021: it is so",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "at_the_end", "expected"),
+    [
+        (diagnosis("LWS-E071"), diagnosis("LWS-E081", verdict=Verdict.PROGRESSING), "web is stuck: LWS-E071"),
+        (diagnosis("LWS-E071"), diagnosis("LWS-E036"), "web is stuck: LWS-E036"),
+        (None, diagnosis("LWS-E081", verdict=Verdict.PROGRESSING), "web is progressing: LWS-E081"),
+        (diagnosis("LWS-E071"), None, "web is stuck: LWS-E071"),
+        (None, None, ""),
+    ],
+    ids=["starts anew", "another", "nothing before", "not in time", "nothing"],
+)
+def test_the_end_names_what_it_is_stuck_for_also_while_the_group_starts_anew(
+    before: Diagnosis | None, at_the_end: Diagnosis | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def told(*_: object) -> Diagnosis | None:
+        return at_the_end
+
+    monkeypatch.setattr(explain, "in_time", told)
+    causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
+    causes.say(before)
+    said = asyncio.run(causes.conclude())
+    assert said.startswith(f"\n{expected}" if expected else "")
+    assert bool(said) is bool(expected)
+    assert said.endswith("explain web` says more" if expected else "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_note_stays_above_what_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    progress = Progress(stream)
+    progress.show("1 of 2")
+    progress.note("stuck")
+    assert stream.getvalue() == "\r\x1b[K1 of 2\r\x1b[Kstuck\n\r\x1b[K1 of 2"
+
+
+def test_a_note_between_lines_repeats_none() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream)
+    progress.show("1 of 2")
+    progress.note("stuck")
+    progress.show("1 of 2")
+    progress.show("2 of 2")
+    assert stream.getvalue() == "1 of 2\nstuck\n2 of 2\n"

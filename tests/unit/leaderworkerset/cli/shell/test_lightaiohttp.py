@@ -1,0 +1,19 @@
+"""aiohttp is loaded without certificates of its own, and what is made afterwards has those of the system."""
+
+import subprocess
+import sys
+
+LOADED = """
+import ssl
+from leaderworkerset.cli.shell import lightaiohttp
+original = ssl.SSLContext.set_default_verify_paths
+lightaiohttp.load()
+from aiohttp import connector
+print(connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"], connector._SSL_CONTEXT_VERIFIED.verify_mode.name)
+print(ssl.SSLContext.set_default_verify_paths is original, "set_default_verify_paths" in vars(ssl.SSLContext))
+"""
+
+
+def test_no_certificates_are_read_for_a_context_that_nothing_uses() -> None:
+    result = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["0 CERT_REQUIRED", "True False"]
