@@ -252,6 +252,7 @@ class World:
                 )
                 crash = group.create_task(transport.crashed.wait())
                 await asyncio.wait((running, crash), return_when=asyncio.FIRST_COMPLETED)
+                transport.interrupted()
                 running.cancel()
                 crash.cancel()
             await transport.close()

@@ -102,6 +102,8 @@ class FaultyTransport:
         """Faults that happened, by name."""
         self.lost: list[tuple[float, str]] = []
         """Writes that failed or whose sender died at them: when, and what about."""
+        self.interruptions: list[float] = []
+        """When the sender died, stood still or lost its lease, so that what it had begun was not ended."""
         self._thaw = 0.0
         self._awake = 0.0
         self._isolated = 0.0
@@ -131,6 +133,9 @@ class FaultyTransport:
             response = await self._write(request)
         except ConnectionFailedError as error:
             self._record(request, str(error))
+            raise
+        except asyncio.CancelledError:
+            self._record(request, "its sender died")
             raise
         self._record(request, response)
         return response
@@ -177,12 +182,18 @@ class FaultyTransport:
     def pause(self, seconds: float) -> None:
         """Send and deliver nothing for some seconds, as for a process that is stopped."""
         self._count("paused")
+        self.interrupted()
         self._awake = self._thaw = asyncio.get_running_loop().time() + seconds
 
     def isolate(self, seconds: float) -> None:
         """Refuse what leader election writes for some seconds, and nothing else."""
         self._count("isolated")
+        self.interrupted()
         self._isolated = asyncio.get_running_loop().time() + seconds
+
+    def interrupted(self) -> None:
+        """Note that the sender does not go on."""
+        self.interruptions.append(asyncio.get_running_loop().time())
 
     def blind(self) -> None:
         """Break all streams, and refuse new ones until `see`."""
@@ -212,9 +223,15 @@ class FaultyTransport:
         if fault is Fault.CONFLICT and request.method == "DELETE":
             fault = Fault.BROKEN
         if fault is not None:
+            try:
+                return await self._fail(request, fault)
+            finally:  # not before the server performed it
+                self._lose(request)
+        try:
+            response = await self._inner.request(request)
+        except asyncio.CancelledError:
             self._lose(request)
-            return await self._fail(request, fault)
-        response = await self._inner.request(request)
+            raise
         if number == self._schedule.crash_after:
             if self._schedule.death is Death.ANSWERED:
                 self._lose(request)

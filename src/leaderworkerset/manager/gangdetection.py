@@ -60,7 +60,7 @@ class GangDetection:
     async def _follow(self) -> None:
         while True:
             try:
-                found = await self._detect()
+                found = await detect(self._client)
             except KubeError as error:
                 log.warning("gang schedulers not detected", error=str(error))
             else:
@@ -69,17 +69,19 @@ class GangDetection:
                 self._served = found
             await asyncio.sleep(PERIOD if self.is_ready else RETRY)
 
-    async def _detect(self) -> frozenset[str]:
-        """Ask for the kinds of every provider."""
-        kinds = [(name, one.group_object) for name, one in DETECTABLE.items() if one.group_object is not None]
-        return frozenset([name for name, kind in kinds if await self._is_served(kind)])
 
-    async def _is_served(self, resource: Resource) -> bool:
-        try:
-            answer = await self._client.send(Request("GET", f"/apis/{resource.api_version}"))
-            listed = msgspec.json.decode(answer.body, type=JSONObject)
-        except NotFoundError:
-            return False
-        except msgspec.DecodeError as error:
-            raise KubeError(f"discovery of {resource.api_version}: {error}") from error
-        return any(one.get("name") == resource.plural for one in listed.get("resources") or [])
+async def detect(client: Client) -> frozenset[str]:
+    """Ask for the kinds of every provider; return the names of those that are served."""
+    kinds = [(name, one.group_object) for name, one in DETECTABLE.items() if one.group_object is not None]
+    return frozenset([name for name, kind in kinds if await _is_served(client, kind)])
+
+
+async def _is_served(client: Client, resource: Resource) -> bool:
+    try:
+        answer = await client.send(Request("GET", f"/apis/{resource.api_version}"))
+        listed = msgspec.json.decode(answer.body, type=JSONObject)
+    except NotFoundError:
+        return False
+    except msgspec.DecodeError as error:
+        raise KubeError(f"discovery of {resource.api_version}: {error}") from error
+    return any(one.get("name") == resource.plural for one in listed.get("resources") or [])

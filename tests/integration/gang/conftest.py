@@ -19,14 +19,20 @@ from tests.integration.lws.conftest import Running, pytest_pyfunc_call, runner, 
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.gangs import AUTO
+from leaderworkerset.core.gang.volcano import VOLCANO
 from leaderworkerset.kinds import managed as kinds
+from leaderworkerset.manager import gangdetection
 from leaderworkerset.manager.gangdetection import GangDetection
 
 __all__ = ["pytest_pyfunc_call", "runner", "space"]
 
 GATES: Final = "GenericWorkload=true,GangScheduling=true"
 SERVE: Final = "--runtime-config=scheduling.k8s.io/v1alpha2=true"
+DEFINED: Final = {VOLCANO.name, COSCHEDULING.name}
+DEFINED_WITHIN: Final = 60.0
+"""Seconds that an API server may take to serve them, on a busy machine."""
 
 
 @pytest.fixture(scope="package", params=["embedded", "kubernetes"])
@@ -89,8 +95,14 @@ def plane(runner: asyncio.Runner, directory: Path) -> Iterator[Path]:
 
 
 async def define(cluster: Cluster) -> None:
-    """Define the kinds of schedulers that do not run here."""
+    """Define the kinds of schedulers that do not run here; they are served, and found by a manager that starts, at the end."""
     client = Client(transport(cluster, "setup"))
     for definition in (VOLCANO_DEFINITION, COSCHEDULING_DEFINITION):
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
+    async with asyncio.timeout(DEFINED_WITHIN):
+        while True:
+            served = await gangdetection.detect(client)
+            if served >= DEFINED:
+                break
+            await asyncio.sleep(0.1)
     await client.close()

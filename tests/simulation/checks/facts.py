@@ -10,6 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEASES, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset.revisions import COVERED
 
 FOREIGN: Final = "simulation/foreign"
 """The annotation of objects that are not ours."""
@@ -85,6 +86,8 @@ class Facts:
     """Specs of the LeaderWorkerSet since the beginning of the schedule."""
     has_recreated: bool = False
     """Whether any of these specs recreates groups."""
+    has_rolled: bool = False
+    """Whether the specs differ in what makes a revision."""
     has_leader_templates: bool = False
     """Whether leaders ever had a template of their own."""
 
@@ -177,6 +180,7 @@ class Facts:
         spec = meta.spec(lws)
         if not self.specs or self.specs[-1] != spec:
             self.specs.append(spec)
+        self.has_rolled |= any(spec.get(name) != self.specs[0].get(name) for name in COVERED)
         self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
         self.has_recreated |= spec["leaderWorkerTemplate"].get("restartPolicy", "") in RECREATING
 

@@ -6,7 +6,8 @@ In: every change that the API server commits, and every write of a manager as it
   they read, and write nothing that belongs to somebody else.
 - One failure, one recreation: a manager deletes a leader only where its StatefulSet wants another revision, or a pod of
   this very incarnation failed; a group that fails again and again is recreated at most `STORM` times in 90 seconds,
-  and once more for each write of a recreation that failed: what is due at once is done first and recorded second.
+  and once more for each write of a recreation that failed, or that a manager died before: what is due at once is done
+  first and recorded second.
 - Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
   surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed.
 - One revision: the ready pods of an incarnation have one, and run what it says.
@@ -26,6 +27,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 from localkube.apiserver.storage.store import Change, Store
 
 STORM: Final = 4
@@ -46,6 +48,8 @@ class Invariants:
         self.facts = Facts()
         self.lost: Callable[[str, float], int] = lambda leader, since: 0
         """Returns how many writes about a leader and the record of its recreations failed since then."""
+        self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
+        """Returns whether a manager could not go on between two moments."""
         self._clock = clock
         self.lag = 0.0
         """Seconds that observers may be behind: what became available within them may be unknown to who decides."""
@@ -54,6 +58,9 @@ class Invariants:
         self._excused: set[int] = set()
         self._is_tolerant = False
         self._recent: dict[tuple[int, str], deque[float]] = defaultdict(deque)
+        self._unrecorded: dict[str, list[float]] = defaultdict(list)
+        """When leaders were deleted by managers that could not go on, and did not record it."""
+        self._recorded: set[str] = set()
         self._deleting: dict[int, tuple[str, Target, JSONObject]] = {}
         for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS):
             for value in store.list(resource.group_resource):
@@ -173,6 +180,7 @@ class Invariants:
         if response.status < 300 and pending is not None:
             self._note_recreation(*pending)
         if request.method == "PATCH" and response.status < 300:
+            self._recorded.add(target.name.removesuffix(RECORD_SUFFIX))
             answer = msgspec.json.decode(response.body)
             if FOREIGN in meta.annotations(answer):
                 self._violate(f"{actor} took over {target}, which is not ours")
@@ -209,10 +217,14 @@ class Invariants:
         index = int(meta.labels(leader).get(labels.GROUP_INDEX, "-1"))
         recent = self._recent[index, meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")]
         now = self._clock.monotonic()
+        if recent and target.name not in self._recorded and self.interrupted(recent[-1], now):
+            self._unrecorded[target.name].append(now)
+        self._recorded.discard(target.name)
         recent.append(now)
         while recent[0] < now - WINDOW:
             recent.popleft()
-        if len(recent) > STORM + self.lost(target.name, recent[0]):
+        unrecorded = sum(at >= recent[0] for at in self._unrecorded[target.name])
+        if len(recent) > STORM + unrecorded + self.lost(target.name, recent[0]):
             self._violate(f"{actor} recreated {target} {len(recent)} times in {WINDOW:.0f} s")
 
     def _check_creation(self, actor: str, target: Target, request: Request) -> None:

@@ -23,12 +23,16 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers.selection import OF_STATEFULSETS
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 
 NAME: Final = "web"
 KEY: Final = ObjectKey(NAMESPACE, NAME)
 YEAR: Final = 400 * 86400.0
 """Seconds by which a clock is wrong that was never set."""
+
+STANDSTILL: Final = 25.0
+"""Seconds for which a manager stands still at most, or goes without its lease."""
 
 CRASH_LOOP: Final = 60.0
 """Seconds for which a pod crashes whenever it is ready."""
@@ -43,6 +47,8 @@ class Play:
     random: Random
     foreign: list[tuple[Resource, str]] = field(default_factory=list)
     loops: list[asyncio.Task[None]] = field(default_factory=list)
+    lost_revision: bool = False
+    """Whether somebody deleted a revision of ours."""
 
     def note(self, actor: str, what: str, about: str = "") -> None:
         """Write a line into the trace."""
@@ -55,8 +61,21 @@ class Play:
     def lost(self, leader: str, since: float) -> int:
         """Return how many writes of managers about a leader and the record of its recreations failed since then."""
         about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{RECORD_SUFFIX}")
-        lost = [(at, path) for wire in self.world.spent + self.transports() for at, path in wire.lost]
+        lost = [(at, path) for wire in self._wires() for at, path in wire.lost]
         return sum(at >= since and path.endswith(about) for at, path in lost)
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Return whether nobody can know any more what groups were made from: R-REV-10 makes a lost revision from the spec."""
+        return self.lost_revision and self.checks.facts.has_rolled
+
+    def interrupted(self, begin: float, end: float) -> bool:
+        """Return whether a manager died, stood still or lost its lease between two moments, or shortly before them."""
+        return any(begin - STANDSTILL <= at <= end for wire in self._wires() for at in wire.interruptions)
+
+    def _wires(self) -> list[FaultyTransport]:
+        """Return the wires of all managers that were."""
+        return self.world.spent + self.transports()
 
     def pods(self) -> list[JSONObject]:
         """Return our pods as the API server has them, in the order of their names."""
@@ -189,7 +208,16 @@ async def delete_object(play: Play) -> None:
         name = play.random.choice(names)
         play.note("user", "deletes", f"{resource.kind} {name}")
         play.checks.excuse(*(meta.uid(pod) for pod in play.pods()))
+        play.lost_revision |= is_revision(known[name])
         await play.attempt(play.world.delete(resource, name))
+
+
+def is_revision(obj: JSONObject) -> bool:
+    """Return whether an object is a revision of a LeaderWorkerSet."""
+    own = meta.labels(obj)
+    return (
+        obj["kind"] == CONTROLLER_REVISIONS.kind and OF_STATEFULSETS not in own and labels.TEMPLATE_REVISION_HASH in own
+    )
 
 
 async def meddle(play: Play) -> None:
@@ -320,7 +348,7 @@ async def estrange_leader(play: Play) -> None:
     how = play.random.choice(("pause", "isolate"))
     play.note("machine", f"{how}s", name)
     wire = play.world.managers[name]
-    (wire.pause if how == "pause" else wire.isolate)(play.random.uniform(2.0, 25.0))
+    (wire.pause if how == "pause" else wire.isolate)(play.random.uniform(2.0, STANDSTILL))
 
 
 async def jump_clock(play: Play) -> None:

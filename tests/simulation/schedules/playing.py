@@ -39,7 +39,7 @@ LASTING: Final = {"crash_loop", "jump_clock", "fail_twice"}
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What one schedule came to. `declared` and `final` are encoded; without them the end was not reached."""
+    """What one schedule came to. `declared` and `final` are encoded; without the first nothing is compared."""
 
     seed: str
     violations: list[str]
@@ -111,7 +111,7 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
     world.trace.seed = seed
     checks = world.wire.witness = Invariants(world.server.backend.store, world.clock)
     it = Play(world, checks, random)
-    checks.lost = it.lost
+    checks.lost, checks.interrupted = it.lost, it.interrupted
     checks.lag = HOPS * max(schedule.latency[1] for schedule in (*script.managers, script.others))
     begin, writes = world.clock.monotonic(), len(world.trace.entries)
     for name, schedule in zip(sorted(world.managers), script.managers, strict=True):
@@ -141,7 +141,7 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
         seconds=world.clock.monotonic() - begin,
         faults=dict(faults),
         happened=[happening.__name__ for _, happening in script.picked],
-        declared=endstate.encode(wanted) if wanted else b"",
+        declared=endstate.encode(wanted) if wanted and not it.is_ambiguous else b"",
         final=endstate.encode(final),
         trace=str(world.trace),
         made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),
