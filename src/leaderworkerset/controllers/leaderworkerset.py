@@ -19,13 +19,13 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import permissions, selection
+from leaderworkerset.controllers import leaders, permissions, selection
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupfacts import GroupFacts
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import history
+from leaderworkerset.core.leaderworkerset import history, statefulsets
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Decision, Observed, decide
@@ -35,9 +35,15 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 NAME: Final = "leaderworkerset"
 
+BEHIND: Final = 1.0
+"""Seconds after which is decided again where the caches had not seen yet what the API server knew."""
+
 
 class Driver:
-    """Observes LeaderWorkerSets in the caches; their history, which one plan per rollout asks for, is read when needed."""
+    """Observes LeaderWorkerSets in the caches; what one plan of a rollout asks for besides is read when needed.
+
+    That is the history of revisions, and whether the leaders are as the caches know them.
+    """
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
         self._client = client
@@ -52,12 +58,20 @@ class Driver:
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide what to do about one LeaderWorkerSet."""
         plan = await self._decide(key)
+        if await self._is_behind(key, plan):
+            return Plan(requeue_after=BEHIND)
         if not history.is_growing(plan):
             return plan
         listing = await self._client.list(
             CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=history.selector(key.name)
         )
         return await self._decide(key, listing.items)
+
+    async def _is_behind(self, key: ObjectKey, plan: Plan) -> bool:
+        """Return whether a plan begins an update, and the leaders are not as it took them to be."""
+        if not statefulsets.begins_to_roll(self._informers.statefulsets.store.get(key), plan):
+            return False
+        return not await leaders.are_as_known(self._client, key, self._groups.of(key))
 
     async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Plan:
         """Decide with this history, and remember what need not be compared again."""

@@ -18,7 +18,8 @@ from tests.property.growth.restarts import GIVEN_UP, RESTARTS
 from tests.property.growth.shapes import World
 
 from kuberuntime.objects import meta
-from kuberuntime.plan import Plan
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Apply, Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
 from leaderworkerset.core import events
@@ -135,6 +136,10 @@ def _built_template(world: World) -> object:
     )
 
 
+def _applying(world: World) -> Plan:
+    return Plan((Apply(resource=STATEFULSETS, object=world.desired, manager="lws"),))
+
+
 def _recreation(world: World) -> recreation.Recreation:
     return recreation.following(None, world.leader, failure.describe(world.worker), DEFAULTS, NOW)
 
@@ -237,6 +242,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
     "services.build_shared": lambda w: services.build_shared(w.posted),
     "settled.describe": lambda w: settled.describe(w.posted, w.statefulset, w.revisions),
+    "statefulsets.begins_to_roll": lambda w: statefulsets.begins_to_roll(w.statefulset, _applying(w)),
     "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
     "statefulsets.current": lambda w: statefulsets.current(w.statefulset),
     "statefulsets.is_behind": lambda w: statefulsets.is_behind(w.statefulset),

@@ -7,6 +7,7 @@ manager `lws`; and whether applying it would change nothing.
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import drift, templates
@@ -63,6 +64,17 @@ def is_behind(statefulset: JSONObject) -> bool:
     One that never did is not waited for: there may be none.
     """
     return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
+
+
+def begins_to_roll(statefulset: JSONObject | None, plan: Plan) -> bool:
+    """Return whether a plan lets the first groups go of those that the StatefulSet holds, all of which it holds."""
+    if statefulset is None:
+        return False
+    held = position(statefulset)
+    applied = [
+        action.object for action in plan.actions if isinstance(action, Apply) and action.resource == STATEFULSETS
+    ]
+    return held.partition >= held.replicas and any(position(one).partition < held.partition for one in applied)
 
 
 def is_at(position: Current | None, step: Step) -> bool:

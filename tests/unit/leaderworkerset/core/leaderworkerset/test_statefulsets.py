@@ -6,6 +6,8 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import rollout, statefulsets
 from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
@@ -101,6 +103,29 @@ def test_a_statefulset_controller_is_behind_until_it_observed_the_change(
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
     assert statefulsets.is_behind(living) is is_behind
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "begins"),
+    [
+        ((5, 5), (5, 4), True),
+        ((5, 7), (5, 4), True),
+        ((5, 5), (5, 5), False),
+        ((5, 4), (5, 3), False),
+        ((3, 3), (5, 3), False),
+    ],
+    ids=["the first", "the first, held by more", "none goes", "the second", "more groups"],
+)
+def test_an_update_begins_where_all_groups_were_held_and_one_goes(
+    held: tuple[int, int], wanted: tuple[int, int], *, begins: bool
+) -> None:
+    obj = builders.leaderworkerset_object(replicas=4)
+    living, desired = (build(obj, partition=partition, replicas=replicas) for replicas, partition in (held, wanted))
+    plan = Plan((Apply(resource=STATEFULSETS, object=desired, manager="lws"),))
+
+    assert statefulsets.begins_to_roll(living, plan) is begins
+    assert not statefulsets.begins_to_roll(None, plan)
+    assert not statefulsets.begins_to_roll(living, Plan())
 
 
 def without_max_unavailable(obj: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""An update begins on what the API server knows of the leaders, however late the caches are."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from tests import builders
+from tests.simulation import virtualtime
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, CountingTransport
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, StreamResponse
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from leaderworkerset.controllers import leaders
+from leaderworkerset.core.leaderworkerset import statefulsets
+from leaderworkerset.core.leaderworkerset.groups import Group
+
+
+class LatePods(CountingTransport):
+    """Brings no change of pods until `on_time` is set."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.server, "manager")
+        self.on_time = asyncio.Event()
+        self.on_time.set()
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        async with super().stream(request) as response:
+            is_of_pods = request.path.endswith("/pods")
+            yield replace(response, chunks=self._held(response.chunks)) if is_of_pods else response
+
+    async def _held(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            await self.on_time.wait()
+            yield chunk
+
+
+async def partition(cluster: Cluster) -> int:
+    return statefulsets.position(await cluster.get(STATEFULSETS, "web")).partition
+
+
+async def image(cluster: Cluster) -> str:
+    template = (await cluster.get(STATEFULSETS, "web"))["spec"]["template"]
+    return str(template["spec"]["containers"][0]["image"])
+
+
+def test_no_group_goes_while_the_end_of_another_is_not_seen_yet() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster:
+            cluster.transport = transport = LatePods(cluster)
+            async with cluster.managed():
+                await cluster.create(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))
+                await cluster.settle()
+
+                transport.on_time.clear()
+                await cluster.client.delete(PODS, ObjectKey(NAMESPACE, "web-1"))
+                await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+                await cluster.settle(60)
+                assert (await image(cluster), await partition(cluster)) == ("app:2", 3)
+
+                transport.on_time.set()
+                await cluster.settle(120)
+                assert await partition(cluster) == 0
+                pods = await cluster.objects(PODS)
+                assert {meta.spec(pod)["containers"][0]["image"] for pod in pods} == {"app:2"}
+
+    virtualtime.run(scenario())
+
+
+def group(uid: str, *, is_deleting: bool = False) -> Group:
+    return Group("web-0", "0", 0, True, "key", None, meta.UID(uid), is_deleting)
+
+
+def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster, cluster.managed():
+            await cluster.create(builders.leaderworkerset_object(image="app:1", replicas=2, size=2))
+            await cluster.settle()
+            client, key = Client(cluster.transport), ObjectKey(NAMESPACE, "web")
+            uids = [meta.uid(pod) for pod in await cluster.objects(PODS) if meta.name(pod) in {"web-0", "web-1"}]
+            known = {str(number): group(uid) for number, uid in enumerate(uids)}
+            assert await leaders.are_as_known(client, key, known)
+            assert await leaders.are_as_known(client, key, known | {"2": group("gone", is_deleting=True)})
+            assert not await leaders.are_as_known(client, key, known | {"2": group("gone")})
+
+    virtualtime.run(scenario())
