@@ -21,7 +21,7 @@ from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.eventrecorder import microtime
-from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.errors import ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
@@ -221,11 +221,20 @@ class LeaderElection:
             return
         try:
             async with timeouts.within(self._settings.retry_period):
-                await self._write(released(held, self._clock.now()), held)
+                await self._free(held)
         except (KubeError, TimeoutError) as error:
             self._log.warning("the lease was not released; it ends by itself", error=str(error))
         else:
             self._log.info("lease released")
+
+    async def _free(self, held: JSONObject) -> None:
+        """Free the lease as it was held, or as a renewal made it that was under way when this process had to stop."""
+        try:
+            await self._write(released(held, self._clock.now()), held)
+        except ConflictError:
+            found = await self._get()
+            if found is not None and meta.spec(found).get("holderIdentity") == self._settings.identity:
+                await self._write(released(found, self._clock.now()), found)
 
     async def _get(self) -> JSONObject | None:
         try:
