@@ -13,7 +13,7 @@ import click
 
 import leaderworkerset
 from leaderworkerset.cli import errors, nearmisses, streams
-from leaderworkerset.cli.shell import lightlogging, usages
+from leaderworkerset.cli.shell import collection, leaving, lightlogging, usages
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 
 COMMANDS: Final = {
@@ -102,6 +102,8 @@ class LazyGroup(click.Group):
         """Find the command; for a word that is none, offer those most like it."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], COMMANDS)}")
+        if args[0] in collection.STARTS:
+            ctx.with_resource(collection.put_off())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
@@ -150,7 +152,7 @@ def main(words: list[str] | None = None) -> NoReturn:
         code = run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:  # nobody reads the message of an error
         code = errors.PIPE_CLOSED
-    sys.exit(streams.close(code))
+    leaving.leave(code)
 
 
 def run(words: list[str]) -> int:

@@ -1,10 +1,8 @@
 """`lws get`: LeaderWorkerSets with their groups and ranks, DisaggregatedSets with what they own, and why what is not ready is not."""
 
 import asyncio
-import gc
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -20,7 +18,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.shell import collection, completing
 from leaderworkerset.cli.views import colors, live, output, settables, tables
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining
@@ -85,7 +83,7 @@ class Wanted:
 async def show(target: Target, wanted: Wanted) -> None:
     """Print what is there now."""
     async with target.session() as session:
-        with uncollected():
+        with collection.put_off():
             seen = await observe(session, wanted)
         quoted = await quotations(session.client, seen.shown) if wanted.form in TABLES else []
         for line in (*render(seen.shown, wanted, seen.sets), *quoted):
@@ -102,18 +100,6 @@ class Seen:
     shown: Sequence[View]
     sets: Sequence[SetView]
     is_empty: bool
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Leave garbage alone meanwhile: thousands of objects are read at once, and none of them is garbage."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 async def observe(session: Session, wanted: Wanted) -> Seen:

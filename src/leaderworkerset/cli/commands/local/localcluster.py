@@ -1,6 +1,5 @@
 """An embedded cluster with LeaderWorkerSets: what `lws up` and `lws run` start."""
 
-import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.definition import full_definitions
 from leaderworkerset.cli.rehearsal.nodepools import Pool
+from leaderworkerset.cli.shell import collection
 from leaderworkerset.manager import lwsmanager
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
@@ -82,11 +82,10 @@ async def local_cluster(
                     server.work(),
                     lwsmanager.controllers(client, clock),
                 ):
-                    gc.freeze()  # what the start made stays; looking through it again and again would delay events
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
-                    yield LocalCluster(own, transport.channels, noted(server.notes))
+                    with collection.resumed(lasting=keep):
+                        yield LocalCluster(own, transport.channels, noted(server.notes))
             finally:
-                gc.unfreeze()
                 await client.close()
 
 

@@ -26,6 +26,7 @@ from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.shell import lightaiohttp
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import Progress
 from leaderworkerset.cli.views.terminal import say
@@ -101,6 +102,7 @@ def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> Cluste
 
 def start(plan: "Run", documents: Sequence[Document]) -> int:
     """Run in a place made for it, on the nodes and with the objects that are assumed."""
+    lightaiohttp.load()
     from leaderworkerset.cli.commands.local.assuming import assume
 
     assumed = assume(documents, plan.cluster)
