@@ -6,7 +6,7 @@ import sys
 import pytest
 
 REMAINS = """
-import atexit, sys, threading, time
+import atexit, threading
 
 class Remains:
     def __del__(self):
@@ -16,7 +16,8 @@ remains = Remains()
 atexit.register(print, "registered")
 print("printed")
 """
-THREAD = "threading.Thread(target=lambda: (time.sleep(0.05), print('waited for')), daemon={daemon}).start()\n"
+THREAD = "threading.Thread(target=lambda: (threading.main_thread().join(), print('waited for'))).start()\n"
+"""It ends after the main thread has ended, which Python waits for."""
 
 
 def ended(script: str) -> tuple[int, list[str]]:
@@ -33,7 +34,7 @@ def test_what_is_left_to_do_is_done_and_the_rest_is_left_to_the_kernel(code: int
 
 def test_a_thread_that_python_waits_for_is_waited_for() -> None:
     leave = "from leaderworkerset.cli.shell.leaving import leave; leave(3)"
-    assert ended(THREAD.format(daemon=False) + leave) == (3, ["printed", "waited for", "registered", "taken apart"])
+    assert ended(THREAD + leave) == (3, ["printed", "waited for", "registered", "taken apart"])
 
 
 def test_a_command_ends_so() -> None:
