@@ -13,7 +13,8 @@ import click
 
 import leaderworkerset
 from leaderworkerset.cli import errors, nearmisses, streams
-from leaderworkerset.cli.shell import collection, leaving, lightlogging, usages
+from leaderworkerset.cli.process import collection, leaving, lightlogging
+from leaderworkerset.cli.shell import usages
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 
 COMMANDS: Final = {

@@ -16,7 +16,8 @@ from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands import get
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.shell import collection, completing
+from leaderworkerset.cli.process import collection
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import of_whole, worst

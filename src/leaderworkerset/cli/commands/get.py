@@ -18,7 +18,8 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.shell import collection, completing
+from leaderworkerset.cli.process import collection
+from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import colors, live, output, settables, tables
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining

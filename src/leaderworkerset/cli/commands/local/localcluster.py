@@ -22,8 +22,8 @@ from leaderworkerset.cli.cluster.target import OpenChannels, say_warning
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.definition import full_definitions
+from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
-from leaderworkerset.cli.shell import collection
 from leaderworkerset.manager import lwsmanager
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError

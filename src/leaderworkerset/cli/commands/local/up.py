@@ -18,7 +18,7 @@ from leaderworkerset.cli.commands.local import keptoptions
 from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
-from leaderworkerset.cli.shell import lightaiohttp
+from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import Progress
 
 READY_DESCRIPTOR = "LWS_READY_FD"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.shell import collection
+from leaderworkerset.cli.process import collection
 
 MANIFEST = Path("examples/allreduce/lws.yaml")
 
