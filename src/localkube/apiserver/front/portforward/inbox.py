@@ -29,7 +29,7 @@ class Inbox:
         return not self._room.is_set()
 
     async def put(self, data: bytes) -> None:
-        """Add bytes, once there is room."""
+        """Add bytes; wait while the buffer is full."""
         await self._room.wait()
         if not self._closed:
             self._pieces.append(data)

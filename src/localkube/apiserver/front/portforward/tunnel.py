@@ -91,7 +91,7 @@ class Tunnel:
         await self._outlet.flush()
 
     async def _put(self, link: PortLink, data: bytes) -> None:
-        """Pass bytes on, once there is room for them."""
+        """Pass bytes on; wait while the buffer is full."""
         if link.inbox.is_full and not link.complete.is_set():
             self._end(link)  # the second stream comes behind these bytes: to wait for it would be to wait for ever
         else:
