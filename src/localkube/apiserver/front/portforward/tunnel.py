@@ -102,7 +102,7 @@ class Tunnel:
         self._forget(link)
 
     def _forget(self, link: PortLink) -> None:
-        """End what is left of a link: its error stream tells the client that it is over."""
+        """Close what is left of a link; the end of its error stream reports that to the client."""
         pair = link.pair
         link.inbox.close()
         self._pairs.drop(pair)
