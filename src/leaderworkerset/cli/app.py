@@ -56,7 +56,7 @@ ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and foresee rollouts."""
 
 INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp", "must-gather")
-"""Commands that look into what runs."""
+"""Commands that inspect what runs."""
 
 UNTARGETED: Final = ("version", "completion")
 """Commands that speak to no cluster: what connects is not imported for them."""

@@ -114,7 +114,7 @@ async def observe(session: Session, wanted: Wanted) -> Seen:
 
 
 async def say_causes(session: Session, seen: Seen) -> None:
-    """Name on standard error the cause of the first sets that are stuck, as `lws explain` tells it."""
+    """Print the cause of the first sets that are stuck on standard error, as `lws explain` does."""
     sets = [one for one in seen.sets if not one.is_ready][:QUOTED]
     waiting = [view for view in seen.shown if not view.is_ready][:QUOTED]
     if not waiting and not sets:
@@ -129,7 +129,7 @@ async def say_causes(session: Session, seen: Seen) -> None:
 
 
 async def say_if_empty(session: Session, seen: Seen, wanted: Wanted) -> None:
-    """Say why nothing is shown, on standard error."""
+    """Print the reason why nothing is shown on standard error."""
     if seen.is_empty:
         namespace = "" if wanted.everywhere else session.namespace
         click.echo(await targets.nothing_found(session, namespace, wanted.selector), err=True)

@@ -29,7 +29,7 @@ def put_off() -> Iterator[None]:
 def resumed(*, lasting: bool) -> Iterator[None]:
     """Collect what is made from here on; what was made before is not gone through, which would delay events.
 
-    What is `lasting` collects once more before: with thousands of objects a start leaves some garbage, too.
+    With `lasting`, everything is collected once before: the start of a cluster with thousands of objects leaves garbage.
     """
     was_enabled = gc.isenabled()
     if lasting:

@@ -246,7 +246,7 @@ def gone(views: Sequence[Shown]) -> Ending | None:
 
 
 def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
-    """Say what was reached."""
+    """Return the line that reports what was reached."""
     groups = [group for view in leaderworkersets(views) for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
     what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
