@@ -1,4 +1,7 @@
-"""What happens on an API server: controllers and a kubelet, started and ended in one process."""
+"""What happens on an API server: controllers and a kubelet, started and ended in one process.
+
+Their modules are imported when they start, which takes as long as the process that pods are started by: both at once.
+"""
 
 import asyncio
 import os
@@ -6,18 +9,15 @@ from asyncio import TaskGroup
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kuberuntime.controller.eventrecorder import EventRecorder
 from localkube.assembly import Cluster
 from localkube.clustersettings import Settings
-from localkube.controllers.composition import ControllerSettings, run_controllers
-from localkube.controllers.nodes.nodes import node_names
-from localkube.kubelet.kubelet import Kubelet
-from localkube.kubelet.node import podevents
 from localkube.kubelet.processes.runner import Capabilities, ProcessRunner
-from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.sandbox import create_runner
+
+if TYPE_CHECKING:
+    from localkube.kubelet.processes.settings import KubeletSettings
 
 CONTROLLERS: Final = "system:controllers"
 KUBELET: Final = "system:kubelet"
@@ -58,14 +58,30 @@ async def _runner(
     settings: Settings, processes: ProcessRunner | None
 ) -> AsyncIterator[tuple[ProcessRunner, Capabilities]]:
     runner = processes or create_runner(network=settings.network, state_directory=settings.directory)
-    capabilities = await runner.start()
+    capabilities = await _started(runner)
     try:
         yield runner, capabilities
     finally:
         await runner.stop()
 
 
+async def _started(runner: ProcessRunner) -> Capabilities:
+    """Start the runner, and import the kubelet and the controllers meanwhile."""
+    starting = asyncio.create_task(runner.start())
+    try:
+        await asyncio.sleep(0)  # its process has been started, and becomes ready without this one
+        import localkube.controllers.composition
+        import localkube.kubelet.kubelet  # noqa: F401 - only loaded
+
+        return await starting
+    except BaseException:
+        starting.cancel()
+        raise
+
+
 async def _run_controllers(cluster: Cluster, ready: asyncio.Event) -> None:
+    from localkube.controllers.composition import ControllerSettings, run_controllers
+
     client = cluster.client(CONTROLLERS)
     settings = ControllerSettings(volumes=cluster.settings.directory / "claims", nodes=cluster.nodes)
     await run_controllers(client, settings, clock=cluster.clock, ready=ready)
@@ -74,6 +90,10 @@ async def _run_controllers(cluster: Cluster, ready: asyncio.Event) -> None:
 async def _run_kubelet(
     cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
 ) -> None:
+    from kuberuntime.controller.eventrecorder import EventRecorder
+    from localkube.kubelet.kubelet import Kubelet
+    from localkube.kubelet.node import podevents
+
     client = cluster.client(KUBELET)
     events = EventRecorder(client, podevents.REPORTER, cluster.settings.name, cluster.clock)
     settings = _kubelet_settings(cluster, capabilities)
@@ -84,7 +104,10 @@ async def _run_kubelet(
         tasks.create_task(kubelet.run(caught_up))
 
 
-def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> KubeletSettings:
+def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletSettings":
+    from localkube.controllers.nodes.nodes import node_names
+    from localkube.kubelet.processes.settings import KubeletSettings
+
     settings = cluster.settings
     return KubeletSettings(
         node_names=frozenset(node_names(cluster.nodes)),

@@ -13,7 +13,8 @@ import click
 
 import leaderworkerset
 from leaderworkerset.cli import errors, nearmisses, streams
-from leaderworkerset.cli.shell import lightlogging, usages
+from leaderworkerset.cli.process import collection, leaving, lightlogging
+from leaderworkerset.cli.shell import usages
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 
 COMMANDS: Final = {
@@ -55,7 +56,7 @@ ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and foresee rollouts."""
 
 INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp", "must-gather")
-"""Commands that look into what runs."""
+"""Commands that inspect what runs."""
 
 UNTARGETED: Final = ("version", "completion")
 """Commands that speak to no cluster: what connects is not imported for them."""
@@ -102,6 +103,8 @@ class LazyGroup(click.Group):
         """Find the command; for a word that is none, offer those most like it."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], COMMANDS)}")
+        if args[0] in collection.STARTS:
+            ctx.with_resource(collection.put_off())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
@@ -150,7 +153,7 @@ def main(words: list[str] | None = None) -> NoReturn:
         code = run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:  # nobody reads the message of an error
         code = errors.PIPE_CLOSED
-    sys.exit(streams.close(code))
+    leaving.leave(code)
 
 
 def run(words: list[str]) -> int:

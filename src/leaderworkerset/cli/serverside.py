@@ -1,4 +1,4 @@
-"""Server-side apply as commands do it: apply one object, and tell whether that created, changed or left it."""
+"""Server-side apply as commands do it: apply one object, and return whether that created, changed or left it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

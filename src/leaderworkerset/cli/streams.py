@@ -58,7 +58,7 @@ def close(code: int) -> int:
 
 
 def _flush(stream: TextIO) -> OSError | None:
-    """Flush a stream; what it does not take goes nowhere, so that nothing fails on it once more."""
+    """Flush a stream; if that fails, replace it by /dev/null, so that later writes do not fail again."""
     try:
         stream.flush()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The events that tell of decisions: who they regard and what they say (contract 8.3).
+"""The events of decisions: which object each is about, its reason and its message (contract 8.3).
 
 Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
 """

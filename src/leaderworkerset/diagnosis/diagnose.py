@@ -62,7 +62,7 @@ def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
 
 
 def of_whole(chosen: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Return what is told of a DisaggregatedSet: what it waits for itself, where its parts do not say it better."""
+    """Return the findings of a DisaggregatedSet: what it waits for itself, unless its parts explain it better."""
     is_ill = any(one.verdict is not Verdict.HEALTHY for one in parts)
     says_more = chosen.verdict is Verdict.STUCK or not parts
     if says_more or (chosen.verdict is not Verdict.HEALTHY and not is_ill):

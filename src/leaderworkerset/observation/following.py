@@ -111,21 +111,35 @@ class Following:
     async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
         """Return the first answer of `check` that is not None; it is asked again after every change.
 
-        With `every`, it is asked after so many seconds without a change, too. A check that takes long, of hundreds of
-        pods, is followed by a pause three times as long: changes of that time are checked together, and the processors
-        are left to those who make them.
+        With `every`, it is asked after so many seconds without a change, too. Between checks there is a pause
+        (`pause_left`): changes of that time are checked together. A check counts as long as the shorter of the last two
+        took: on a busy machine one takes long that had to wait for a processor.
         """
         clock = SystemClock()
+        before = 0.0
         while True:
             began = clock.monotonic()
             if (answer := check()) is not None:
                 return answer
-            pause = min(3 * (clock.monotonic() - began), LONGEST_PAUSE)
+            ended = clock.monotonic()
+            took, before = min(ended - began, before), ended - began
             with suppress(TimeoutError):
                 async with timeouts.within(every):
                     await self._changed.wait()
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause_left(took, clock.monotonic() - ended))
             self._changed.clear()
+
+
+def pause_left(took: float, since: float) -> float:
+    """Return the seconds until the next check, after one of so many seconds that ended so many seconds ago.
+
+    The pause is three times as long as the check, and at most `LONGEST_PAUSE`: the checks of thousands of pods leave the
+    processors to those who change them. A change that comes after the pause is checked at once.
+
+    >>> pause_left(0.0625, 0.125), pause_left(0.0625, 5.0)
+    (0.0625, 0.0)
+    """
+    return max(0.0, min(3 * took, LONGEST_PAUSE) - since)
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ConnectionFailedError, NotFoundError
 from kuberuntime.objects import meta
@@ -80,6 +81,7 @@ class Follower:
         self._newest: defaultdict[str, Newest] = defaultdict(Newest)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
 
     async def run(self, objects: Following, informers: OneSet) -> None:
         """Follow until the set is gone; of pods that are there already, from their current run on."""
@@ -89,12 +91,14 @@ class Follower:
             self._first.add(meta.uid(pod))
         async with asyncio.TaskGroup() as tasks:
 
-            def look() -> bool | None:
+            def observe() -> bool | None:
+                self._changed.set()
+                self._changed = asyncio.Event()
                 for pod in filter(self._wanted, informers.pods.store.list()):
                     self._begin(tasks, informers, pod)
                 return True if informers.object is None else None
 
-            await objects.until(look)
+            await objects.until(observe)
 
     async def drained(self, timeout: float) -> None:
         """Wait until the logs that are being read have come to their end, at most `timeout` seconds."""
@@ -138,9 +142,10 @@ class Follower:
         pause = FIRST_PAUSE
         while True:
             before = self._newest[meta.uid(pod)].moment
-            if is_whole and not is_run(current(), number, self._options.container):
-                return
-            await asyncio.sleep(pause)
+            if is_whole:
+                await self._run_ended(current, number, pause)
+            else:
+                await asyncio.sleep(pause)
             now = current()
             if now is None or (is_whole and not is_run(now, number, self._options.container)):
                 return
@@ -153,6 +158,13 @@ class Follower:
                 is_whole = False
             is_progress = self._newest[meta.uid(pod)].moment > before
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
+
+    async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
+        """Wait until the pod shows that its run has ended, which is a moment later than its log; at most so long."""
+        with suppress(TimeoutError):
+            async with timeouts.within(seconds):
+                while is_run(current(), number, self._options.container):
+                    await self._changed.wait()
 
     async def _copy_previous(self, pod: JSONObject) -> None:
         with suppress(LogError):  # there is no such log any more

@@ -180,7 +180,7 @@ class WebhookServer:
 
 
 async def _end(runner: web.AppRunner) -> None:
-    """Answer what was asked, then drop the connections: a TLS farewell could take longer than this loop lives."""
+    """Answer pending requests, then drop the connections: a TLS shutdown could take longer than this loop runs."""
     connections = runner.server.connections if runner.server is not None else []
     transports = [connection.transport for connection in connections]
     await runner.cleanup()

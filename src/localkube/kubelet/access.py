@@ -1,4 +1,4 @@
-"""What people ask of a running pod: its logs, a command in it, a connection to it."""
+"""What clients request of a running pod: its logs, a command in it, a connection to it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ LOCALHOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """A pod as this node knows it, which may be not at all."""
+    """A pod as far as this node knows it; a node may not know it at all."""
 
     node: NodeContext
     cell: PodCell | None

@@ -1,4 +1,4 @@
-"""The kubelet of all simulated nodes: runs the pods that are bound to them, and answers for their logs and commands.
+"""The kubelet of all simulated nodes: runs the pods that are bound to them, and serves their logs, commands and ports.
 
 One informer on pods feeds a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers too,
 so that nothing is polled. When the cluster starts again, pods that were bound before go on (`recovery.py`).
@@ -39,7 +39,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Kubelet:
-    """Runs pods on `settings.node_names`; implements `embedded.apiserver.node.Node`. The runner has been started."""
+    """Runs pods on `settings.node_names`; implements `localkube.podaccess.Node`. The runner has been started."""
 
     def __init__(
         self, client: Client, runner: ProcessRunner, settings: KubeletSettings, clock: Clock, events: Recorder
@@ -131,7 +131,7 @@ class Kubelet:
         return cell
 
     async def _look_after(self, cell: PodCell) -> None:
-        """Work for one pod. An error in here is reported on the pod, and must not end the other pods."""
+        """Run the worker of one pod. An error in it is reported on that pod, and does not affect other pods."""
         known = ""
         while not cell.is_finished:
             try:
@@ -150,7 +150,7 @@ class Kubelet:
                 self._workers.pop(cell.uid, None)
 
     def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
-        """Tell of an error of our own, at length the first time; return it in short."""
+        """Log an internal error, with its traceback the first time; return it in one line."""
         failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
         if failure == known:
             log.error("pod worker failed again", pod=pod, failure=failure)

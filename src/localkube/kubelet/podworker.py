@@ -1,4 +1,4 @@
-"""The life of one pod on this node: a loop that asks `lifecycle.py` what to do, does it, and reports to the API.
+"""The life of one pod on this node: a loop that performs the steps decided by `lifecycle.py` and writes the status.
 
 The loop rests until something happens (the pod's object changed, a container ended, a probe's verdict changed) or
 until the time the decision named. The status is written only when it changed, after all steps of one round.
@@ -40,7 +40,7 @@ class SandboxLostError(Exception):
 
 
 class PodWorker:
-    """Looks after one pod until nothing is left of it."""
+    """Runs one pod until nothing is left of it."""
 
     def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
         self.cell = cell
@@ -51,7 +51,7 @@ class PodWorker:
     async def run(self) -> None:
         """Do what is to be done until the pod is finished; when cancelled, let its containers end in an orderly way.
 
-        Raise `SandboxLost` as soon as there is nothing left to go on with; none of that is written to the API.
+        Raise `SandboxLostError` as soon as there is nothing left to go on with; none of that is written to the API.
         """
         try:
             while not self.cell.is_finished:
@@ -155,7 +155,7 @@ class PodWorker:
             try:
                 directories.refresh(await cell.context(), self._volume_directory, self._stamp())
             except SpecError:
-                return  # a source that cannot be read leaves the files as they are
+                return  # if a source cannot be read, the files stay as they are
             except (OSError, ValueError) as error:
                 cell.emit("FailedMount", f"volumes are not up to date: {explain(error)}")
 
@@ -186,7 +186,7 @@ class PodWorker:
         hosts.set_pod(cell.pod, ip)
         try:
             await hosts.written()
-        except OSError as error:  # tried again by the one who keeps the files
+        except OSError as error:  # `Hosts` tries again
             cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
 
     def _put_off(self, reason: str, problem: str) -> None:

@@ -92,7 +92,7 @@ class Place:
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether the directory is that of a cluster: whoever runs one leaves a lock file."""
+        """Return whether the directory is that of a cluster: it has the lock file that each cluster makes."""
         return self.lock.is_file()
 
     def make(self) -> None:

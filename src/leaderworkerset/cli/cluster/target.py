@@ -57,7 +57,7 @@ class Target:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:
         """Connect. Errors of the configuration are raised here, those of the network by the first request."""
-        from leaderworkerset.cli.shell import lightaiohttp
+        from leaderworkerset.cli.process import lightaiohttp
 
         lightaiohttp.load()
         from kuberuntime.access import kubeconfig

@@ -16,6 +16,7 @@ from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands import get
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
@@ -81,7 +82,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
     found = await get.all_of(
         session, namespace, get.Wanted((), None, everywhere=not namespace, selector=selector, managed_fields=False)
     )
-    with get.uncollected():
+    with collection.put_off():
         views = await targets.views_of(session, found.leaderworkersets)
         told = await surveying.survey(session.client, views, namespace, commands_of(session))
     shown = ordered(await with_sets(session, namespace, found.sets, list(zip(views, told, strict=True))))

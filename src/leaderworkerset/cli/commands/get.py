@@ -1,10 +1,8 @@
 """`lws get`: LeaderWorkerSets with their groups and ranks, DisaggregatedSets with what they own, and why what is not ready is not."""
 
 import asyncio
-import gc
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -20,6 +18,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import colors, live, output, settables, tables
 from leaderworkerset.cli.views.terminal import say
@@ -85,7 +84,7 @@ class Wanted:
 async def show(target: Target, wanted: Wanted) -> None:
     """Print what is there now."""
     async with target.session() as session:
-        with uncollected():
+        with collection.put_off():
             seen = await observe(session, wanted)
         quoted = await quotations(session.client, seen.shown) if wanted.form in TABLES else []
         for line in (*render(seen.shown, wanted, seen.sets), *quoted):
@@ -104,18 +103,6 @@ class Seen:
     is_empty: bool
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Leave garbage alone meanwhile: thousands of objects are read at once, and none of them is garbage."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 async def observe(session: Session, wanted: Wanted) -> Seen:
     """Read the objects, their pods, and what explains them."""
     namespace = "" if wanted.everywhere else session.namespace
@@ -127,7 +114,7 @@ async def observe(session: Session, wanted: Wanted) -> Seen:
 
 
 async def say_causes(session: Session, seen: Seen) -> None:
-    """Name on standard error the cause of the first sets that are stuck, as `lws explain` tells it."""
+    """Print the cause of the first sets that are stuck on standard error, as `lws explain` does."""
     sets = [one for one in seen.sets if not one.is_ready][:QUOTED]
     waiting = [view for view in seen.shown if not view.is_ready][:QUOTED]
     if not waiting and not sets:
@@ -142,7 +129,7 @@ async def say_causes(session: Session, seen: Seen) -> None:
 
 
 async def say_if_empty(session: Session, seen: Seen, wanted: Wanted) -> None:
-    """Say why nothing is shown, on standard error."""
+    """Print the reason why nothing is shown on standard error."""
     if seen.is_empty:
         namespace = "" if wanted.everywhere else session.namespace
         click.echo(await targets.nothing_found(session, namespace, wanted.selector), err=True)

@@ -210,5 +210,5 @@ def refuse_too_many(pods: Sequence[JSONObject], wanted: Wanted, one: Selection) 
 
 
 def full(most: int) -> str:
-    """Say that ranks wait."""
+    """Report that ranks wait."""
     return f"note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"

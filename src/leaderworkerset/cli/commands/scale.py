@@ -113,7 +113,7 @@ def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
 
 
 def conclusion(name: str, before: int, replicas: int) -> str:
-    """Say what was changed.
+    """Return the line that reports what was changed.
 
     >>> conclusion("web", 2, 1), conclusion("web", 1, 1)
     ('web scaled from 2 to 1 group', 'web has 1 group already')

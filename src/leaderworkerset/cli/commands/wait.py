@@ -61,7 +61,7 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:
-    """Return which kind the name is of; what shall be deleted may be gone already."""
+    """Return the kind that the name is of; what is to be deleted may be gone already."""
     try:
         return (await targets.find_either(session, name))[0]
     except CommandError:
@@ -77,7 +77,7 @@ async def quotation(client: Client, view: Shown | None) -> str:
 
 
 def reached(condition: str) -> str:
-    """Say in words what was waited for.
+    """Return in words what was waited for.
 
     >>> reached("ready"), reached("replicas=1"), reached("condition=Available")
     ('is ready', 'has 1 ready group', 'has condition Available=True')

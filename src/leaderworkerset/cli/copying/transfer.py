@@ -112,7 +112,7 @@ async def download(rank: Rank, words: tuple[str, ...], read: Callable[[IO[bytes]
     finally:
         await put(b"")
         await asyncio.wait({reading})
-        unread = reading.exception()  # where tar did not start, there was nothing to read: that is told instead
+        unread = reading.exception()  # if tar did not start, there was nothing to read: that error is reported instead
     refuse_failure(rank, end)
     if unread is not None:
         raise unread

@@ -69,12 +69,12 @@ def notes(view: View, now: datetime) -> list[str]:
 
 
 def rollout(view: View) -> str:
-    """Say how far a rollout is."""
+    """Return how far a rollout is."""
     return f"{view.name}: updated {view.up_to_date} of {wording.counted(view.desired, 'group')}"
 
 
 def recreated(group: Group, now: datetime) -> str:
-    """Say how often a group was recreated, empty where it was not."""
+    """Return how often a group was recreated, empty if it was not."""
     return f"group {group.index} {recreations.sentence(group.recreations, now)}" if group.recreations else ""
 
 

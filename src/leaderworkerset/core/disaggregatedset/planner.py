@@ -81,7 +81,7 @@ def upstream_step(state: State) -> Step | None:
 
 
 def _balanced(state: State, steps: int) -> Step | None:
-    """Return the step that brings the next batch, or makes room for it."""
+    """Return the step that creates the next batch, or that removes old groups for it."""
     old, new = _old(state), _new(state)
     rising = _share(state, steps)
     if _fits(state, rising):
@@ -187,7 +187,7 @@ def _proportional(state: State, steps: int) -> tuple[int, ...]:
 
 
 def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
-    """Return the old groups that leave room for the batch (R-DS-52)."""
+    """Return how many old groups of each role may stay beside the batch (R-DS-52)."""
     return tuple(
         max(0, min(role.old, role.ceiling - new), role.floor - new if role.has_floor else 0)
         for role, new in zip(state, rising, strict=True)

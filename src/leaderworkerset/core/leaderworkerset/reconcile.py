@@ -173,7 +173,7 @@ def _revision_note(revision: Resolution) -> str:
 
 
 def _move_statefulset(facts: _Facts) -> list[Action]:
-    """Apply the leader StatefulSet where that would change it (R-LSTS-1), and tell of it (R-LSTS-7)."""
+    """Apply the leader StatefulSet where that would change it (R-LSTS-1), and record an event (R-LSTS-7)."""
     lws, key = facts.lws, facts.revision.key
     limits = rollout.budget(lws.spec)
     living = facts.observed.leader_statefulset
@@ -210,7 +210,7 @@ def _surge_events(facts: _Facts, current: Current | None, step: Step) -> tuple[E
 
 
 def _progress_events(facts: _Facts, current: Current | None, step: Step) -> tuple[Event, ...]:
-    """Tell of the creation, or of groups that the partition lets go; a raised partition lets none go (unlike Q-10)."""
+    """Record events of the creation, or of groups that a lower partition releases; a raised one releases none (unlike Q-10)."""
     if current is None:
         return (events.created(facts.obj, f"Created leader statefulset {facts.lws.name}"),)
     if facts.revision.is_new or step.partition >= current.partition:

@@ -70,7 +70,7 @@ class Resolution:
 def resolve(
     obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSONObject], *, is_settled: bool = False
 ) -> Resolution:
-    """Find the current revision, or make it, and tell whether the spec has moved on from it (R-REV-10, R-REV-11).
+    """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
 
     `statefulset` is the leader StatefulSet; `found` are ControllerRevisions labeled with the LeaderWorkerSet's name.
     `is_settled` tells that the current one is known to have the content of the spec (`core.leaderworkerset.settled`).

@@ -1,4 +1,4 @@
-"""Admission: which webhooks there are, and what an attempt to write or delete looks like to them.
+"""Admission: which webhooks there are, and what an attempt to write or delete is to them.
 
 The configurations are objects like any other; what is committed counts.
 """

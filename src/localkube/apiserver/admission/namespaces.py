@@ -1,4 +1,4 @@
-"""Namespaces: who may be created in, which may not be deleted, and the steps of their deletion.
+"""Namespaces: in which objects may be created, which may not be deleted, and the steps of their deletion.
 
 A namespace is deleted in two steps: DELETE marks it as Terminating; the namespace controller empties it and then takes
 `kubernetes` out of `spec.finalizers` through `/finalize`, which removes it.
@@ -42,7 +42,7 @@ def require_mortal(resource: Resource, name: str) -> None:
 
 
 def marked(namespace: JSONObject) -> JSONObject:
-    """Return a namespace that is being deleted with the phase that says so."""
+    """Return a namespace that is being deleted with the phase Terminating."""
     return {**namespace, "status": {**meta.status(namespace), "phase": "Terminating"}}
 
 

@@ -54,7 +54,7 @@ class Hook:
 
     @property
     def ignores_failure(self) -> bool:
-        """Return whether the request goes on where the webhook cannot be asked."""
+        """Return whether the request continues if the webhook cannot be called."""
         return bool(self.declaration["failurePolicy"] == "Ignore")
 
     def selects(self, attempt: Attempt, namespace_labels: NamespaceLabels) -> bool:

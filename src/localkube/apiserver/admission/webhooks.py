@@ -1,6 +1,6 @@
-"""Calling admission webhooks, as the configurations in the API ask for it.
+"""Calls admission webhooks, as the configurations in the API declare them.
 
-Mutating webhooks are asked one after the other and may patch the object; validating ones all at once. In: an
+Mutating webhooks are called one after the other and may patch the object; validating ones all at once. In: an
 `Attempt`. Out: the object to go on with, or a refusal in the words of kube-apiserver. The reviews are carried by a
 `WebhookTransport`; time-outs and failure policies are applied here, whatever carries them.
 """
@@ -34,7 +34,7 @@ DRY_RUN_SAFE: Final = {"None", "NoneOnDryRun"}
 
 
 class CallError(Exception):
-    """The webhook could not be asked, or its answer makes no sense."""
+    """The webhook could not be called, or its response is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Admission:
         for index, hook in enumerate(hooks):
             changed = await self._mutate_once(hook, attempt)
             if changed.object != attempt.object:
-                # Those asked before may ask to see what later ones made of it.
+                # Those called before may have asked to be called again after later ones changed the object.
                 again = [earlier for earlier in hooks[:index] if _reinvoked(earlier)]
                 attempt = changed
         for hook in again:
@@ -92,7 +92,7 @@ class Admission:
         return attempt.object
 
     async def validate(self, attempt: Attempt) -> None:
-        """Refuse what a validating webhook denies; the first in order is heard."""
+        """Refuse what a validating webhook denies; the message is that of the first one in order."""
         hooks = [hook for hook in self._validating.find(attempt) if hook.selects(attempt, self._namespace_labels)]
         if not hooks:
             return

@@ -34,7 +34,7 @@ def default_status(status: JSONObject, old: JSONObject) -> None:
 
 
 def quality_of_service(spec: JSONObject) -> str:
-    """Return the class that decides who is evicted first.
+    """Return the class that decides which pods are evicted first.
 
     >>> quality_of_service({"containers": [{"resources": {"requests": {"cpu": "1"}}}]})
     'Burstable'

@@ -7,6 +7,7 @@ reading made.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 from kuberuntime.objects import names
@@ -77,16 +78,16 @@ class Strategy:
 
     def kind(self) -> Kind:
         """Build the kind that the verbs work with."""
-        schema = schemas.of_struct(self.struct)
+        schema_of = partial(schemas.of_struct, self.struct)
         shown = columns.of(self.resource)
         return Kind(
             resource=self.resource,
             singular=self.resource.kind.lower(),
-            schema=schema,
+            schema_of=schema_of,
             prepare=self.prepare,
             validate=self.check,
             warnings=lambda obj: tuple(self.warnings(obj)),
-            unknown_fields=lambda obj: unknown_fields(schema, obj),
+            unknown_fields=lambda obj: unknown_fields(schema_of(), obj),
             columns=shown.columns,
             cells=shown.cells,
             short_names=self.short_names,

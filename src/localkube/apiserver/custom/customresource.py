@@ -7,6 +7,7 @@ conversion here. In: a CustomResourceDefinition with defaults filled. Out: a `Ki
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.field import FieldError, invalid, render
@@ -38,14 +39,14 @@ def kind_from_crd(crd: JSONObject) -> Kind:
         scale=_scale(subresources.get("scale")),
     )
     columns, cells = _columns(version.get("additionalPrinterColumns") or ())
-    schema = custom.schema()
+    schema_of = cache(custom.schema)
     return Kind(
         resource=resource,
         singular=named.get("singular") or named["kind"].lower(),
-        schema=schema,
+        schema_of=schema_of,
         prepare=custom.prepare,
         validate=custom.validate,
-        unknown_fields=lambda obj: unknown_fields(schema, obj),
+        unknown_fields=lambda obj: unknown_fields(schema_of(), obj),
         columns=columns,
         cells=cells,
         short_names=tuple(named.get("shortNames") or ()),

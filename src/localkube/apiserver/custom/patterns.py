@@ -94,5 +94,5 @@ class Pattern:
 
 
 def _kind(character: str) -> str:
-    """Return a character that assertions cannot tell from this one, so that few states are met."""
+    """Return a character that assertions treat like this one, so that there are few states."""
     return "w" if programs.is_word(character) else "\n" if character == "\n" else " "

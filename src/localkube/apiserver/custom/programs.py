@@ -190,7 +190,7 @@ class _Reader:
 
 
 def _test(atom: str, flags: frozenset[str]) -> Callable[[str], object]:
-    """Return a predicate: whether an atom stands for a character."""
+    """Return a predicate: whether an atom matches a character."""
     if atom.startswith((r"\p", r"\P")):
         return _category(atom)
     text = HEX.sub(lambda found: re.escape(chr(min(int(found[1], 16), 0x10FFFF))), atom)

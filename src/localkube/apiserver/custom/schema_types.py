@@ -4,7 +4,7 @@ In: the schema of a CustomResourceDefinition as it was sent. Out: nothing, or `U
 value Go could not read. Whoever comes after can rely on it: `properties` is a map of schemas, `required` a list of strings.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -67,18 +67,17 @@ def normalize(schema: JSON, path: str) -> JSON:
         return None
     if not isinstance(schema, dict):
         raise UndecodableError(_words(schema, path, SCHEMA))
-    return {name: _normalized(name, value, f"{path}.{name}") for name, value in _present(schema)}
+    result: JSONObject = {}
+    for name, value in schema.items():
+        go_type = KEYWORDS.get(name)
+        if go_type is None or (go_type == "string" and isinstance(value, str)):  # most are: two thirds of a definition
+            result[name] = value
+        elif value is not None:
+            result[name] = _normalized(value, go_type, f"{path}.{name}")
+    return result
 
 
-def _present(schema: JSONObject) -> Iterator[tuple[str, JSON]]:
-    """Yield the keywords that say something: `default` and `enum` are values, in which null is one."""
-    return ((name, value) for name, value in schema.items() if value is not None or name not in KEYWORDS)
-
-
-def _normalized(name: str, value: JSON, path: str) -> JSON:
-    go_type = KEYWORDS.get(name, "")
-    if not go_type:
-        return value
+def _normalized(value: JSON, go_type: str, path: str) -> JSON:
     if isinstance(value, dict | list) and SCHEMA in go_type:
         value = _without_nulls(value, go_type)
     if not TYPES[go_type](value):

@@ -1,4 +1,4 @@
-"""Authentication of HTTP requests: who knows the token is let in, and no web page is.
+"""Authentication of HTTP requests: requests with the token are served, and those of web pages are refused.
 
 In: the headers of a request. Out: a refusal, or None. Three gates, in this order:
 

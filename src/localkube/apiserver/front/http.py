@@ -54,7 +54,7 @@ class ListenError(LocalkubeError):
 
 
 class HttpServer:
-    """One listening port. `user` is the name of whoever knows the token."""
+    """One listening port. `user` is the name of clients that have the token."""
 
     def __init__(
         self, api: ApiServer, *, token: str, user: str = "admin", ssl_context: ssl.SSLContext | None = None

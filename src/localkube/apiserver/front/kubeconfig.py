@@ -1,4 +1,4 @@
-"""The kubeconfig of an embedded cluster: how clients of this user find it and prove who they are."""
+"""The kubeconfig of an embedded cluster: how clients of this user find it and authenticate."""
 
 import base64
 import os

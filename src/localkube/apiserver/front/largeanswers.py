@@ -43,7 +43,7 @@ class LargeAnswers:
         return RefusalError(429, "TooManyRequests", text, {"retryAfterSeconds": RETRY_AFTER})
 
     async def write(self, request: web.BaseRequest, answer: Response) -> web.StreamResponse:
-        """Write the answer as fast as it is read; drop the connection of a reader who takes too long."""
+        """Write the response as fast as it is read; close the connection of a client that reads too slowly."""
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
         response.content_length = len(answer.body)
         self._writing += len(answer.body)

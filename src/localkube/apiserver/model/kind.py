@@ -93,7 +93,7 @@ def no_warnings(_obj: JSONObject) -> Sequence[str]:
 class Kind:
     """One served resource.
 
-    `prepare(operation, new, old)` drops unknown fields, fills defaults, puts back what the operation may not write
+    `schema_of()` builds its schema, once: most kinds that are served are not written. `prepare(operation, new, old)` drops unknown fields, fills defaults, puts back what the operation may not write
     (`status` on create and update, all but `status` and parts of the metadata on a status write) and sets the
     generation; `old` is None on create; it returns a fresh object and raises `UndecodableError`. `validate(operation,
     new, old)` returns all errors. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
@@ -106,7 +106,7 @@ class Kind:
 
     resource: Resource
     singular: str
-    schema: Schema
+    schema_of: Callable[[], Schema]
     prepare: Callable[[Operation, JSONObject, JSONObject | None], JSONObject]
     validate: Callable[[Operation, JSONObject, JSONObject | None], Sequence[FieldError]]
     unknown_fields: Callable[[JSONObject], Sequence[str]]
@@ -122,3 +122,8 @@ class Kind:
     warnings: Callable[[JSONObject], Sequence[str]] = no_warnings
     description: str = ""
     published: JSONObject | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """Return the shape of its objects."""
+        return self.schema_of()

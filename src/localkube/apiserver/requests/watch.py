@@ -81,7 +81,7 @@ def line(kind: str, encoded: bytes) -> bytes:
 
 
 def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
-    """Return what a change is to those who watch a selection: the event, its object, and its encoding if stored so."""
+    """Return what a change is to the watches of a selection: the event, its object, and its encoding if stored so."""
     after = change.type != "DELETED" and selection.matches(change.object)
     before = change.previous is not None and selection.matches(change.previous)
     if after:
@@ -175,7 +175,7 @@ class Watcher:
 
 
 class Feed:
-    """The lines of one subject, for all who watch it."""
+    """The lines of one subject, for all its watches."""
 
     def __init__(self, subject: Subject, encoder: Encoder) -> None:
         self.subject = subject
@@ -184,7 +184,7 @@ class Feed:
         self._lines: list[bytes] = []
 
     def take_in(self, change: Change) -> None:
-        """Add the line of a change, if it is one to those who watch this."""
+        """Add the line of a change, if it concerns these watches."""
         event = transition(self.subject.selection, change)
         if event is not None:
             kind, obj, value = event

@@ -1,4 +1,4 @@
-"""Which verb a request asks for: method, what it is on, subresource, looked up in one table.
+"""Finds the verb of a request in one table: by method, kind of path and subresource.
 
 In: a call on a served resource. Out: the answer of the verb, shown as the client accepts it.
 """

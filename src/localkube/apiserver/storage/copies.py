@@ -1,4 +1,4 @@
-"""Copies of the store's file, for the day when it is damaged.
+"""Copies of the store's file, to restore it from when it is damaged.
 
 The newest `KEPT` stay, beside the file as `state.db.copy-TIME`. A copy is taken from the running store (SQLite's backup) and checked before it
 counts, so that a damaged file never replaces its last good copy. When copies are made: `copying.py`, which runs this
@@ -24,7 +24,7 @@ from localkube.apiserver.storage.lock import hold
 
 KEPT: Final = 3
 SPARE: Final = 8
-"""A copy is made only where so many times its size is free: it must not be what fills the disk."""
+"""A copy is made only if this many times its size is free, so that copies do not fill the disk."""
 
 TIME: Final = "%Y%m%dT%H%M%SZ"
 NAME: Final = re.compile(r"\.copy-(\d{8}T\d{6}Z)")
@@ -108,7 +108,7 @@ def restore(path: Path, now: datetime) -> Restored:
 
 
 def _fill(fresh: Path, path: Path, now: datetime) -> str:
-    """Fill a new file; return what with."""
+    """Fill a new file; return the name of its source."""
     if _is_salvageable(path):
         with opened(path) as (source, _), closing(sqlite3.connect(fresh)) as target:
             inspect_contents(source, path)

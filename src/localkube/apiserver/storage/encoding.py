@@ -1,4 +1,4 @@
-"""JSON as Go writes it: what HTML gives a meaning is escaped, so that bytes which clients hash stay the same (R-REV-7)."""
+"""JSON as Go writes it: characters that have a meaning in HTML are escaped, so that bytes which clients hash stay the same (R-REV-7)."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""What errors of the store's file mean for whoever runs the cluster.
+"""The errors of the store's file, in words for the user of the cluster.
 
 ```
 StoreError          the file cannot be used; the text names it and says what to do
@@ -42,7 +42,7 @@ class DamagedError(StoreError):
 
 
 def explain(path: str, error: sqlite3.Error) -> StoreError:
-    """Say what an error of SQLite means for whoever runs the cluster."""
+    """Return an error of SQLite in words for the user of the cluster."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
     return StoreError(f"{path}: {error}: {ADVICE.get(code, UNKNOWN)}", transient=transient)

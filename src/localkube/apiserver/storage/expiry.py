@@ -1,7 +1,7 @@
 """Events are forgotten an hour after they were last written, as kube-apiserver does, so that the store stays small.
 
-They are also bounded in number: beyond `LIMIT` the oldest event of the namespace that has most of them goes, so that a
-namespace in a storm does not cost the others their events. Old ones are looked for when a new one is committed; a
+They are also bounded in number: beyond `LIMIT` the oldest event of the namespace that has most of them goes, so that
+a namespace with very many events does not displace those of others. Old ones are looked for when a new one is committed; a
 cluster at rest does nothing. Their ages are those of the monotonic clock, so that setting the wall clock neither deletes
 an event nor keeps it for ever.
 """

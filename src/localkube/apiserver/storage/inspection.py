@@ -120,7 +120,7 @@ def inspect_contents(database: sqlite3.Connection, path: Path) -> int:
 
 
 def _problem(database: sqlite3.Connection, *, checked: bool) -> str:
-    """Return what does not fit in the rows, "" where all is well."""
+    """Return what is inconsistent in the rows, "" if nothing is."""
     newest: dict[tuple[str, str, str], int] = {}
     last = 0
     columns = "revision, resource, namespace, name, type, previous, value" + (", checksum" if checked else "")
@@ -205,7 +205,7 @@ def _require_constants(path: Path) -> None:
 
 
 def _refusal(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    """Say what an error of SQLite means; one about what is stored means damage."""
+    """Return the `StoreError` for an error of SQLite; one about stored content means damage."""
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return StoreError(f"{path}: not checked within {LIMIT:.0f} s: make sure that the disk is well, and try again")

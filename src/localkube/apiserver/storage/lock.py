@@ -35,7 +35,7 @@ class FileLock:
             return "unknown"
 
     def release(self) -> None:
-        """Give the lock back; nothing where it is not held."""
+        """Release the lock, if it is held."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

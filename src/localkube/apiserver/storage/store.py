@@ -261,7 +261,7 @@ class Store:
         for subscriber in self._subscribers:
             try:
                 subscriber(changes)
-            except Exception:  # the writes are committed, whatever a subscriber makes of them
+            except Exception:  # the writes are committed, also if a subscriber fails
                 if subscriber not in self._failed:
                     self._failed.append(subscriber)
                     log.exception(

@@ -1,4 +1,4 @@
-"""How much of the history is remembered: so many revisions, and so many bytes, whichever is less."""
+"""How much of the history is kept: a number of revisions or a number of bytes, whichever is less."""
 
 from collections import deque
 from dataclasses import dataclass

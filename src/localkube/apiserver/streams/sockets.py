@@ -1,4 +1,4 @@
-"""WebSockets of clients: the upgrade, with the subprotocol that both sides speak, and sending to whoever may be gone."""
+"""WebSockets of clients: the upgrade, with a subprotocol of both sides, and sending to clients that may be gone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -15,7 +15,7 @@ PIECE: Final = 65536
 
 
 def is_upgrade(request: web.BaseRequest) -> bool:
-    """Return whether the request wants to speak over a WebSocket."""
+    """Return whether the request asks for an upgrade to a WebSocket."""
     return request.headers.get("upgrade", "").lower() == "websocket"
 
 

@@ -1,6 +1,6 @@
 """The driver of the garbage collector: watches the metadata of every kind, and acts on the verdicts.
 
-Kinds come from discovery, anew whenever a CustomResourceDefinition changes. Nothing is deleted on a doubtful absence:
+Kinds come from discovery, anew whenever a CustomResourceDefinition changes. Nothing is deleted only because it is missing in the graph:
 an owner that was not seen being deleted is read, and so is the object itself just before.
 """
 
@@ -148,7 +148,7 @@ class GarbageCollector:
         return OwnerState.WAITING if found.waits_for_dependents else OwnerState.SOLID
 
     async def _orphan_dependents(self, node: Node) -> Actions:
-        """Release all dependents concurrently, so that whoever counts them counts few halves; then the owner."""
+        """Release all dependents concurrently, so that they are partly released only briefly; then release the owner."""
         patches = await asyncio.gather(*(self._orphan(one, node.uid) for one in self._graph.dependents(node.uid)))
         releases = tuple((patch,) for patch in patches if patch is not None)
         return (Together(sequences=releases, slow_start=False), *await self._remove_finalizer(node, ORPHAN))

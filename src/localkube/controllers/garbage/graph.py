@@ -1,4 +1,4 @@
-"""Who owns whom: the metadata of all objects as a graph, and whom a change concerns.
+"""The owner references of all objects as a graph, and which objects a change affects.
 
 In: objects as they come and go, in any order. Out: the UIDs to process. An owner that the graph does not have may still
 exist (its kind is not watched, or its watch lags); the graph never claims absence, except of what it saw being deleted.
@@ -23,7 +23,7 @@ REMEMBERED: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One owner reference: whom it names, and whether it holds up that owner's foreground deletion."""
+    """One owner reference: the owner, and whether it blocks that owner's foreground deletion."""
 
     uid: UID
     group: str
@@ -68,7 +68,7 @@ class Graph:
     _gone: OrderedDict[UID, None] = field(default_factory=OrderedDict)
 
     def put(self, node: Node) -> set[UID]:
-        """Take an object as it is now; return whom that concerns."""
+        """Store an object as it is now; return the UIDs that this affects."""
         old = self.nodes.get(node.uid)
         if old == node:
             return set()
@@ -80,7 +80,7 @@ class Graph:
         return self._concerned(old, node)
 
     def remove(self, uid: UID) -> set[UID]:
-        """Forget an object that was deleted; return whom that concerns: its dependents, and owners that wait for it."""
+        """Remove an object that was deleted; return the UIDs that this affects: its dependents, and owners that wait for it."""
         node = self.nodes.pop(uid, None)
         if uid in self._dependents:
             self.note_absent(uid)

@@ -1,4 +1,4 @@
-"""What becomes of one object whose owners may be gone. Mirrors `attemptToDeleteItem` of kube-controller-manager.
+"""Decides on one object whose owners may be gone. Mirrors `attemptToDeleteItem` of kube-controller-manager.
 
 In: the object as the API server has it now, what is known of each owner, whether it has dependents. Out: a verdict.
 
@@ -7,7 +7,7 @@ In: the object as the API server has it now, what is known of each owner, whethe
 | one solid, the others solid too | keep |
 | one solid, others absent or waiting | drop the references to the others |
 | none solid, one waiting for its dependents, and the object has dependents | delete it in the foreground |
-| none solid | delete it, in the way its own finalizers ask for |
+| none solid | delete it, with the propagation that its own finalizers select |
 """
 
 from collections.abc import Mapping, Sequence

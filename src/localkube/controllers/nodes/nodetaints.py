@@ -28,7 +28,7 @@ TAINTS: Final = {
     ("NetworkUnavailable", "True"): "network-unavailable",
 }
 EVICTING: Final = ("not-ready", "unreachable")
-"""Those for which pods also have to go."""
+"""Those for which pods are evicted, too."""
 
 UNSCHEDULABLE: Final = "unschedulable"
 """For a node that was cordoned."""

@@ -1,4 +1,4 @@
-"""Pods on nodes that are gone: nothing else will ever end them, so they are removed at once.
+"""Removes pods on nodes that are gone at once: no kubelet will ever report their end.
 
 Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: the nodes are ours, and a live GET shows
 whether one is gone.

@@ -27,8 +27,8 @@ AT_ONCE: Final = timedelta()
 class TaintEviction:
     """Evicts pods; `pods` has the index of `podgc.py`.
 
-    `_since` is when a pod began to tolerate what its node has, by the monotonic clock: who sets the wall clock evicts
-    nothing.
+    `_since` is when a pod began to tolerate what its node has, by the monotonic clock, so that setting the wall
+    clock evicts nothing.
     """
 
     pods: Informer

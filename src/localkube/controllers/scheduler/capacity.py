@@ -56,7 +56,7 @@ class Cluster:
     _carriers: dict[Term, Counter[str]] = field(default_factory=dict)
 
     def put_node(self, node: JSONObject) -> None:
-        """Take a node as it is now."""
+        """Store a node as it is now."""
         state = read_node(node)
         for pod in self._by_node.get(state.name, {}).values():
             _account(state, pod, 1)
@@ -67,7 +67,7 @@ class Cluster:
         self.nodes.pop(name, None)
 
     def put_namespace(self, name: str, labels: dict[str, str]) -> bool:
-        """Take the labels of a namespace; return whether they changed."""
+        """Store the labels of a namespace; return whether they changed."""
         if self.namespaces.get(name) == labels:
             return False
         self.namespaces[name] = labels
@@ -79,7 +79,7 @@ class Cluster:
         self.namespaces.pop(name, None)
 
     def place(self, pod: PodInfo, node: str) -> None:
-        """Take a pod as running, or about to run, on a node."""
+        """Count a pod as running, or about to run, on a node."""
         if self.pods.get(pod.uid) == Placed(pod, node):
             return
         self.remove(pod.uid)

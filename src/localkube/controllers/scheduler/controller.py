@@ -48,7 +48,7 @@ class Sources:
 
 
 class Scheduler:
-    """Gives nodes to pods that name this scheduler."""
+    """Assigns nodes to pods that name this scheduler."""
 
     def __init__(self, executor: Executor, sources: Sources, recorder: Recorder, clock: Clock) -> None:
         self._executor = executor
@@ -154,7 +154,7 @@ class Scheduler:
             self._take(change.new)
 
     def _take(self, pod: JSONObject) -> None:
-        """Take a pod as it is now: on a node, in the queue, or ignored."""
+        """Count a pod on its node, queue it, or ignore it."""
         try:
             self._sort(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: an unforeseen pod must not stop the others

@@ -1,4 +1,4 @@
-"""Where a pod goes: the best of the nodes that no rule objects to, or the reasons why there is none."""
+"""Where a pod goes: the best of the feasible nodes, or the reasons why there is none."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def decide(cluster: Cluster, pod: PodInfo) -> Decision:
 
 
 def message(nodes: int, reasons: Counter[str]) -> str:
-    """Return why no node will do.
+    """Return why no node is feasible, as kube-scheduler words it.
 
     >>> message(3, Counter({"Insufficient cpu": 2, "node(s) were unschedulable": 1}))
     '0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu.'
@@ -61,7 +61,7 @@ def message(nodes: int, reasons: Counter[str]) -> str:
 def _objections(
     pod: PodInfo, node: NodeState, near: affinity.Affinity, spreads: tuple[spread.Spread, ...]
 ) -> list[tuple[Cause, str]]:
-    """Return what the first rule that objects to the node returns."""
+    """Return the reasons of the first rule that rejects the node."""
     for cause, check in NODE_CHECKS:
         if found := check(pod, node):
             return [(cause, reason) for reason in found]

@@ -1,6 +1,6 @@
 """On which nodes a pod may run, as far as one node and one pod decide: the reasons against, in kube-scheduler's words.
 
-The checks are in the order of kube-scheduler's filter plugins; the first that objects speaks for the node.
+The checks are in the order of kube-scheduler's filter plugins; the first one that fails gives the node's reason.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Topology spread: which nodes keep the pods of a set evenly spread. Mirrors the plugin PodTopologySpread.
 
 A node is eligible where it has all topology keys and, as the policies say, fits the pod's node affinity and taints.
-A hard constraint admits a node if its domain, with the pod, has at most `maxSkew` pods more than the emptiest domain.
+A hard constraint allows a node if its domain, with the pod, has at most `maxSkew` pods more than the emptiest domain.
 """
 
 from collections import Counter

@@ -21,7 +21,7 @@ class Scope:
     living: bool = False
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Return whether a pod is meant."""
+        """Return whether the term selects a pod."""
         if not self.selector.matches(labels):
             return False
         return namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)

@@ -1,4 +1,4 @@
-"""The driver of volume claims: binds them as `claims.py` decides, and removes the volumes that lost their claims."""
+"""The driver of volume claims: binds them as `claims.py` decides, and removes the volumes whose claims are gone."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Running a command in a container to its end: what exec probes and hooks do."""
+"""Runs a command in a container to completion, for exec probes and hooks."""
 
 import asyncio
 import os
@@ -37,13 +37,13 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
 
 
 def _settle(exited: asyncio.Future[Exit], ending: Exit) -> None:
-    """Return the end to whoever still waits for it."""
+    """Pass the exit on to the caller, unless it stopped waiting."""
     if not exited.done():
         exited.set_result(ending)
 
 
 class _Output:
-    """Takes what comes out of a pipe, as long as it is open."""
+    """Reads from a pipe while it is open."""
 
     def __init__(self, descriptor: int) -> None:
         self.kept = bytearray()
@@ -52,7 +52,7 @@ class _Output:
         asyncio.get_running_loop().add_reader(descriptor, self._take)
 
     def close(self) -> None:
-        """Take what is left and close the pipe."""
+        """Read what is left and close the pipe."""
         while self._take():
             pass
         asyncio.get_running_loop().remove_reader(self._descriptor)

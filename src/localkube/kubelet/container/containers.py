@@ -1,4 +1,4 @@
-"""The containers of one pod: starts them, stops them, and takes note of their ends.
+"""The containers of one pod: starts them, stops them, and records their exits.
 
 Everything here is called by the pod's worker, which decides (`lifecycle.py`) what is done when.
 """
@@ -70,7 +70,7 @@ class Containers:
         self._runs.clear()
 
     async def terminate_all(self, patience: timedelta) -> None:
-        """Ask all processes to end because the cluster ends, and wait until they have, at most so long.
+        """Terminate all processes because the cluster stops, and wait for them for at most this time.
 
         Nothing is noted of it: the pod is not stopped, it goes on when the cluster starts again.
         """
@@ -104,7 +104,7 @@ class Containers:
             run.hook = self._spawn(run, self._run_pre_stop(run, hook))
 
     async def terminate(self, name: str, kill_at: datetime) -> None:
-        """Ask a container's process to end."""
+        """Send the stop signal to a container's process."""
         run = self._runs[name]
         if run.hook is not None:
             run.hook.cancel()
@@ -117,7 +117,7 @@ class Containers:
         await self._runner.signal(self._runs[name].id, signal.SIGKILL, everything=True)
 
     async def collect(self) -> None:
-        """Take note of the containers that have ended since the last call."""
+        """Record the exits of containers since the last call."""
         for run in list(self._runs.values()):
             if run.is_launched and run.exit is not None:
                 await self._collect(run, run.exit)
@@ -246,7 +246,7 @@ class Containers:
             raise UnrunnableError("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
-        """Say which declared port is taken at the pod's address, where pods share a network; empty where none is."""
+        """Return which declared port is in use at the pod's address, where pods share a network; empty if none is."""
         cell = self._cell
         if cell.node.settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod):
             return ""
@@ -260,7 +260,7 @@ class Containers:
         try:
             sock = await self._runner.open_socket(self._cell.uid)
         except StartError:
-            return False  # the pod's sandbox is gone; the start will say so
+            return False  # the pod's sandbox is gone, which the start reports
         with sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that linger do not count
             try:

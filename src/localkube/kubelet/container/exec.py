@@ -1,4 +1,4 @@
-"""Commands that people run in containers: `/exec` with pipes, or with a terminal of its own."""
+"""Commands that users run in containers: `/exec` with pipes, or with a terminal of its own."""
 
 import asyncio
 import fcntl
@@ -63,7 +63,7 @@ class ContainerExec:
             self._input.close()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Return the terminal its size."""
+        """Set the size of the terminal."""
         if self._terminal is not None:
             fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
@@ -72,7 +72,7 @@ class ContainerExec:
         return (await asyncio.shield(self._exited)).code
 
     async def kill(self) -> None:
-        """End the command and whatever it started, and read no more."""
+        """Kill the command and all processes it started, and stop reading."""
         if self._pid is not None and not self._exited.done():
             await self._runner.kill_exec(self._pid)
         self._release()

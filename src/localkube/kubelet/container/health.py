@@ -1,4 +1,4 @@
-"""Probing a running container: startup first, then liveness and readiness, each in its own rhythm.
+"""Probes a running container: startup first, then liveness and readiness, each with its own period.
 
 Out: calls of `report` with the probes' verdicts, and of `report_problem` with what a failed probe found.
 """
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTarget:
-    """The run of a container that is probed, and who wants to know."""
+    """The run of a container that is probed, and the callbacks for results."""
 
     runner: ProcessRunner
     container: JSONObject
@@ -45,7 +45,7 @@ async def watch(target: ProbeTarget) -> None:
 
 
 async def _repeat(target: ProbeTarget, kind: Kind) -> bool:
-    """Probe in rhythm, reporting each change of the verdict; end with a verdict that ends this probe."""
+    """Probe periodically and report each change of the verdict; return after a verdict that ends this probe."""
     probe = target.container[f"{kind}Probe"]
     rules = probes.settings(probe)
     tally = Tally()

@@ -1,8 +1,8 @@
 """Writing the logs of containers: from the pipes of a process into files of bounded size.
 
 Every run of a container has a number, and its log is cut into segments: `logs/<container>/<run>-<segment>.log`.
-A segment ends at 10 MiB; the newest five of a run, and the newest two runs, are kept. Runs are numbered on from what
-is on disk, so that a restart of the cluster continues the row.
+A segment ends at 10 MiB; the newest five of a run, and the newest two runs, are kept. The numbers of runs continue
+from those on disk, also after a restart of the cluster.
 """
 
 import asyncio
@@ -105,11 +105,11 @@ class LogWriter:
         self.stdout = self.stderr = -1
 
     def note(self, text: str) -> None:
-        """Write a line of the kubelet's own."""
+        """Write a line from the kubelet itself."""
         self._append(Framer("stderr").feed(f"{text}\n".encode(), self._clock.now()))
 
     def close(self) -> None:
-        """Take what is left in the pipes, and end the log. The process is gone by now."""
+        """Read what is left in the pipes, and close the log. The process is gone by now."""
         self.close_process_ends()
         for stream in list(self._inputs):
             while stream in self._inputs and self._read(stream):
@@ -130,7 +130,7 @@ class LogWriter:
         return writer
 
     def _read(self, source: _Input) -> bool:
-        """Take one piece of output; return whether there was any."""
+        """Read one piece of output; return whether there was any."""
         try:
             data = os.read(source.descriptor, READ_SIZE)
         except BlockingIOError:
@@ -152,7 +152,7 @@ class LogWriter:
         return self._directory / f"{self.run}-{self._segment}.log"
 
     def _append(self, entries: bytes) -> None:
-        """Write entries. What a full disk does not take is lost, and said to be; the process must not block on it."""
+        """Write entries. Entries that do not fit on a full disk are dropped, and a warning is logged: the process must not block."""
         if not entries:
             return
         try:

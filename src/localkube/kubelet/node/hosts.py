@@ -151,7 +151,7 @@ class Hosts:
         return self._private(pod)
 
     def set_pod(self, pod: JSONObject, ip: str) -> None:
-        """Take note of a pod and its address (empty: none yet)."""
+        """Record a pod and its address (empty: none yet)."""
         namespace = self._namespace(meta.namespace(pod))
         namespace.pods[meta.uid(pod)] = (pod, ip)
         self._set_lines(meta.namespace(pod), pod, ip)
@@ -166,7 +166,7 @@ class Hosts:
         self._forget_empty(meta.namespace(pod))
 
     def set_service(self, service: JSONObject) -> None:
-        """Take note of a Service."""
+        """Record a Service."""
         namespace = self._namespace(meta.namespace(service))
         old = namespace.services.get(meta.name(service), service)
         namespace.put_service(service)

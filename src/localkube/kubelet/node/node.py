@@ -32,5 +32,5 @@ class NodeContext:
     discard: Callable[[str], None]
 
     def facts(self) -> NodeFacts:
-        """Return what pods may ask about their node."""
+        """Return the fields of the node that pods may refer to."""
         return NodeFacts(self.settings.host_ip, quantity.parse_list(self.settings.allocatable))

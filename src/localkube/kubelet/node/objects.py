@@ -15,7 +15,7 @@ from localkube.kubelet.volumes.directories import Claims
 
 
 class Objects:
-    """Reads ConfigMaps, Secrets, claims and volumes. What the cache does not have yet is asked of the API server."""
+    """Reads ConfigMaps, Secrets, claims and volumes. What the cache does not have yet is read from the API server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -26,13 +26,13 @@ ACTIONS: Final = {
     "NodeRestarted": "Restarting",
     "FailedSync": "Syncing",
 }
-"""The reasons the kubelet gives, and what it was doing."""
+"""The reasons of the kubelet's events, and the action that each is about."""
 
 WARNINGS: Final = frozenset(ACTIONS) - {"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted"}
 
 
 class Recorder(Protocol):
-    """Takes events without waiting; `kube.events.EventRecorder` is one."""
+    """Takes events without waiting; `kuberuntime.controller.eventrecorder.EventRecorder` is one."""
 
     def record(self, event: Event) -> None:
         """Take one event."""

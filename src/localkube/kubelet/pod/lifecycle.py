@@ -1,13 +1,13 @@
 """What to do next for a pod: a function from its specification, the states of its containers and the time to steps.
 
-The driver (`podworker.py`) performs the steps, which changes the state, and asks again until nothing is left to do;
+The driver (`podworker.py`) performs the steps, which changes the state, and calls it again until nothing is left to do;
 then it sleeps until something happens or `wake_at` comes. Pure; mirrors Kubernetes' pod worker:
 
 1. volumes, then the sandbox (the pod's network and names);
 2. init containers one after the other; sidecars among them stay and must have started before the next begins;
 3. regular containers, one start at a time (a start lasts until the postStart hook has ended);
 4. containers that ended start again as the policy says, after their back-off;
-5. a pod that is deleted, failed, or done is wound down: regular containers first, then sidecars in reverse order,
+5. a pod that is deleted, failed or completed is terminated: regular containers first, then sidecars in reverse order,
    each by preStop hook, SIGTERM and, when its time is over, SIGKILL; then the sandbox goes, then the API object.
 """
 
@@ -77,7 +77,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Declare the pod failed as a whole."""
+    """Mark the whole pod as failed."""
 
     reason: str
     message: str
@@ -85,7 +85,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class WindDown:
-    """Note until when the pod has to have ended."""
+    """Record the time at which the pod is killed."""
 
     kill_at: datetime
 
@@ -134,7 +134,7 @@ def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
 
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
-    """Return whether the pod's work is over: all regular containers ended for good, or an init container did, badly."""
+    """Return whether the pod is finished: all regular containers ended for good, or an init container failed for good."""
     if any(_failed_for_good(pod, container, state) for container in podspec.init_containers(pod)):
         return True
     return all(
@@ -201,7 +201,7 @@ def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
 
 
 def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
-    """Bring one container up, and keep it up."""
+    """Start one container, and start it again after it ended, as its policy says."""
     match current.phase:
         case Phase.WAITING if current.not_before is not None and backoff.is_early(current.not_before, now):
             return Decision(wake_at=current.not_before)

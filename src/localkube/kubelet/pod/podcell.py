@@ -55,7 +55,7 @@ class PodCell:
         return self.node.clock.now()
 
     def follow_clock(self) -> None:
-        """Move what the pod waits for, where the wall clock was set: set back or ahead, it must end nothing early."""
+        """Shift the deadlines of the pod after the wall clock was set, so that nothing ends early."""
         if jump := self._jumps.take():
             self.state = self.state.after_jump(jump)
 
@@ -65,7 +65,7 @@ class PodCell:
         return self.state.ip if self.state.has_sandbox else ""
 
     def take(self, pod: JSONObject) -> bool:
-        """Take a newer object of the pod; return whether it was newer."""
+        """Store the object of the pod if it is newer; return whether it was."""
         if int(meta.resource_version(pod) or 0) <= int(meta.resource_version(self.pod) or 0):
             return False
         self.pod = self._marked(pod)
@@ -75,7 +75,7 @@ class PodCell:
         return restarts.hold_completed(pod) if self.node.settings.hold_completed else pod
 
     def renew(self, pod: JSONObject) -> None:
-        """Take a newer object of the pod, and let the worker look."""
+        """Store a newer object of the pod, and wake the worker."""
         if self.take(pod):
             self.refresh()
 
@@ -85,11 +85,11 @@ class PodCell:
         self.set(self.state.retrying())
 
     def vanish(self) -> None:
-        """Note that the pod's object was deleted."""
+        """Record that the pod's object was deleted."""
         self.set(replace(self.state, gone=True))
 
     def lose(self) -> None:
-        """Note that the machine lost the pod's sandbox, with all that ran in it."""
+        """Record that the pod's sandbox is lost, with all processes in it."""
         self.is_sandbox_lost = True
         self.changed.set()
 
@@ -103,12 +103,12 @@ class PodCell:
             self.emit(interruption.reason, f"{interruption.sentence}; starting again: {', '.join(cut_off)}")
 
     def set(self, state: PodState) -> None:
-        """Replace the state, and let the worker look."""
+        """Replace the state, and wake the worker."""
         self.state = state
         self.changed.set()
 
     def update(self, name: str, change: Callable[[ContainerState], ContainerState]) -> None:
-        """Change the state of one container, and let the worker look."""
+        """Change the state of one container, and wake the worker."""
         self.set(self.state.with_container(change(self.state.containers[name])))
 
     def emit(self, reason: str, note: str, container: str = "") -> None:

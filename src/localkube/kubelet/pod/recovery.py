@@ -48,7 +48,7 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
 
 
 def cut_off(state: PodState, interruption: Interruption) -> list[str]:
-    """Name the containers that were running when all ended, and start again."""
+    """Return the names of the containers that were running at the interruption and start again."""
     return [
         name
         for name, container in state.containers.items()

@@ -1,6 +1,6 @@
 """What the kubelet knows of a pod's life: values, and the transitions between them. Pure.
 
-A container goes round: waiting → starting → running → stopping → terminated → (waiting) → starting …
+The states of a container: waiting → starting → running → stopping → terminated → (waiting) → starting …
 `attempts` counts the starts since the sandbox was made, `restarts` is what the API shows: it survives a restart of
 the whole cluster and is not raised by it.
 """
@@ -24,7 +24,7 @@ START_ERROR_CODE: Final = 128
 
 
 class Phase(StrEnum):
-    """Where a container is on its way round."""
+    """The state of a container in this cycle."""
 
     WAITING = "waiting"
     STARTING = "starting"
@@ -89,12 +89,12 @@ class ContainerState:
 
     @property
     def is_live(self) -> bool:
-        """Return whether a process is there, or about to be."""
+        """Return whether a process exists or is being started."""
         return self.phase in LIVE
 
     @property
     def is_refused(self) -> bool:
-        """Return whether the container waits because it could not even be tried."""
+        """Return whether the container waits because its start could not be attempted."""
         return self.phase is Phase.WAITING and self.waiting is not None and self.waiting.reason != CRASH_LOOP
 
 
@@ -156,17 +156,17 @@ def initial(pod: JSONObject, now: datetime) -> PodState:
 
 
 def starting(container: ContainerState) -> ContainerState:
-    """Note that a start is under way; what it waited for is shown until there is a process."""
+    """Record that a start has begun; the waiting reason is shown until there is a process."""
     return replace(container, phase=Phase.STARTING, container_id="", not_before=None)
 
 
 def refused(container: ContainerState, waiting: Waiting, not_before: datetime) -> ContainerState:
-    """Note that a start was not even tried; `waiting` says why."""
+    """Record that a start was not attempted; `waiting` is the reason."""
     return replace(container, phase=Phase.WAITING, waiting=waiting, not_before=not_before)
 
 
 def launched(container: ContainerState, container_id: str, image_id: str, now: datetime) -> ContainerState:
-    """Note that the process is there; until `running` the postStart hook has the word."""
+    """Record that the process exists; the container runs only after its postStart hook (`running`)."""
     return replace(
         _counted(container, now),
         container_id=container_id,
@@ -182,7 +182,7 @@ def launched(container: ContainerState, container_id: str, image_id: str, now: d
 
 
 def running(container: ContainerState, probes: frozenset[str], *, is_sidecar: bool) -> ContainerState:
-    """Note that the process runs and its postStart hook, if any, has ended well; `probes` are the kinds it has."""
+    """Record that the process runs and its postStart hook, if any, has succeeded; `probes` are the kinds it has."""
     started = "startup" not in probes
     ready = started and "readiness" not in probes
     passed = container.passed or (is_sidecar and started)
@@ -192,7 +192,7 @@ def running(container: ContainerState, probes: frozenset[str], *, is_sidecar: bo
 def probed(
     container: ContainerState, kind: Kind, probes: frozenset[str], *, good: bool, is_sidecar: bool
 ) -> ContainerState:
-    """Note the verdict of a probe."""
+    """Record the result of a probe."""
     match kind:
         case "readiness":
             return replace(container, ready=good)
@@ -203,18 +203,18 @@ def probed(
 
 
 def start_failed(container: ContainerState, message: str, now: datetime) -> ContainerState:
-    """Note that the process could not be started."""
+    """Record that the process could not be started."""
     ended = Termination(exit_code=START_ERROR_CODE, reason="StartError", message=message, finished_at=now)
     return replace(_counted(container, now), phase=Phase.TERMINATED, termination=ended, started_at=None)
 
 
 def stopping(container: ContainerState, kill_at: datetime, hook: Hook) -> ContainerState:
-    """Note that the container is to end, and will be killed at `kill_at`."""
+    """Record that the container is stopping, and is killed at `kill_at`."""
     return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook)
 
 
 def ended(container: ContainerState, ending: Exit, message: str, now: datetime) -> ContainerState:
-    """Note that the process is gone."""
+    """Record that the process has exited."""
     termination = Termination(
         exit_code=ending.code,
         signal=ending.signal,
@@ -236,7 +236,7 @@ def ended(container: ContainerState, ending: Exit, message: str, now: datetime) 
 
 
 def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> ContainerState:
-    """Note that the container ended and waits for its next start."""
+    """Record that the container ended and waits for its next start."""
     return replace(
         container,
         phase=Phase.WAITING,

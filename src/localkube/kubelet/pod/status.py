@@ -14,10 +14,10 @@ from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.qos import qos_class
 
 STUB_IMAGE: Final = "stub://"
-"""How the imageID of a container starts that the built-in stub server stands in for."""
+"""The prefix of the imageID of containers that the built-in stub server replaces."""
 
 STUB_CONDITION: Final = "Stub"
-"""The condition that tells that some containers of the pod are stubs; its message names them."""
+"""The condition of pods that have stubs among their containers; its message names them."""
 
 
 def build(pod: JSONObject, state: PodState, now: datetime, host_ip: str) -> JSONObject:
@@ -74,7 +74,7 @@ def _container_statuses(pod: JSONObject, containers: list[JSONObject], state: Po
 
 
 def is_initialized(pod: JSONObject, state: PodState) -> bool:
-    """Return whether all init containers have done their part."""
+    """Return whether all init containers are done: completed, or started where they are sidecars."""
     return all(container.passed for container in state.of(podspec.init_containers(pod)))
 
 

@@ -1,6 +1,6 @@
-"""A process runner without processes: programs are scripts that play out in the event loop's time.
+"""A process runner without processes: programs are scripts that run in the event loop's time.
 
-It stands in for the sandbox in simulations and fast tests, where thousands of pods live through hours in one thread.
+It stands in for the sandbox in simulations and fast tests, where thousands of pods run for simulated hours in one thread.
 A `Program` says how a process behaves: when it listens on which ports, when it ends by itself, how it takes SIGTERM,
 what it prints. Connections are real streams (socket pairs) that end at a responder, so that probes, hooks and
 port-forwarding run their production code.
@@ -69,7 +69,7 @@ class Process:
 class ModelRunner:
     """Implements `ProcessRunner` under the running loop's time. `processes` shows what runs, by container id.
 
-    The processes of sandboxes in `hung` hear no signal; they end with their sandbox only.
+    The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox.
     """
 
     def __init__(self, script: Script = run_forever, *, network: Network = "isolated") -> None:
@@ -91,7 +91,7 @@ class ModelRunner:
         return Capabilities(namespaces=True, network=self._network, way_out=way_out)
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
-        """Take note of a pod; return its address."""
+        """Record a pod; return its address."""
         if spec.id in self.sandboxes:
             raise StartError(f"sandbox {spec.id} exists already")
         number = next(self._hosts)
@@ -102,7 +102,7 @@ class ModelRunner:
         return self.addresses[spec.id]
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
-        """Begin to play a program."""
+        """Start a program."""
         program = self._script(spec)
         if program.start_delay:
             await asyncio.sleep(program.start_delay)
@@ -123,7 +123,7 @@ class ModelRunner:
     async def exec(
         self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
     ) -> int:
-        """Play a command: it prints its arguments and ends as the program says."""
+        """Run a command: it prints its arguments and ends as the program specifies."""
         if container_id not in self.processes:
             raise StartError(f"container {container_id} does not run")
         delay, code = self.processes[container_id].program.commands.get(argv, (0.0, 0))

@@ -1,4 +1,4 @@
-"""The cluster process's end of the line to the launcher: requests and their answers, on the event loop.
+"""The cluster process's end of the connection to the launcher: requests and their answers, on the event loop.
 
 In: requests with descriptors. Out: the answer to each, and events (ends of processes) to a callback, both in the order
 in which the launcher sent them: the callback for an end runs after whoever awaited the start has gone on.
@@ -20,7 +20,7 @@ class LauncherEndedError(StartError):
 
 
 class Channel:
-    """One launcher's line."""
+    """The connection to one launcher."""
 
     def __init__(self, link: Link, on_event: Callable[[Message], None], on_closed: Callable[[], None]) -> None:
         self._link = link
@@ -50,7 +50,7 @@ class Channel:
         return answer
 
     def close(self) -> None:
-        """Close the line, which ends the launcher and all it started; whoever waits gets `LauncherEnded`."""
+        """Close the connection, which ends the launcher and all it started; pending requests raise `LauncherEndedError`."""
         if self.closed:
             return
         self.closed = True
@@ -110,7 +110,7 @@ class Channel:
             self._loop.call_soon(self._on_event, received.message)
             return
         future = self._waiting.pop(number, None)
-        if future is None or future.done():  # whoever asked was canceled
+        if future is None or future.done():  # the request was canceled
             _close_all(received.fds)
         elif received.lost:
             future.set_exception(StartError("too many open files: a descriptor from the launcher was lost"))

@@ -6,13 +6,13 @@ from localkube.kubelet.spec.backoff import Backoff
 
 
 class Deaths:
-    """Counts the deaths of launchers; the first is forgiven, and so is one long after the last."""
+    """Counts the deaths of launchers; there is no back-off after the first, nor after one long after the last."""
 
     def __init__(self) -> None:
         self.not_before = datetime.min.replace(tzinfo=UTC)
         self._backoff = Backoff()
 
     def note(self, now: datetime) -> None:
-        """Take note of a death, or of a start that failed."""
+        """Record a death, or a start that failed."""
         self.not_before = now + self._backoff.wait(now)
         self._backoff = self._backoff.after_restart(now, now)

@@ -1,4 +1,4 @@
-"""Starts the launcher process, and says why it could not."""
+"""Starts the launcher process; an error gives the reason if it cannot start."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ class LaunchOptions:
 
 
 def log_of(state_directory: Path) -> Path:
-    """Return where a launcher writes what nobody expected."""
+    """Return the file of a launcher's unexpected errors."""
     return state_directory / "launcher.log"
 
 

@@ -198,3 +198,24 @@ def test_no_more_streams_are_open_than_allowed(most: int | None) -> None:
         assert told == ([] if most is None else ["full"])
 
     run(scenario())
+
+
+@pytest.mark.parametrize("later", [0.02, 0.5], ids=["before the first pause is over", "in a later pause"])
+def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_ended(later: float) -> None:
+    """Whoever waits for the last lines (`drained`) waits for the pod's status, and no longer."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        informers = Informers(Store(pod()))
+        kubelet = Kubelet([([1], "ends")] * 9)
+        follower = Follower(Client(kubelet), lambda _: True, Options(), Lines())
+        following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
+        await asyncio.sleep(later)
+        informers.put(pod(running=False))
+        changed = loop.time()
+        await follower.drained(60)
+        assert loop.time() - changed < 0.001
+        informers.end()
+        await following
+
+    run(scenario())

@@ -1,1 +1,1 @@
-"""Commands that look into what runs: trees, descriptions, events, checks, files."""
+"""Commands that inspect what runs: trees, descriptions, events, checks, files."""

@@ -1,6 +1,5 @@
 """An embedded cluster with LeaderWorkerSets: what `lws up` and `lws run` start."""
 
-import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from leaderworkerset.cli.cluster.target import OpenChannels, say_warning
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.definition import full_definitions
+from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
 from leaderworkerset.manager import lwsmanager
 from localkube import cluster as localkube
@@ -82,11 +82,10 @@ async def local_cluster(
                     server.work(),
                     lwsmanager.controllers(client, clock),
                 ):
-                    gc.freeze()  # what the start made stays; looking through it again and again would delay events
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
-                    yield LocalCluster(own, transport.channels, noted(server.notes))
+                    with collection.resumed(lasting=keep):
+                        yield LocalCluster(own, transport.channels, noted(server.notes))
             finally:
-                gc.unfreeze()
                 await client.close()
 
 

@@ -22,6 +22,7 @@ from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptio
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.following import following
+from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
@@ -101,6 +102,7 @@ def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> Cluste
 
 def start(plan: "Run", documents: Sequence[Document]) -> int:
     """Run in a place made for it, on the nodes and with the objects that are assumed."""
+    lightaiohttp.load()
     from leaderworkerset.cli.commands.local.assuming import assume
 
     assumed = assume(documents, plan.cluster)
@@ -244,7 +246,7 @@ def gone(views: Sequence[Shown]) -> Ending | None:
 
 
 def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
-    """Say what was reached."""
+    """Return the line that reports what was reached."""
     groups = [group for view in leaderworkersets(views) for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
     what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")

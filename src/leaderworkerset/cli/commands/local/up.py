@@ -18,6 +18,7 @@ from leaderworkerset.cli.commands.local import keptoptions
 from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
+from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import Progress
 
 READY_DESCRIPTOR = "LWS_READY_FD"
@@ -84,6 +85,7 @@ def given(ctx: click.Context) -> set[str]:
 
 async def serve(start: Start) -> None:
     """Run the cluster until it is asked to stop."""
+    lightaiohttp.load()
     from kuberuntime.serving.signals import until_stopped
     from leaderworkerset.cli.commands.local import clusterlog, localcluster
 

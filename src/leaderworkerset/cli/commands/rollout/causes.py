@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # it brings what commands that follow nothing do not need
 
 FIRST: Final = 5.0
-"""Seconds before the first look, and between two where the first found something new."""
+"""Seconds before the first diagnosis, and between two if the first found a new cause."""
 
 LONGEST: Final = 60.0
 """Seconds between two readings at most."""
@@ -63,7 +63,7 @@ class Causes:
             pause = self._first if is_new else min(2 * pause, LONGEST)
 
     def say(self, told: Diagnosis | None) -> bool:
-        """Say a cause that was not said just before; return whether it is another one, or none any more."""
+        """Print a cause unless it was the last one printed; return whether it changed, or is gone."""
         is_stuck = told is not None and told.verdict is Verdict.STUCK
         found = (told.code, str(told.subject)) if told is not None and is_stuck else None
         is_new = found != self._said

@@ -260,7 +260,7 @@ class SetFollower(Following):
 
 
 def follower_of(session: Session, resource: Resource, key: ObjectKey, stuck_after: float) -> Following:
-    """Return what follows the rollout of whatever the name stands for."""
+    """Return what follows the rollout of the kind that the name refers to."""
     kind = Follower if resource == LEADERWORKERSETS else SetFollower
     return kind(session, key, stuck_after)
 

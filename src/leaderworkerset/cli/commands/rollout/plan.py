@@ -120,7 +120,7 @@ def foresee(document: Document, before: Situation | None, after: JSONObject) -> 
 
 
 def other(tried: Tried) -> str:
-    """Say in a word what would happen to an object whose rollout nobody foresees."""
+    """Return in a word what would happen to an object whose rollout is not predicted."""
     if tried.before is None:
         return f"{tried.document.title} would be created"
     is_same = diffs.shown(tried.before) == diffs.shown(tried.after)

@@ -75,7 +75,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What shall be restarted: all of a LeaderWorkerSet, some of its groups, or one rank of them."""
+    """What to restart: all of a LeaderWorkerSet, some of its groups, or one rank of a group."""
 
     name: str
     groups: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What a client sent for a connection and the pod has not taken yet: bounded, so that whoever puts has to wait.
+"""What a client sent for a connection and the pod has not taken yet: bounded, so that `put` has to wait.
 
 One task puts, another gets.
 """
@@ -29,7 +29,7 @@ class Inbox:
         return not self._room.is_set()
 
     async def put(self, data: bytes) -> None:
-        """Add bytes, once there is room."""
+        """Add bytes; wait while the buffer is full."""
         await self._room.wait()
         if not self._closed:
             self._pieces.append(data)
@@ -42,7 +42,7 @@ class Inbox:
         self._filled.set()
 
     def close(self) -> None:
-        """Forget what is here and whatever is put from now on; whoever gets is at the end."""
+        """Drop what is here and what is put from now on; `get` returns the end."""
         self._closed = True
         self._pieces.clear()
         self.end()

@@ -91,7 +91,7 @@ class Tunnel:
         await self._outlet.flush()
 
     async def _put(self, link: PortLink, data: bytes) -> None:
-        """Pass bytes on, once there is room for them."""
+        """Pass bytes on; wait while the buffer is full."""
         if link.inbox.is_full and not link.complete.is_set():
             self._end(link)  # the second stream comes behind these bytes: to wait for it would be to wait for ever
         else:
@@ -102,7 +102,7 @@ class Tunnel:
         self._forget(link)
 
     def _forget(self, link: PortLink) -> None:
-        """End what is left of a link: its error stream tells the client that it is over."""
+        """Close what is left of a link; the end of its error stream reports that to the client."""
         pair = link.pair
         link.inbox.close()
         self._pairs.drop(pair)

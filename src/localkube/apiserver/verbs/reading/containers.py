@@ -17,7 +17,7 @@ def running_pod(backend: Backend, call: Call) -> JSONObject:
 
 
 def container_of(pod: JSONObject, asked: str) -> str:
-    """Return the container that is asked for; without a name the pod must have but one."""
+    """Return the requested container; without a name the pod must have exactly one."""
     spec, name = meta.spec(pod), meta.name(pod)
     ordinary = _names(spec, "containers")
     initial = _names(spec, "initContainers")

@@ -152,7 +152,7 @@ def _selected(rows: Iterator[bytes], chosen: Selection) -> Iterator[bytes]:
 
 
 def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) -> Page:
-    """Cut a page off the rows; count what is left behind it where that is known without looking at it."""
+    """Cut a page off the rows; count what remains after it if that is known without reading it."""
     if not limit:
         return Page(list(rows), revision)
     items = list(islice(rows, limit))

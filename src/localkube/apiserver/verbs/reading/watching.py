@@ -34,7 +34,7 @@ INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
-    """What a watch was asked for. `initial`: begin with what is there; `marked`: and tell where that ends."""
+    """The parameters of a watch. `initial`: begin with the existing objects; `marked`: send a bookmark after them."""
 
     selection: Selection
     revision: int

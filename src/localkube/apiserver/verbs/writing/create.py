@@ -60,7 +60,7 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     namespaces.require_open(store, resource, call.namespace, name)
     change = writing.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
     obj = await writing.complete(backend, change, chosen)
-    if store.revision != before:  # others wrote while admission was asked
+    if store.revision != before:  # others wrote while webhooks were called
         namespaces.require_open(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:
         podquota.require_quota(store, meta.name(obj), backend.max_pods)

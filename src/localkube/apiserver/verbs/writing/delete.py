@@ -149,7 +149,7 @@ def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> J
 
 
 def _shortened(obj: JSONObject, chosen: DeleteOptions) -> JSONObject:
-    """Return a pod that is being deleted with a shorter grace period, if one is asked for."""
+    """Return a pod that is being deleted with a shorter grace period, if one is requested."""
     metadata = meta.metadata(obj)
     before = metadata["deletionGracePeriodSeconds"]
     if chosen.grace_period is None or chosen.grace_period >= before:

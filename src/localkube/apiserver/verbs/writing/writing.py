@@ -49,12 +49,12 @@ async def complete(backend: Backend, change: Write, chosen: WriteOptions) -> JSO
 
 
 def is_admitted(call: Call) -> bool:
-    """Return whether webhooks are asked: not about `/scale`, where what they would see is another kind."""
+    """Return whether webhooks are called: not for `/scale`, whose object is of another kind."""
     return call.subresource != "scale"
 
 
 def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteType) -> Writer:
-    """Return who writes, as managedFields name it."""
+    """Return the field manager of the writer, as managedFields name it."""
     version, now = call.served.resource.api_version, timestamps.render(backend.clock.now())
     return Writer(chosen.manager, operation, version, now, call.subresource)
 

@@ -1,4 +1,4 @@
-"""The launcher's children: forking them into pods, taking their reports, reaping them."""
+"""The launcher's children: forking them into pods, receiving their reports, reaping them."""
 
 import gc
 import os
@@ -73,7 +73,7 @@ class Children:
         supervise.watch(pid, link)
 
     def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:
-        """Let the child go of all that is the launcher's: a log must end when its container does."""
+        """Close all descriptors of the launcher in the child: a log must end when its container does."""
         host_proc = {self._host_proc} if self._host_proc is not None else set()
         _keep_only({link.fileno(), *streams, *host_proc})
         with suppress(AttributeError):  # not Linux
@@ -81,7 +81,7 @@ class Children:
         return supervise.Report(link, self._host_proc)
 
     def take_reports(self, ready: Iterable[int]) -> list[ChildProcess]:
-        """Take reports of those children whose line is ready; return them."""
+        """Return the reports of those children whose descriptor is readable."""
         reporting = [process for fd in ready if (process := self._reporting.get(fd)) is not None]
         for process in reporting:
             if not process.take_reports():

@@ -199,3 +199,22 @@ def test_what_a_definition_may_not_change() -> None:
     assert 'spec.scope: Invalid value: "Cluster": field is immutable' in map(
         str, DEFINITIONS.validate("update", changed, stored)
     )
+
+
+class Unread(dict[str, Any]):
+    """A mapping that nobody may go through."""
+
+    def items(self) -> Any:
+        raise AssertionError("the schema was read")
+
+
+def test_the_shape_of_a_kind_is_built_when_it_is_needed_and_once() -> None:
+    """A large definition whose kind nobody writes costs little at the start of a cluster."""
+    definition = DEFINITIONS.prepare("create", leaderworkerset_crd(), None)
+    kind = kind_from_crd(definition)
+    assert kind.schema is kind.schema
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"] = Unread(schema["properties"])
+    unwritten = kind_from_crd(definition)
+    with pytest.raises(AssertionError, match="the schema was read"):
+        _ = unwritten.schema

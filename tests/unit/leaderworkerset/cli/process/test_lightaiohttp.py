@@ -5,7 +5,7 @@ import sys
 
 LOADED = """
 import ssl
-from leaderworkerset.cli.shell import lightaiohttp
+from leaderworkerset.cli.process import lightaiohttp
 original = ssl.SSLContext.set_default_verify_paths
 lightaiohttp.load()
 from aiohttp import connector

@@ -1,0 +1,44 @@
+"""When a command collects garbage: not while it starts a cluster or reads thousands of objects.
+
+Nearly everything that a start makes is modules, which stay. Going through them again and again would take a tenth of the
+processor time of `lws run`.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+STARTS: Final = frozenset({"run", "up"})
+"""The commands that start a cluster in their process."""
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Collect nothing meanwhile, but for what runs in `resumed`."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def resumed(*, lasting: bool) -> Iterator[None]:
+    """Collect what is made from here on; what was made before is not gone through, which would delay events.
+
+    With `lasting`, everything is collected once before: the start of a cluster with thousands of objects leaves garbage.
+    """
+    was_enabled = gc.isenabled()
+    if lasting:
+        gc.collect()
+    gc.freeze()
+    gc.enable()
+    try:
+        yield
+    finally:
+        if not was_enabled:
+            gc.disable()
+        gc.unfreeze()

@@ -1,0 +1,90 @@
+"""Counts how the tree is laid out: `python -m tests.layout` prints what the table of ADR 0007 has.
+
+A folder is a package with its own modules, not with those below it. Types are public classes of modules.
+"""
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+SOURCES: Final = Path("src")
+PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")
+MOST_MODULES: Final = 15
+"""Modules in one folder, besides `__init__`."""
+
+UNNAMED: Final = frozenset({"__init__", "__main__"})
+
+
+def modules(package: str, sources: Path = SOURCES) -> list[Path]:
+    """Return the files of a package."""
+    return sorted((sources / package).rglob("*.py"))
+
+
+def sizes(package: str) -> Counter[str]:
+    """Return how many modules each folder has."""
+    return Counter(str(path.parent.relative_to(SOURCES)) for path in modules(package) if path.stem != "__init__")
+
+
+def repeated(names: Iterable[str], times: int = 2) -> list[str]:
+    """Return the names that stand there so many times or more.
+
+    >>> repeated(["pod", "node", "pod"])
+    ['pod']
+    """
+    return sorted(name for name, count in Counter(names).items() if count >= times)
+
+
+def type_names(package: str) -> Iterator[str]:
+    """Yield the name of every public class."""
+    for path in modules(package):
+        found = (node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
+        yield from (name for name in found if not name.startswith("_"))
+
+
+def module_names(package: str) -> Iterator[str]:
+    """Yield the name of every module."""
+    return (path.stem for path in modules(package) if path.stem not in UNNAMED)
+
+
+def mutual(package: str, sources: Path = SOURCES) -> list[tuple[str, str]]:
+    """Return the pairs of folders that import each other, neither of them in the other."""
+    edges = {edge for path in modules(package, sources) for edge in _imports(path, sources)}
+    pairs = sorted((one, other) for one, other in edges if one < other and (other, one) in edges)
+    return [(one, other) for one, other in pairs if not other.startswith(f"{one}.")]
+
+
+def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
+    """Yield the folder of a module and each other folder of its package that it imports from."""
+    own = ".".join(path.relative_to(sources).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found = {_folder(f"{node.module}.{alias.name}", sources) for alias in node.names}
+            yield from ((own, one) for one in found if one != own and one.split(".")[0] == own.split(".")[0])
+
+
+def _folder(name: str, sources: Path) -> str:
+    """Return the folder that an imported name (a folder, a module, or something in one of both) is in."""
+    while name and not sources.joinpath(*name.split(".")).is_dir():
+        name = name.rpartition(".")[0]
+    return name
+
+
+def report() -> Iterator[str]:
+    """Yield a line for each package, and one for all."""
+    for package in PACKAGES:
+        lines = sum(len(path.read_text().splitlines()) for path in modules(package))
+        (largest, most), *_ = sizes(package).most_common(1)
+        types, names = repeated(type_names(package)), repeated(module_names(package))
+        yield (
+            f"{package}: {lines} lines, {len(mutual(package))} pairs of folders that import each other, "
+            f"at most {most} modules in a folder ({largest}), {len(types)} types and {len(names)} modules named alike"
+        )
+    everywhere = repeated((name for package in PACKAGES for name in module_names(package)), times=3)
+    yield (f"module names used three times or more: {len(everywhere)} ({', '.join(everywhere)})")
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in report())

@@ -1,0 +1,42 @@
+"""The end of a command's process: nothing that was registered or printed is lost, and nothing is taken apart."""
+
+import subprocess
+import sys
+
+import pytest
+
+REMAINS = """
+import atexit, threading
+
+class Remains:
+    def __del__(self):
+        print("taken apart", flush=True)
+
+remains = Remains()
+atexit.register(print, "registered")
+print("printed")
+"""
+THREAD = "threading.Thread(target=lambda: (threading.main_thread().join(), print('waited for'))).start()\n"
+"""It ends after the main thread has ended, which Python waits for."""
+
+
+def ended(script: str) -> tuple[int, list[str]]:
+    """Return the exit code and the printed lines of a Python process."""
+    result = subprocess.run([sys.executable, "-c", REMAINS + script], capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("code", [0, 124])
+def test_what_is_left_to_do_is_done_and_the_rest_is_left_to_the_kernel(code: int) -> None:
+    script = f"from leaderworkerset.cli.process.leaving import leave; leave({code})"
+    assert ended(script) == (code, ["printed", "registered"])
+
+
+def test_a_thread_that_python_waits_for_is_waited_for() -> None:
+    leave = "from leaderworkerset.cli.process.leaving import leave; leave(3)"
+    assert ended(THREAD + leave) == (3, ["printed", "waited for", "registered", "taken apart"])
+
+
+def test_a_command_ends_so() -> None:
+    code, lines = ended("from leaderworkerset.cli.app import main; main(['version'])")
+    assert (code, lines[0], lines[-1]) == (0, "printed", "registered")

@@ -1,0 +1,59 @@
+"""Controllers and a kubelet on an API server: what waits for what at the start."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kuberuntime.clock import SystemClock
+from localkube import assembly, workloads
+from localkube.clustersettings import Settings
+from localkube.kubelet.processes.model import ModelRunner
+from localkube.kubelet.processes.runner import Capabilities, StartError
+
+IMPORTED_AT_THE_START = """
+import asyncio, sys
+from pathlib import Path
+from localkube import cluster
+from localkube.kubelet.processes.model import ModelRunner
+
+LATE = ("localkube.kubelet.kubelet", "localkube.controllers.composition")
+
+class Runner(ModelRunner):
+    async def start(self):
+        print([name for name in LATE if name in sys.modules])
+        await asyncio.sleep(0)  # as one whose process becomes ready meanwhile
+        print([name for name in LATE if name in sys.modules] == list(LATE))
+        return await super().start()
+
+async def main():
+    async with cluster.start(cluster.Settings(directory=Path(sys.argv[1])), processes=Runner()):
+        pass
+
+asyncio.run(main())
+"""
+
+
+class RefusedRunner(ModelRunner):
+    """Cannot start its process."""
+
+    async def start(self) -> Capabilities:
+        raise StartError("cannot start the launcher of the pods: no")
+
+
+def test_the_process_of_the_pods_starts_while_controllers_and_kubelet_are_imported(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IMPORTED_AT_THE_START, str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[:2] == ["[]", "True"]
+
+
+def test_a_runner_that_cannot_start_is_reported_as_it_is(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with assembly.serving(Settings(directory=tmp_path), SystemClock()) as cluster:
+            with pytest.raises(StartError, match="cannot start the launcher"):
+                async with workloads.working(cluster, RefusedRunner()):
+                    pass
+
+    asyncio.run(scenario())
