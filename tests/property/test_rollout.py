@@ -4,7 +4,7 @@ A small model of the StatefulSet controller stands for the cluster: it creates a
 ones from the partition up, highest first: as many at once as it is told, or, as most clusters do, one after the other.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import pytest
@@ -28,12 +28,15 @@ class Cluster:
     honors_max_unavailable: bool = True
     partitions: list[int] = field(default_factory=list)
 
-    def reconcile(self, *, is_new_revision: bool = False) -> None:
+    def reconcile(self, *, is_new_revision: bool = False, is_observed: bool = True) -> bool:
+        """Take a step, a waiting one where the last is not observed; return whether it leaves the StatefulSet as it is."""
         step = rollout.next_step(
             self.limits, self.current, States.of(dict(enumerate(self.groups))), is_new_revision=is_new_revision
         )
-        self.current = Current(step.replicas, step.partition, str(self.limits.replicas))
+        step = step if is_observed else rollout.wait(step, self.current)
+        known, self.current = self.current, Current(step.replicas, step.partition, str(self.limits.replicas))
         self.partitions.append(step.partition)
+        return is_observed and known == self.current
 
     def roll(self) -> None:
         """Let the StatefulSet controller act once."""
@@ -115,6 +118,35 @@ def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, rando
     assert cluster.partitions == sorted(cluster.partitions, reverse=True)
 
 
+@pytest.mark.slow
+@given(st.data(), st.booleans(), st.randoms(use_true_random=False))
+@settings(max_examples=examples(50))
+def test_limits_that_change_in_a_rollout_keep_the_weakest_bound(
+    data: st.DataObject, honors: bool, random: Random
+) -> None:
+    """R-ROLL-3, R-ROLL-6, and the wait for the StatefulSet controller (docs/adr/0010)."""
+    limits = data.draw(budgets())
+    replicas = limits.replicas
+    other = data.draw(budgets().filter(lambda one: one.replicas <= replicas))
+    both = (limits, replace(other, replicas=replicas))
+    least, most = replicas - max(one.unavailable for one in both), max(one.burst for one in both)
+    cluster = started(limits, honors_max_unavailable=honors)
+    is_observed = False
+    for _ in range(20 * replicas):
+        match random.randrange(4):
+            case 0:
+                is_observed = cluster.reconcile(is_observed=is_observed)
+            case 1:
+                cluster.roll()
+                is_observed = True
+            case 2:
+                cluster.make_ready(random.randrange(20))
+            case _:
+                cluster.limits = random.choice(both)
+        assert cluster.available >= least
+        assert len(cluster.groups) <= most
+
+
 def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_account_of_them() -> None:
     """Found by the property above: 2 groups were available where 3 are needed."""
     cluster = started(Budget(replicas=5, partition=0, unavailable=2, surge=4))
@@ -165,7 +197,7 @@ def test_old_groups_that_stay_unready_stop_a_rollout_only_when_they_use_up_the_b
 @pytest.mark.slow
 @given(budgets(), st.integers(0, 8), st.integers(0, 8), st.lists(st.sampled_from("NOno."), max_size=9), st.booleans())
 @settings(max_examples=examples(100))
-def test_a_step_is_always_within_the_burst_and_repeats_itself(
+def test_a_step_is_within_the_burst_or_what_is_there_and_repeats_itself(
     limits: Budget, replicas: int, partition: int, letters: list[str], is_new: bool
 ) -> None:
     """R-ROLL-2, R-ROLL-3: whatever was found, and a step once written is a step not proposed again."""
@@ -174,7 +206,7 @@ def test_a_step_is_always_within_the_burst_and_repeats_itself(
     current: Current | None = Current(replicas, partition, str(limits.replicas))
     for attempt in range(20):
         step = rollout.next_step(limits, current, groups, is_new_revision=is_new and attempt == 0)
-        assert limits.replicas <= step.replicas <= limits.burst
+        assert limits.replicas <= step.replicas <= max(limits.burst, replicas)
         assert step.partition >= limits.partition
         written = Current(step.replicas, step.partition, str(limits.replicas))
         if attempt and written == current:

@@ -187,14 +187,15 @@ def _choose(limits: Budget, current: Current | None, states: States, *, is_new_r
 def _replicas_kept(limits: Budget, current: Current, states: States, step: Step) -> int:
     """Return how many groups to keep so that giving surge groups back leaves `replicas - unavailable` available.
 
-    Available is what is ready and stays so with the step's partition: updated already, or below the partition.
+    Available is what is ready and stays so with the step's partition: updated already, or below the partition. Where an
+    edit took the surge away, groups above the burst stay as long as those that they stand in for are on their way.
     """
     ready = below(states.ready, current.replicas)
     staying = (ready & states.updated) | below(ready, step.partition)
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
-    return step.replicas if kept <= 0 else min(step.replicas + _length_with(surplus, kept), limits.burst)
+    return step.replicas if kept <= 0 else step.replicas + _length_with(surplus, kept)
 
 
 def _hold_back(limits: Budget, current: Current) -> Step:
@@ -225,8 +226,9 @@ def _affordable(limits: Budget, current: Current, states: States, partition: int
 
     The arithmetic of the contract does not count the groups between its base and its partition that are missing, and
     about to come back: after an update is taken back on its way. Those that are broken may stay so, and are not waited for.
+    Groups above the burst do not count: an edit left no surge for them, so they end as soon as others are available.
     """
-    ready = below(states.ready, current.replicas)
+    ready = below(states.ready, min(current.replicas, limits.burst))
     staying = below(ready, current.partition).bit_count() + ((ready & states.updated) >> current.partition).bit_count()
     spare = staying - (limits.replicas - limits.unavailable - below(states.broken, current.replicas).bit_count())
     going = below(ready & ~states.updated, current.partition) >> partition

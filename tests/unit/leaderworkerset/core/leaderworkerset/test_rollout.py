@@ -98,6 +98,24 @@ def test_differs_from_upstream_ready_surge_groups_stay_while_availability_needs_
     assert rollout.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
 
 
+@pytest.mark.parametrize(
+    ("states", "partition", "expected"),
+    [
+        ("OOON", 3, Step(Case.ROLLING, 1, 3)),
+        ("OnnN", 1, Step(Case.ROLLING, 1, 3)),
+        ("nnnN", 0, Step(Case.ROLLING, 0, 4)),
+    ],
+    ids=["two of three go", "one is available", "none is, but the surge group"],
+)
+def test_a_surge_that_an_edit_takes_away_costs_no_group_that_must_stay(
+    states: str, partition: int, expected: Step
+) -> None:
+    """Found by simulation: maxSurge became 0, and all three went together with the group that stood in for one."""
+    limits = Budget(replicas=3, partition=0, unavailable=2, surge=0)
+
+    assert rollout.next_step(limits, Current(4, partition, "3"), seen(states)) == expected
+
+
 def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
     """Q-28, W-26: 25 % of 2 groups is none, and no surge either; the Go controller stalls for ever."""
     limits = rollout.budget(spec(2, "25%"))
