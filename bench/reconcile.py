@@ -1,8 +1,9 @@
-"""How long one reconciliation of an unchanged LeaderWorkerSet takes that is as large as etcd takes.
+"""How long one reconciliation of a LeaderWorkerSet takes that is as large as etcd takes.
 
 python -m bench.reconcile [--shape SHAPE ...]
 
-first    nothing is known of it: after a start of the manager, or after an edit
+edit     its image was changed: a revision is made, the leader StatefulSet applied
+first    nothing changed, but nothing is known of it either: after a start of the manager
 instance its objects came anew, with the same content: another status, another resourceVersion
 again    nothing came
 All are processor milliseconds, the best of six.
@@ -48,6 +49,7 @@ def measure(shape: str) -> None:
         shape=shape,
         count=world.n,
         bytes=len(json.dumps(world.posted)),
+        edit_ms=milliseconds(partial(decide, replace(settled, leaderworkerset=world.edited), builders.NOW)),
         first_ms=milliseconds(partial(decide, replace(settled, settled=None), builders.NOW)),
         instance_ms=milliseconds(partial(decide, arrived(settled), builders.NOW)),
         again_ms=milliseconds(partial(decide, settled, builders.NOW)),

@@ -23,8 +23,8 @@ RULES: Final = (
     Broken(
         "R-REV-8",
         "leaderworkerset/revisions.py",
-        "(value * FNV_PRIME & 0xFFFFFFFF) ^ byte",
-        "((value ^ byte) * FNV_PRIME) & 0xFFFFFFFF",
+        "str(fnv1(data)).translate(HASH_ALPHABET)",
+        "str(fnv1(data))",
     ),
     Broken("R-REV-14", "leaderworkerset/revisions.py", "if key_of(revision) != key]", "if key_of(revision) == key]"),
     Broken("R-STAT-12", "leaderworkerset/status.py", "excluded = EXCLUDES[outcome.type]", "excluded: set[str] = set()"),

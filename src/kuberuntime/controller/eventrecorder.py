@@ -9,8 +9,6 @@ written is logged and dropped; what is remembered is bounded.
 """
 
 import asyncio
-from collections import OrderedDict
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Final, TypeAlias
@@ -43,7 +41,7 @@ QUEUE: Final = 1000
 """Events that may wait to be written; more are dropped, with one line in the log."""
 
 SERIES: Final = 1024
-"""Series remembered, about half a KiB each; the one not seen for longest is forgotten first."""
+"""Series remembered, about 0.3 KiB each; the one not seen for longest is forgotten first."""
 
 SERIES_SECONDS: Final = 360.0
 """Seconds without repetition after which the next one is a new event, as in client-go."""
@@ -73,15 +71,15 @@ SeriesKey: TypeAlias = bytes
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(msgspec.Struct, gc=False):
     """One event object: whether the server was sent it and has it, and what it should have.
 
-    The `event` is kept only while it waits to be written: the next one of the series says the same.
+    The `event` is kept only while it waits to be written: the next one of the series says the same. `stamp` is what the
+    object's name ends with. Nothing that it holds refers to it, so the collector of cycles need not know it.
     """
 
     event: Event | None
-    name: str
+    stamp: int
     first: datetime
     last: datetime
     count: int = 1
@@ -100,7 +98,7 @@ class EventRecorder:
         self._instance = instance
         self._clock = clock
         self._queue: asyncio.Queue[_Series] = asyncio.Queue(QUEUE)
-        self._series: OrderedDict[SeriesKey, _Series] = OrderedDict()
+        self._series: dict[SeriesKey, _Series] = {}  # the one not seen for longest comes first
         self._last_nanos = 0
 
     def record(self, event: Event) -> None:
@@ -108,22 +106,21 @@ class EventRecorder:
         key = series_key(event)
         now, at = self._clock.now(), self._clock.monotonic()
         self._forget_ended(at)
-        series = self._series.get(key)
+        series = self._series.pop(key, None)
         if series is None:
             if len(self._series) >= SERIES:
-                self._series.popitem(last=False)
-            series = _Series(event, self._unique_name(event.regarding, now), first=now, last=now)
-            self._series[key] = series
-            self._enqueue(series)
+                del self._series[next(iter(self._series))]
+            series = _Series(event, self._unique_stamp(now), first=now, last=now)
+            self._enqueue(series, event)
         else:
             series.event = event
             series.count += 1
             series.last = now
             if not series.queued:
                 series.queued = True
-                asyncio.get_running_loop().call_later(FOLD, self._enqueue, series)
+                asyncio.get_running_loop().call_later(FOLD, self._enqueue, series, event)
         series.seen_at = at
-        self._series.move_to_end(key)
+        self._series[key] = series
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -132,9 +129,7 @@ class EventRecorder:
             event, series.event, series.queued = series.event, None, False
             try:
                 if event is not None:
-                    await self._write_patiently(series, event)
-            except KubeError as error:
-                log.warning("event lost", name=series.name, reason=event and event.reason, error=str(error))
+                    await self._write_or_drop(series, event)
             finally:
                 self._queue.task_done()
 
@@ -145,15 +140,21 @@ class EventRecorder:
     def _forget_ended(self, at: float) -> None:
         """Forget the series that were not seen for too long to be continued."""
         while self._series and at - next(iter(self._series.values())).seen_at > SERIES_SECONDS:
-            self._series.popitem(last=False)
+            del self._series[next(iter(self._series))]
 
-    def _enqueue(self, series: _Series) -> None:
+    def _enqueue(self, series: _Series, event: Event) -> None:
         series.queued = True
         try:
             self._queue.put_nowait(series)
         except asyncio.QueueFull:
-            log.warning("event dropped: too many wait to be written", name=series.name, limit=QUEUE)
+            log.warning("event dropped: too many wait to be written", name=_name(event, series), limit=QUEUE)
             series.event, series.queued = None, False
+
+    async def _write_or_drop(self, series: _Series, event: Event) -> None:
+        try:
+            await self._write_patiently(series, event)
+        except KubeError as error:
+            log.warning("event lost", name=_name(event, series), reason=event.reason, error=str(error))
 
     async def _write_patiently(self, series: _Series, event: Event) -> None:
         """Write one event, waiting while the API server restarts or is overloaded."""
@@ -161,7 +162,7 @@ class EventRecorder:
             try:
                 await self._write(series, event)
             except PASSING as error:
-                log.debug("event delayed", name=series.name, error=str(error))
+                log.debug("event delayed", name=_name(event, series), error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return
@@ -192,14 +193,14 @@ class EventRecorder:
                     return
                 if not left:
                     raise
-                series.name, series.sent = self._unique_name(event.regarding, series.first), False
+                series.stamp, series.sent = self._unique_stamp(series.first), False
             else:
                 return
 
-    def _unique_name(self, regarding: JSONObject, now: datetime) -> str:
+    def _unique_stamp(self, now: datetime) -> int:
         nanos = (now - EPOCH) // timedelta(microseconds=1) * 1000
         self._last_nanos = max(nanos, self._last_nanos + 1)
-        return f"{regarding.get('name', '')}.{self._last_nanos:x}"
+        return self._last_nanos
 
 
 def series_key(event: Event) -> SeriesKey:
@@ -213,7 +214,7 @@ def build_event(event: Event, series: _Series, reporter: str, instance: str) -> 
     obj: JSONObject = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
-        "metadata": {"name": series.name, "namespace": event.regarding.get("namespace") or "default"},
+        "metadata": {"name": _name(event, series), "namespace": event.regarding.get("namespace") or "default"},
         "eventTime": microtime(series.first),
         "type": event.type,
         "reason": event.reason,
@@ -237,6 +238,10 @@ def microtime(moment: datetime) -> str:
     '2026-01-02T03:04:05.000006Z'
     """
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _name(event: Event, series: _Series) -> str:
+    return f"{event.regarding.get('name', '')}.{series.stamp:x}"
 
 
 def _stable(reference: JSONObject) -> JSONObject:

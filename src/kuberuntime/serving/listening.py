@@ -47,6 +47,10 @@ LOG_SECONDS: Final = 60.0
 
 CLOSING_SECONDS: Final = 1.0
 
+LINGER_SECONDS: Final = 1.0
+"""How long a server reads the rest of a body after its answer, so that the client gets to read that. It goes on where the
+client has left, beyond the bound of connections: aiohttp's 10 s would let whoever comes and goes fill the memory."""
+
 GRACE_SECONDS: Final = 1.0
 """After a request was served its connection is not closed for another one so soon: the answer is on its way."""
 

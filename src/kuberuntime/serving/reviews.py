@@ -58,7 +58,7 @@ class Authorizer:
     async def status(self, authorization: str, path: str) -> int:
         """Return 200, 401, 403, or 429 if too many unknown tokens come; raise `KubeError` without an API server."""
         scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
+        if scheme.lower() != "bearer" or not token.strip() or not token.isascii():  # RFC 6750: nobody issues others
             return 401
         key = (hashlib.sha256(token.encode()).digest(), path)
         now = self._clock.monotonic()

@@ -99,7 +99,11 @@ class Listener:
         self._acceptor = Acceptor(limits or bounds(CONNECTIONS, share=SHARE), name=name, context=context)
         application.middlewares.insert(0, self._acceptor.middleware)
         self._runner = web.AppRunner(
-            application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=protocol_logger(name)
+            application,
+            access_log=None,
+            shutdown_timeout=SHUTDOWN_SECONDS,
+            lingering_time=0.0,  # nobody asked for bodies
+            logger=protocol_logger(name),
         )
         self._address = address
         self.port = address.port

@@ -81,4 +81,6 @@ def _placement(found: object) -> Placement:
     """Read `nodePlacement` (R-OP-21): an empty selector leaves out the field, empty tolerations are written."""
     if not isinstance(found, dict):
         return Placement()
-    return Placement(node_selector=found.get("nodeSelector") or {}, tolerations=found.get("tolerations"))
+    selector, tolerations = _object(found.get("nodeSelector")), found.get("tolerations")
+    are_tolerations = isinstance(tolerations, list) and all(isinstance(one, dict) for one in tolerations)
+    return Placement(node_selector=selector, tolerations=tolerations if are_tolerations else None)

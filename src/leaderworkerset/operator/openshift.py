@@ -1,14 +1,16 @@
 """What an OpenShift cluster says of itself: its TLS profile, and how many control plane nodes it has (R-OP-12, R-OP-28).
 
 In: its objects `cluster` of `apiservers` and `infrastructures`. Out: the section `tls` of the manager's configuration, and
-how long the operator's lease holds. Without a profile of its own, a cluster has the intermediate one. Suites that the
+how long the operator's lease holds. Without a profile of its own, a cluster has the intermediate one; so has one that defines
+other kinds by these names, whose objects do not fit the types below. Suites that the
 manager does not offer are left out: those of finite-field Diffie-Hellman, and 3DES.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeVar
 
-from kuberuntime.objects import meta
+import msgspec
+
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.manager.config.ciphersuites import OPENSSL, TLS13
@@ -56,6 +58,39 @@ OLDER: Final = (
 SUITES: Final = {INTERMEDIATE: FORWARD, "Old": (*FORWARD, *OLDER)}
 
 
+T = TypeVar("T")
+
+
+class _Custom(msgspec.Struct):
+    minimum_version: str | None = msgspec.field(name="minTLSVersion", default=None)
+    ciphers: list[str] | None = None
+
+
+class _Profile(msgspec.Struct):
+    type: str | None = None
+    custom: _Custom | None = None
+
+
+class _APIServerSpec(msgspec.Struct):
+    profile: _Profile | None = msgspec.field(name="tlsSecurityProfile", default=None)
+
+
+class _APIServer(msgspec.Struct):
+    """What is read of the object `cluster` of `apiservers`."""
+
+    spec: _APIServerSpec | None = None
+
+
+class _InfrastructureStatus(msgspec.Struct, rename="camel"):
+    control_plane_topology: str | None = None
+
+
+class _Infrastructure(msgspec.Struct):
+    """What is read of the object `cluster` of `infrastructures`."""
+
+    status: _InfrastructureStatus | None = None
+
+
 def tls_section(api_server: JSONObject | None) -> JSONObject:
     """Return the section `tls`; empty where there is no such object.
 
@@ -64,16 +99,25 @@ def tls_section(api_server: JSONObject | None) -> JSONObject:
     """
     if api_server is None:
         return {}
-    profile = meta.spec(api_server).get("tlsSecurityProfile") or {}
-    kind = profile.get("type") or INTERMEDIATE
+    spec = _read(api_server, _APIServer).spec or _APIServerSpec()
+    profile = spec.profile or _Profile()
+    kind = profile.type or INTERMEDIATE
     if kind == "Modern":
         return {"minVersion": ONLY_TLS13}
     if kind != "Custom":
         return _with_suites(SUITES.get(kind, FORWARD))
-    custom = profile.get("custom") or {}
-    if custom.get("minTLSVersion") == ONLY_TLS13:
+    custom = profile.custom or _Custom()
+    if custom.minimum_version == ONLY_TLS13:
         return {"minVersion": ONLY_TLS13}
-    return _with_suites(custom.get("ciphers") or ())
+    return _with_suites(custom.ciphers or ())
+
+
+def _read(obj: JSONObject, kind: type[T]) -> T:
+    """Read an object; one that is of another shape says nothing."""
+    try:
+        return msgspec.convert(obj, kind)
+    except msgspec.ValidationError:
+        return kind()
 
 
 def _with_suites(names: Iterable[str]) -> JSONObject:
@@ -84,7 +128,8 @@ def _with_suites(names: Iterable[str]) -> JSONObject:
 
 def is_single(infrastructure: JSONObject | None) -> bool:
     """Return whether there is one control plane node; unknown is no."""
-    return meta.status(infrastructure or {}).get("controlPlaneTopology") == SINGLE_REPLICA
+    status = _read(infrastructure or {}, _Infrastructure).status
+    return status is not None and status.control_plane_topology == SINGLE_REPLICA
 
 
 def election_times(infrastructure: JSONObject) -> tuple[float, float, float]:

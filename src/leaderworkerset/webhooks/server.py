@@ -18,7 +18,7 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from kuberuntime.serving.listening import Acceptor, abort, bounds, protocol_logger
+from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
 from kuberuntime.serving.serving import Address, TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import bodies, review
 from leaderworkerset.webhooks.review import Decide
@@ -134,7 +134,13 @@ class WebhookServer:
         acceptor = Acceptor(bounds(), name="webhooks", context=self._tls)
         application = self._application(acceptor)
         logger = protocol_logger("webhooks")
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, logger=logger)
+        runner = web.AppRunner(
+            application,
+            access_log=None,
+            shutdown_timeout=SHUTDOWN_SECONDS,
+            lingering_time=LINGER_SECONDS,
+            logger=logger,
+        )
         await runner.setup()
         try:
             await acceptor.serve(runner, self._host, self._port)

@@ -29,9 +29,9 @@ from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.watch import WatchHub
 from localkube.apiserver.routing import information, routes
-from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.errors import StoreError, TooLargeError
 from localkube.apiserver.storage.expiry import Expiry
-from localkube.apiserver.storage.store import Store, StoreKey, TooLargeError
+from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.verbs.backend import Backend
 from localkube.podaccess import Node
 

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.serving.listening import Acceptor, bounds, protocol_logger
+from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, bounds, protocol_logger
 from localkube.apiserver.front import largeanswers, podstreams
 from localkube.apiserver.front.guard import Guard
 from localkube.apiserver.front.largeanswers import LargeAnswers
@@ -76,6 +76,7 @@ class HttpServer:
             access_log=None,
             logger=protocol_logger("API server"),
             handler_cancellation=True,
+            lingering_time=LINGER_SECONDS,
             auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is not JSON
         )
         try:

@@ -1,6 +1,10 @@
-"""The errors of the store's file, in words for the user of the cluster.
+"""Errors of the store: of a write or a read that it refuses, and of its file, for whoever runs the cluster.
 
 ```
+CompactedError      a revision that is no longer remembered
+ExistsError         an object that exists already
+StaleError          a write for a revision that is no longer the current one
+TooLargeError       an object that is too large
 StoreError          the file cannot be used; the text names it and says what to do
 └── DamagedError    it is damaged, or not ours; it was left as it is
 ```
@@ -23,6 +27,33 @@ ADVICE: Final = {
     sqlite3.SQLITE_NOTADB: "this is not a file of the embedded cluster: use another, or restore a copy",
 }
 UNKNOWN: Final = "use another file if this persists"
+
+
+class CompactedError(Exception):
+    """The revision asked for is no longer remembered; `oldest` is the first that is."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(f"revisions before {oldest} are no longer remembered")
+        self.oldest = oldest
+
+
+class ExistsError(Exception):
+    """An object of this key exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class StaleError(Exception):
+    """The object is no longer at the revision the write was made for."""
+
+
+class TooLargeError(Exception):
+    """The object is larger than etcd would take; nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: request is too large")
 
 
 class StoreError(LocalkubeError):

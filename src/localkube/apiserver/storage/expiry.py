@@ -4,25 +4,69 @@ They are also bounded in number: beyond `LIMIT` the oldest event of the namespac
 a namespace with very many events does not displace those of others. Old ones are looked for when a new one is committed; a
 cluster at rest does nothing. Their ages are those of the monotonic clock, so that setting the wall clock neither deletes
 an event nor keeps it for ever.
+
+In memory an event is the revision that wrote it and the moment, 16 bytes: its name is looked up in the store.
 """
 
-from collections.abc import Iterator, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
 from datetime import timedelta
-from itertools import takewhile
 from typing import Final
 
 import msgspec
 
 from kuberuntime.clock import Clock
 from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
-from localkube.apiserver.storage.store import Change, Store, StoreKey
+from localkube.apiserver.storage.store import Change, Store
 
 LIFETIME: Final = timedelta(hours=1)
 LIMIT: Final = 5000
-"""Events of the whole cluster, about 1 KiB each."""
+"""Events of the whole cluster, about 1 KiB each, in the file."""
 
 STORED_AS: Final = CORE_EVENTS.group_resource
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    namespace: str
+    resource_version: str
+    creation_timestamp: str
+
+
+class _Stored(msgspec.Struct):
+    """What is read of a stored event at the start."""
+
+    metadata: _Metadata
+
+
+class Ages:
+    """When the events of one namespace were written, oldest first: revisions, and beside them monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._revisions = array("q")
+        self._moments = array("d")
+
+    def __len__(self) -> int:
+        return len(self._revisions)
+
+    def add(self, revision: int, moment: float) -> None:
+        """Take in an event; revisions come in ascending order."""
+        self._revisions.append(revision)
+        self._moments.append(moment)
+
+    def discard(self, revision: int) -> bool:
+        """Forget an event; return whether it was there."""
+        place = bisect_left(self._revisions, revision)
+        if place == len(self) or self._revisions[place] != revision:
+            return False
+        del self._revisions[place], self._moments[place]
+        return True
+
+    def oldest(self) -> tuple[int, float]:
+        """Return the revision and the moment of the event that was written first."""
+        return self._revisions[0], self._moments[0]
 
 
 class Expiry:
@@ -33,54 +77,55 @@ class Expiry:
         self._clock = clock
         self._limit = limit
         self._total = 0
-        self._written: dict[str, dict[str, float]] = {}  # monotonic, by namespace and name, oldest first
+        self._written: dict[str, Ages] = {}  # by namespace
 
     def load(self) -> None:
         """Read the stored events, and delete those that are too old or too many."""
         now, moment = self._clock.now(), self._clock.monotonic()
-        events = [msgspec.json.decode(row) for row in self._store.list(STORED_AS)]
-        for event in sorted(events, key=lambda event: int(meta.resource_version(event))):
-            written = timestamps.parse(meta.metadata(event)["creationTimestamp"])
-            age = max((now - written).total_seconds(), 0.0)
-            self._note(StoreKey(STORED_AS, *meta.key(event)), moment - age)
+        rows = (msgspec.json.decode(row, type=_Stored).metadata for row in self._store.list(STORED_AS))
+        stored = sorted((int(row.resource_version), row.namespace, row.creation_timestamp) for row in rows)
+        for revision, namespace, created in stored:
+            age = max((now - timestamps.parse(created)).total_seconds(), 0.0)
+            self._note(namespace, revision, moment - age)
         self._expire()
 
     def observe(self, changes: Sequence[Change]) -> None:
         """Record committed events, and delete those that are too old or too many by now."""
         touched = [change for change in changes if change.key.resource == STORED_AS]
         for change in touched:
-            self._forget(change.key)
+            if change.previous is not None:
+                self._forget(change.key.namespace, _revision(change.previous))
             if change.type != "DELETED":
-                self._note(change.key, self._clock.monotonic())
+                self._note(change.key.namespace, change.revision, self._clock.monotonic())
         if touched:
             self._expire()
 
-    def _note(self, key: StoreKey, written: float) -> None:
-        self._written.setdefault(key.namespace, {})[key.name] = written
+    def _note(self, namespace: str, revision: int, written: float) -> None:
+        self._written.setdefault(namespace, Ages()).add(revision, written)
         self._total += 1
 
-    def _forget(self, key: StoreKey) -> None:
-        names = self._written.get(key.namespace, {})
-        if names.pop(key.name, None) is not None:
+    def _forget(self, namespace: str, revision: int) -> None:
+        ages = self._written.get(namespace)
+        if ages is not None and ages.discard(revision):
             self._total -= 1
-            if not names:
-                del self._written[key.namespace]
+            if not ages:
+                del self._written[namespace]
 
     def _expire(self) -> None:
         before = self._clock.monotonic() - LIFETIME.total_seconds()
-        for key in list(self._old(before)):
-            self._delete(key)
+        for namespace, ages in list(self._written.items()):
+            while ages and ages.oldest()[1] <= before:
+                self._delete_oldest(namespace)
         while self._total > self._limit:
-            namespace, names = max(self._written.items(), key=lambda item: len(item[1]))
-            self._delete(StoreKey(STORED_AS, namespace, next(iter(names))))
+            self._delete_oldest(max(self._written, key=lambda namespace: len(self._written[namespace])))
 
-    def _old(self, before: float) -> Iterator[StoreKey]:
-        for namespace, names in self._written.items():
-            for name, _ in takewhile(lambda item: item[1] <= before, names.items()):
-                yield StoreKey(STORED_AS, namespace, name)
+    def _delete_oldest(self, namespace: str) -> None:
+        revision, _ = self._written[namespace].oldest()
+        self._forget(namespace, revision)
+        found = self._store.living(revision)
+        if found is not None:
+            self._store.delete(*found)
 
-    def _delete(self, key: StoreKey) -> None:
-        self._forget(key)
-        event = self._store.get(key)
-        if event is not None:
-            self._store.delete(key, event)
+
+def _revision(event: JSONObject) -> int:
+    return int(meta.resource_version(event))

@@ -29,7 +29,14 @@ import structlog
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import database
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.errors import StoreError, explain
+from localkube.apiserver.storage.errors import (
+    CompactedError,
+    ExistsError,
+    StaleError,
+    StoreError,
+    TooLargeError,
+    explain,
+)
 from localkube.apiserver.storage.layout import counter_checksum, row_checksum
 from localkube.apiserver.storage.lock import hold
 from localkube.apiserver.storage.window import BYTES, Window
@@ -75,33 +82,6 @@ class Change:
     previous: JSONObject | None
 
 
-class CompactedError(Exception):
-    """The revision asked for is no longer remembered; `oldest` is the first that is."""
-
-    def __init__(self, oldest: int) -> None:
-        super().__init__(f"revisions before {oldest} are no longer remembered")
-        self.oldest = oldest
-
-
-class ExistsError(Exception):
-    """An object of this key exists."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
-class StaleError(Exception):
-    """The object is no longer at the revision the write was made for."""
-
-
-class TooLargeError(Exception):
-    """The object is larger than etcd would take; nothing was written."""
-
-    def __init__(self) -> None:
-        super().__init__("etcdserver: request is too large")
-
-
 class Store:
     """Owns the file. All methods belong to one event loop; `path` may be ":memory:"."""
 
@@ -137,6 +117,15 @@ class Store:
             *key,
         )
         return None if row is None else msgspec.json.decode(row[0])
+
+    def living(self, revision: int) -> tuple[StoreKey, JSONObject] | None:
+        """Return the object that a write left, and its key; None if it was written again or deleted since."""
+        row = self._row(
+            "SELECT objects.resource, objects.namespace, objects.name, value FROM history"
+            " JOIN objects USING (resource, namespace, name, revision) WHERE revision = ?",
+            revision,
+        )
+        return None if row is None else (StoreKey(*row[:3]), msgspec.json.decode(row[3]))
 
     def list(self, resource: str, namespace: str = "", *, after: tuple[str, str] = ("", "")) -> Iterator[bytes]:
         """Yield the encoded objects of a resource in the order of namespace and name, beginning behind `after`."""

@@ -19,7 +19,7 @@ MULTIPLE_CONTROLLERS = "Only one reference can have Controller set to true"
 
 label_key = lru_cache(maxsize=4096)(names.label_key)
 annotation_key = lru_cache(maxsize=4096)(names.qualified_name)
-label_value = lru_cache(maxsize=4096)(names.label_value)
+label_value = lru_cache(maxsize=512)(names.label_value)
 
 
 def validate(metadata: JSONObject, *, name_rule: NameRule, namespaced: bool) -> Iterator[FieldError]:

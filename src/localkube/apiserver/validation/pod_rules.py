@@ -21,7 +21,7 @@ OPERATING_SYSTEMS = ("linux", "windows")
 MAX_NAMESERVERS = 3
 LONGEST_DEADLINE = 2**31 - 1
 
-subdomain = lru_cache(maxsize=1024)(names.dns_1123_subdomain)
+subdomain = lru_cache(maxsize=256)(names.dns_1123_subdomain)
 
 NAME_RULES = {
     "hostname": container_rules.container_name,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.fnv import fnv1
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject
 
@@ -16,8 +17,6 @@ HASH_LABEL: Final = "controller.kubernetes.io/hash"
 HISTORY_LIMIT: Final = 10
 LONGEST_PREFIX: Final = 223
 SAFE_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-FNV_OFFSET: Final = 2166136261
-FNV_PRIME: Final = 16777619
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +104,8 @@ def number_of(revision: JSONObject) -> int:
 
 def hash_of(data: JSONObject, collisions: int) -> str:
     """Hash the data of a revision: FNV-1 of its JSON as Go writes it, in characters that spell no words."""
-    digest = FNV_OFFSET
-    for byte in canonical_json(data) + str(collisions).encode():
-        digest = ((digest * FNV_PRIME) & 0xFFFFFFFF) ^ byte
-    return "".join(SAFE_CHARACTERS[ord(digit) % len(SAFE_CHARACTERS)] for digit in str(digest))
+    digest = str(fnv1(canonical_json(data) + str(collisions).encode()))
+    return "".join(SAFE_CHARACTERS[ord(digit) % len(SAFE_CHARACTERS)] for digit in digest)
 
 
 def _created(revision: JSONObject) -> str:

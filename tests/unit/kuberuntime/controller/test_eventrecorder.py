@@ -1,6 +1,7 @@
 """Events tell what happened (contract 8.3) and never get in the way."""
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -333,5 +334,30 @@ def test_events_of_cluster_scoped_objects_live_in_default() -> None:
             r.recorder.record(replace(CREATED, regarding={"kind": "Node", "name": "n"}))
             await r.recorder.flush()
             assert [event["metadata"]["namespace"] for event in r.all()] == ["default"]
+
+    run(scenario())
+
+
+def test_a_series_that_waits_for_repetitions_takes_little_memory() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+
+            async def write(numbers: range) -> None:
+                for number in numbers:
+                    r.recorder.record(replace(CREATED, note=f"note {number}"))
+                    await r.recorder.flush()
+                r.server.objects.clear()
+                r.server.requests.clear()
+
+            await write(range(10))
+            tracemalloc.start()
+            try:
+                before, _ = tracemalloc.get_traced_memory()
+                await write(range(10, 910))
+                after, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            assert len(r.recorder._series) == 910
+            assert (after - before) / 900 < 400
 
     run(scenario())

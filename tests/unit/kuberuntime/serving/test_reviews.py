@@ -28,6 +28,8 @@ DENIED = answer(201, {"status": {"allowed": False}})
         ("", [], 401),
         ("Basic abc", [], 401),
         ("Bearer ", [], 401),
+        ("Bearer \udcff", [], 401),
+        ("Bearer \u20ac", [], 401),
         ("Bearer t", [UNKNOWN], 401),
         ("Bearer t", [KNOWN, DENIED], 403),
         ("bearer t", [KNOWN, ALLOWED], 200),

@@ -67,6 +67,22 @@ def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) -> Non
     asyncio.run(scenario())
 
 
+def test_a_body_that_nobody_asked_for_is_not_waited_for() -> None:
+    """aiohttp waits ten seconds for it, also when the client has left."""
+
+    async def scenario() -> bytes:
+        application = health.application(liveness="/healthz", readiness="readyz", checks={})
+        async with Listener(application, Address("127.0.0.1", 0)) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
+            async with asyncio.timeout(8):
+                received = await reader.read()
+            writer.close()
+            return received
+
+    assert asyncio.run(scenario()).startswith(b"HTTP/1.1 200")
+
+
 def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
     """Before Python 3.11.3 `abort` alone raises AttributeError there."""
 

@@ -65,3 +65,15 @@ def test_the_manager_takes_every_section(kind: str) -> None:
     except ConfigurationError as error:
         pytest.fail(str(error))
     assert section.min_version
+
+
+@pytest.mark.parametrize(
+    "spec", ["text", 1, [], {"tlsSecurityProfile": "Modern"}, {"tlsSecurityProfile": {"type": {}}}, {"tlsSecurityProfile": {"custom": {"ciphers": 5}}}]
+)  # fmt: skip
+def test_an_object_of_another_shape_means_the_intermediate_profile(spec: Any) -> None:
+    assert openshift.tls_section({"spec": spec}) == openshift.tls_section({})
+
+
+@pytest.mark.parametrize("status", ["text", 1, [], {"controlPlaneTopology": ["SingleReplica"]}])
+def test_an_infrastructure_of_another_shape_says_nothing(status: Any) -> None:
+    assert not openshift.is_single({"status": status})

@@ -1,5 +1,7 @@
 """The objects of the operand: what the object `cluster` changes of them."""
 
+from typing import Any
+
 import pytest
 from tests.unit.leaderworkerset.operator.clusters import ISSUED, PLACE, cluster
 
@@ -136,3 +138,8 @@ def test_roles_are_bound_to_the_account_of_this_namespace() -> None:
     """R-OP-15."""
     subjects = [one for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS for one in obj["subjects"]]
     assert {(one["name"], one["namespace"]) for one in subjects} == {("lws-controller-manager", "operators")}
+
+
+@pytest.mark.parametrize("placement", [5, {"tolerations": 5}, {"tolerations": [5]}, {"nodeSelector": "a"}])
+def test_a_placement_that_the_schema_refuses_means_none(placement: Any) -> None:
+    assert desired.read(cluster(nodePlacement=placement)).placement == desired.read(cluster()).placement

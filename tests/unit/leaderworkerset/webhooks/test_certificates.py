@@ -1,12 +1,14 @@
 """The authority and what it issues."""
 
 import ipaddress
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import CertificateError
@@ -97,3 +99,56 @@ def test_a_bundle_is_split_into_its_certificates() -> None:
     both = AUTHORITY.certificate + serving.certificate
     assert certificates.split(both) == (AUTHORITY.certificate, serving.certificate)
     assert certificates.split(b"junk") == ()
+
+
+def damaged(pem: bytes, **changed: Callable[[int], int]) -> bytes:
+    """Return an RSA key with other numbers in it."""
+    key = serialization.load_pem_private_key(pem, password=None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    numbers = key.private_numbers()
+    fields = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
+    fields |= {name: change(fields[name]) for name, change in changed.items()}
+    broken = rsa.RSAPrivateNumbers(**fields, public_numbers=numbers.public_numbers)
+    return broken.private_key(unsafe_skip_rsa_key_validation=True).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
+
+
+def test_a_key_whose_numbers_were_changed_does_not_fit() -> None:
+    good = certificates.create_authority(NOW, algorithm="rsa")
+    other = certificates.create_authority(NOW, algorithm="rsa")
+    assert certificates.fits_together(good)
+    assert not certificates.fits_together(certificates.Certificate(good.certificate, other.key))
+    assert not certificates.fits_together(certificates.Certificate(good.certificate, AUTHORITY.key))
+    wrong = damaged(good.key, d=lambda d: d + 2, dmp1=lambda n: n + 2, dmq1=lambda n: n + 2)
+    assert not certificates.fits_together(certificates.Certificate(good.certificate, wrong))
+
+
+@pytest.mark.parametrize("field", ["p", "q", "d", "dmp1", "dmq1", "iqmp"])
+def test_a_damaged_key_never_ends_the_program(field: str) -> None:
+    good = certificates.create_authority(NOW, algorithm="rsa")
+    changes: list[Callable[[int], int]] = [lambda n: n - 1, lambda n: n + 2, lambda _: 0, lambda _: 1]
+    for change in changes:
+        try:
+            key = damaged(good.key, **{field: change})
+        except ValueError:
+            continue
+        try:
+            certificates.fits_together(certificates.Certificate(good.certificate, key))
+        except CertificateError:
+            continue
+
+
+def test_a_look_at_a_certificate_takes_less_than_a_check_of_its_primes() -> None:
+    pair = certificates.create_authority(NOW, algorithm="rsa")
+
+    def seconds(call: Callable[[], object]) -> float:
+        def once() -> float:
+            began = time.thread_time()
+            call()
+            return time.thread_time() - began
+
+        return min(once() for _ in range(5))
+
+    checked = seconds(lambda: serialization.load_pem_private_key(pair.key, password=None))
+    assert seconds(lambda: certificates.fits_together(pair)) < checked / 2

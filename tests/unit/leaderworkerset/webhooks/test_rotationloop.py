@@ -5,16 +5,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from tests.simulation import virtualtime
+from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
+from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
 from leaderworkerset.webhooks.rotation import Material
-from leaderworkerset.webhooks.rotationloop import Rotation
+from leaderworkerset.webhooks.rotationloop import LOOK_AT_CLOCK, Rotation, _ClockFollower
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -28,10 +30,10 @@ CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
 class Replica:
     """Shows what it is given."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, clock: Clock | None = None) -> None:
         self.shown: list[bytes] = []
         self._changed = asyncio.Event()
-        self.rotation = Rotation(client, PLACE, SystemClock(), self._show)
+        self.rotation = Rotation(client, PLACE, clock or SystemClock(), self._show)
 
     async def _show(self, chain: bytes) -> None:
         self.shown.append(chain)
@@ -160,3 +162,41 @@ def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
                 await Replica(client).rotation.run()
 
     asyncio.run(scenario())
+
+
+def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_only_then() -> None:
+    async def scenario() -> None:
+        clock, planned = VirtualClock(), list[float]()
+        follower = _ClockFollower(clock, lambda: planned.append(clock.monotonic()))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(follower.run())
+            await asyncio.sleep(86400)
+            assert planned == []
+            for jump in (400 * 86400.0, -400 * 86400.0, 0.0):
+                clock.jump = jump
+                began = clock.monotonic()
+                await asyncio.sleep(10 * LOOK_AT_CLOCK)
+                assert len(planned) == 1
+                assert planned.pop() - began <= LOOK_AT_CLOCK
+            running.cancel()
+
+    virtualtime.run(scenario())
+
+
+def test_a_certificate_that_ended_by_a_clock_that_was_set_is_renewed_without_a_restart() -> None:
+    async def scenario() -> None:
+        clock = VirtualClock()
+        server = ApiServer(Store(), builtin.kinds(), clock)
+        await server.start()
+        client = Client(InProcessTransport(server, "test"))
+        await install(client)
+        replica = Replica(client, clock)
+        async with running(replica):
+            first = await replica.await_shown(1)
+            clock.jump = 400 * 86400.0
+            assert await asyncio.wait_for(replica.await_shown(2), 2 * LOOK_AT_CLOCK) != first
+        shown = certificates.expires_at((await material(client)).serving.certificate)
+        assert shown > clock.now()
+        await server.close()
+
+    virtualtime.run(scenario(), virtualtime.SingleThreadLoop)

@@ -23,7 +23,7 @@ from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.store import CompactedError
+from localkube.apiserver.storage.errors import CompactedError
 from localkube.apiserver.verbs.backend import Backend
 
 REVISION: Final = re.compile(r"[0-9]{1,40}", re.ASCII)

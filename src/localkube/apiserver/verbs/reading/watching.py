@@ -21,7 +21,8 @@ from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.requests.representation import Representation
 from localkube.apiserver.requests.watch import Feed, Subject, follow
-from localkube.apiserver.storage.store import CompactedError, Store
+from localkube.apiserver.storage.errors import CompactedError
+from localkube.apiserver.storage.store import Store
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.verbs.reading.present import encoder_of

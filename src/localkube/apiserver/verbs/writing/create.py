@@ -12,7 +12,7 @@ from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.store import ExistsError
+from localkube.apiserver.storage.errors import ExistsError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 

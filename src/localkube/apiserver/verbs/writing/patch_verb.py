@@ -16,7 +16,7 @@ from localkube.apiserver.patch import apply, json_patch, merge, strategic
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.store import ExistsError
+from localkube.apiserver.storage.errors import ExistsError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import create, update, writing
 from localkube.apiserver.verbs.writing.update import Edit

@@ -17,7 +17,7 @@ from localkube.apiserver.model.kind import Operation
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.store import StaleError
+from localkube.apiserver.storage.errors import StaleError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 from localkube.apiserver.verbs.writing.create import create_object

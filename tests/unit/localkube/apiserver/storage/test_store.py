@@ -13,16 +13,12 @@ import pytest
 import structlog
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.errors import CompactedError, ExistsError, StaleError, StoreError, TooLargeError
 from localkube.apiserver.storage.store import (
     LARGEST,
     Change,
-    CompactedError,
-    ExistsError,
-    StaleError,
     Store,
     StoreKey,
-    TooLargeError,
 )
 
 A = StoreKey("pods", "default", "a")
@@ -73,6 +69,20 @@ def test_writes_are_made_only_against_what_is_there() -> None:
             store.delete(B, first)
         await store.settle()
         assert store.revision == 2
+
+    run(scenario)
+
+
+def test_what_lives_at_a_revision_is_found_until_it_is_written_again() -> None:
+    async def scenario(store: Store) -> None:
+        first = store.create(A, obj("a", "1"))
+        other = store.create(B, obj("b"))
+        assert store.living(1) == (A, first)
+        second = store.update(A, first | {"value": "2"}, first)
+        assert store.living(1) is None
+        assert store.living(3) == (A, second)
+        store.delete(A, second)
+        assert [store.living(number) for number in (1, 2, 3, 4, 99)] == [None, (B, other), None, None, None]
 
     run(scenario)
 

@@ -1,0 +1,114 @@
+"""Whatever the object `cluster`, the operand and foreign kinds hold, the operator's reconciliation ends in a plan.
+
+What the API server types by its own schemas is bent where that leaves it a choice: texts, numbers, absent fields. What
+others define (OpenShift's kinds, cert-manager's, those of Prometheus) is bent anywhere: on this cluster another definition
+of the same name may be served.
+"""
+
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+import msgspec
+from tests.fuzz import junk
+from tests.fuzz.seeds import seeds
+from tests.unit.leaderworkerset.operator.clusters import ISSUED, actions, cluster, installed, observed, plan
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Apply, Patch, PutStatus
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.operator import operatornames
+from leaderworkerset.operator.sync import Live, Observed
+
+LENGTH: Final = 60
+"""Observations of one seed."""
+
+FOREIGN: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
+STATES: Final[tuple[Any, ...]] = ("Managed", "Unmanaged", "Removed", "Force", "", None, 1, {})
+SPEC: Final[JSONObject] = {
+    "managementState": "Managed",
+    "logLevel": "Debug",
+    "operatorLogLevel": "Normal",
+    "nodePlacement": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a", "operator": "Exists"}]},
+    "unsupportedConfigOverrides": {"controller": {"groupKindConcurrency": {"Pod": 3}}, "tls": {"minVersion": "x"}},
+    "observedConfig": {"tls": {"minVersion": "VersionTLS13"}},
+}
+STATUS: Final[JSONObject] = {
+    "observedGeneration": 2,
+    "conditions": [{"type": "Available", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    "generations": [{"group": "apps", "resource": "deployments", "lastGeneration": 1}],
+}
+API_SERVER: Final[JSONObject] = {
+    "spec": {"tlsSecurityProfile": {"type": "Custom", "custom": {"ciphers": ["AES128-SHA"], "minTLSVersion": "x"}}}
+}
+INFRASTRUCTURE: Final[JSONObject] = {"status": {"controlPlaneTopology": "SingleReplica"}}
+
+
+def bent_below(random: Random, obj: JSONObject, field: str) -> JSONObject:
+    """Return the object with something else somewhere in one of its fields."""
+    return obj | {field: junk.bent(random, obj.get(field) or {})}
+
+
+def asked(random: Random) -> JSONObject:
+    """Return an object `cluster`."""
+    annotations = {
+        name: random.choice(("internal", "true", *junk.TEXTS))
+        for name in (
+            operatornames.CERTIFICATES,
+            operatornames.DELETE_CRDS,
+            operatornames.REMOVE_OPERAND,
+            operatornames.GROUP_RESTARTS,
+        )
+        if random.random() < 0.3
+    }
+    spec: Any = junk.bent(random, SPEC)
+    if isinstance(spec, dict) and random.random() < 0.3:
+        spec = spec | {"managementState": random.choice(STATES)}
+    return cluster(annotations) | {"spec": spec, "status": STATUS if random.random() < 0.5 else {}}
+
+
+def bent_operand(random: Random) -> Live:
+    """Return an installed operand with some of its objects changed, gone, or of nobody's making."""
+    found: dict[Any, JSONObject] = dict(installed(cluster()))
+    for key in random.sample(sorted(found, key=str), 4):
+        kind, name = key
+        obj = found[key]
+        match random.randrange(4):
+            case 0:
+                del found[key]
+            case 1:
+                labels = {random.choice(junk.TEXTS): random.choice(junk.TEXTS)}
+                found[key] = obj | {"metadata": meta.metadata(obj) | {"labels": labels, "annotations": labels}}
+            case 2:
+                found[key] = bent_below(random, obj, "spec") if kind in FOREIGN else obj | {"spec": {}, "data": {}}
+            case 3:
+                found[kind, name._replace(name=f"{name.name}-other")] = obj
+    return found
+
+
+def seen(random: Random) -> Observed:
+    """Return what an operator may observe."""
+    secrets: Any = {name: {"data": {"tls.crt": random.choice(junk.TEXTS)}} for name in ISSUED}
+    return replace(
+        observed(asked(random), bent_operand(random) if random.random() < 0.7 else None),
+        secrets=secrets if random.random() < 0.3 else ISSUED,
+        api_server=junk.bent(random, API_SERVER) if random.random() < 0.5 else None,
+        infrastructure=junk.bent(random, INFRASTRUCTURE) if random.random() < 0.5 else None,
+    )
+
+
+def test_every_observation_ends_in_a_plan_that_can_be_sent() -> None:
+    for seed in seeds(10):
+        random = Random(seed)
+        for number in range(LENGTH):
+            state = seen(random)
+            again = f"seed {seed}, observation {number} (again: SEEDS={seed}-{seed + 1})"
+            try:
+                for action in actions(plan(state)):
+                    if isinstance(action, Apply | PutStatus):
+                        msgspec.json.encode(action.object)
+                    elif isinstance(action, Patch):
+                        msgspec.json.encode(action.patch)
+            except Exception as error:
+                raise AssertionError(f"{again}: {error!r}") from error
