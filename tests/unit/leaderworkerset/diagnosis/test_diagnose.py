@@ -116,6 +116,27 @@ def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
     assert told(situation).code != "LWS-E071"
 
 
+def completed(rank: int) -> JSONObject:
+    """Return a pod whose program ended with 0 and waits to be started again."""
+    waits: JSONObject = {"reason": "CrashLoopBackOff"}
+    status = container(restarts=1, last=ended(0, reason="Completed"), waiting=waits)
+    return placed(0, rank, status={"containerStatuses": [status]})
+
+
+def test_a_program_that_ends_is_the_cause_while_its_group_waits_to_be_recreated_for_it() -> None:
+    """Recreating does not help: the program ends with 0 each time, and somebody has to act."""
+    waits = SCENARIOS["LWS-E080"].objects  # group 0 waits because of web-0-1
+    found = told(observed([placed(), completed(1)], waits))
+    assert (found.code, found.verdict) == ("LWS-E075", Verdict.STUCK)
+    assert "recreated 2 times; pod web-0-1 failed again" in found.evidence[-1]
+
+
+def test_a_group_that_waits_because_another_rank_failed_is_not_told_by_one_that_ended() -> None:
+    waits = SCENARIOS["LWS-E080"].objects
+    found = told(observed([completed(0), placed(0, 1)], waits))
+    assert (found.code, found.verdict) == ("LWS-E080", Verdict.PROGRESSING)
+
+
 def test_memory_is_told_before_the_crashes_that_follow() -> None:
     killed = placed(0, 1, status={"containerStatuses": [container(terminated=ended(137, 10, "OOMKilled"))]})
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1, 30))]})
