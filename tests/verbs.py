@@ -113,6 +113,8 @@ def script(directory: Path) -> Iterator[Step]:
         ("wait", "stuck", "--timeout=4"), r"^error: stuck after 4 s: 0 of 1 group ready; stuck-0 .*cpu", code=124
     )
     yield Step(("tree", "--not-ready"), r"^   ├─ 0 stuck-0 .*cpu")
+    no_log = r"^error: stuck-0( and 1 more pod have| has) no log yet \(Pending\): .*cpu"
+    yield Step(("logs", "stuck"), no_log, code=1)
     yield Step(("explain", "stuck"), r"LWS-E\d+", code=ANY)
     yield Step(("explain",), r"^stuck is stuck: LWS-E036: (.*\n)+1 of 2 sets healthy: web$", code=4)
     yield Step(("delete", "stuck", "web", "--timeout=120"), r"^leaderworkerset/web deleted$")
