@@ -7,7 +7,7 @@ import pytest
 from leaderworkerset.views.unlogged import containers, summed, unlogged, waiting
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
-NO_SECRET = {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}}
+NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}
 
 
 def pod(name: str = "web-0", *, node: str = "n", init: bool = False, **status: Any) -> dict[str, Any]:
@@ -44,7 +44,7 @@ LOADING = pod(
         (pod(), "no log yet (Pending)"),
         (MAKING, "no log yet (ContainerCreating)"),
         (
-            pod(containerStatuses=[status(**NO_SECRET)]),
+            pod(containerStatuses=[status(waiting=NO_SECRET)]),
             'no log yet (CreateContainerConfigError): main: secret "a" not found',
         ),
         (LOADING, "no log yet (Init:0/1); its init container has one: -c load"),
