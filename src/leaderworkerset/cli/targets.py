@@ -21,18 +21,29 @@ from leaderworkerset.views.wording import counted
 FEW_NAMES: Final = 4
 """So many LeaderWorkerSets are asked for their pods one by one; the pods of more are read in one list."""
 
+KIND_WORDS: Final = frozenset(
+    {"lws"}
+    | {
+        word
+        for kind in (LEADERWORKERSETS, DISAGGREGATED_SETS)
+        for plain in (kind.kind.lower(), kind.plural)
+        for word in (plain, f"{plain}.{kind.group}")
+    }
+)
+"""What may stand before a name, as in `kubectl get lws/web`."""
+
 MANY_NAMES: Final = 10
 """So many are named where the one that was asked for is not there."""
 
 
 def parse(words: str) -> Selection:
-    """Read `LWS[/group[/rank]]`; kubectl's `lws/NAME` is understood too.
+    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and what `-o name` prints are understood too.
 
-    >>> parse("web/1/3"), str(parse("web"))
-    (Selection(name='web', group=1, rank=3), 'web')
+    >>> parse("web/1/3"), str(parse("web")), str(parse("leaderworkerset.leaderworkerset.x-k8s.io/web"))
+    (Selection(name='web', group=1, rank=3), 'web', 'web')
     """
     parts = words.split("/")
-    if parts[0] in {"lws", "leaderworkerset", "leaderworkersets"} and len(parts) > 1 and not parts[1].isdecimal():
+    if parts[0] in KIND_WORDS and len(parts) > 1 and not parts[1].isdecimal():
         parts = parts[1:]
     name, *numbers = parts
     if not name or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):

@@ -67,14 +67,13 @@ class World:
 
 
 def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast:
-    """Try the rollout that follows a change; with a new revision no group is updated yet.
+    """Try the rollout that follows a change; with a new revision the groups of the one before are not updated.
 
     Raise `TooLargeError` for more than `LARGEST` groups.
     """
     current = world.current
     if max(limits.replicas, current.replicas - limits.replicas) > LARGEST:
         raise TooLargeError(f"more than {LARGEST} groups: a forecast is made for fewer only")
-    world = replace(world, updated=0) if is_new_revision else world
     waves: list[Wave] = []
     last = world
     for state, wave in _waves(world, limits, is_new_revision=is_new_revision):

@@ -80,7 +80,8 @@ def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
         first = str((now if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
         if now.get("exitCode"):
             yield Death(rank, name, now, name in inits, restarts, first)
-        elif last.get("exitCode") and (age is None or age < SETTLED) and not now:
+        elif last.get("exitCode") and restarts and (age is None or age < SETTLED) and not now:
+            # Without a restart that counts, the last run did not fail: its node was restarted.
             yield Death(rank, name, last, name in inits, restarts, first, is_over="running" in state)
 
 

@@ -116,6 +116,14 @@ def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
     assert told(situation).code != "LWS-E071"
 
 
+def test_a_run_that_ended_with_its_node_is_no_crash() -> None:
+    """A kubelet that starts containers afresh after its own restart counts no restart."""
+    situation = running(container(last=ended(137, 30, "ClusterRestarted"), restarts=0, running={"startedAt": ago(20)}))
+    assert told(situation).code != "LWS-E071"
+    again = running(container(last=ended(137, 30), restarts=1, running={"startedAt": ago(20)}))
+    assert told(again).code == "LWS-E071"
+
+
 def completed(rank: int) -> JSONObject:
     """Return a pod whose program ended with 0 and waits to be started again."""
     waits: JSONObject = {"reason": "CrashLoopBackOff"}
@@ -166,6 +174,17 @@ def test_a_node_that_is_cordoned_is_the_cause_where_it_has_the_labels() -> None:
     spec = {"nodeSelector": {"gpu": "b300"}}
     nodes = [node(labels={"gpu": "b300"}), node("node-1")]
     assert told(pending(message, spec=spec, objects={NODES: nodes})).code == "LWS-E043"
+
+
+def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again() -> None:
+    message = "0/9 nodes are available: 8 node(s) were unschedulable."
+    nodes = [node(f"node-{at}", labels={"gpu": "b300"} if at else {}) for at in range(8)]
+    nodes = [one | {"spec": {"unschedulable": True}} for one in nodes]
+    situation = pending(message, spec={"nodeSelector": {"gpu": "b300"}}, objects={NODES: [*nodes, node("node-8")]})
+    found = told(situation)
+    assert found.code == "LWS-E043"
+    assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more nodes"
+    assert found.steps == ("if they are fit for use again: kubectl uncordon node-1 node-2 node-3 node-4 node-5",)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def foreseen(
     """Foresee a rollout of groups that are all ready."""
     there = replicas if before is None else before
     everything = (1 << there) - 1
-    world = World(Current(there, 0, str(there)), members=everything, ready=everything, updated=everything)
+    world = World(
+        Current(there, 0, str(there)), members=everything, ready=everything, updated=0 if rolls else everything
+    )
     limits = Budget(replicas=replicas, partition=partition, unavailable=unavailable, surge=surge)
     return forecast.forecast(limits, world, is_new_revision=rolls)
 
@@ -72,6 +74,13 @@ def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:
     found = forecast.forecast(limits, world, is_new_revision=False)
     assert groups(found)[-2:] == [(1,), (0,)]
     assert not found.is_stuck
+
+
+def test_an_update_that_is_taken_back_rolls_only_the_groups_that_it_reached() -> None:
+    world = World(Current(4, 3, "4"), members=0b1111, ready=0b0111, updated=0b0111)
+    limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
+    found = forecast.forecast(limits, world, is_new_revision=True)
+    assert (groups(found), found.available, found.is_stuck) == ([(3,)], 3, False)
 
 
 def test_groups_that_are_not_ready_go_first_and_cost_nothing() -> None:
