@@ -15,7 +15,7 @@ from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
-from leaderworkerset.views.selection import Selection
+from leaderworkerset.views.selection import Selection, narrow
 from leaderworkerset.views.wording import counted
 
 FEW_NAMES: Final = 4
@@ -137,6 +137,14 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
     selector = f"{SET_NAME}={name}" if name else SET_NAME
     listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector)
     return sorted(listing.items, key=meta.key)
+
+
+def refuse_missing(whole: View, chosen: Selection) -> None:
+    """Refuse a group or rank that a LeaderWorkerSet does not have, neither as a pod nor as a place for one."""
+    if chosen.group is None or any(group.ranks for group in narrow(whole, chosen).groups):
+        return
+    size = max((len(group.ranks) for group in whole.groups), default=0)
+    raise CommandError(f"{chosen} is not there: {whole.name} has {shape(len(whole.groups), size)}")
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:

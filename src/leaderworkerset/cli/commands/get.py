@@ -147,6 +147,9 @@ async def observe(session: Session, wanted: Wanted) -> Seen:
     found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
     plain = await targets.views_of(session, found.leaderworkersets)
     views = await explaining.explain(session.client, plain, namespace)
+    for one in wanted.chosen:
+        for view in (view for view in views if view.name == one.name):
+            targets.refuse_missing(view, one)
     sets = [set_view(obj, views) for obj in found.sets]
     return Seen(cut(views, wanted), sets, is_empty=not views and not sets)
 
