@@ -17,6 +17,7 @@ from tests.explanations.builders import (
     placed,
     pod,
     ready,
+    refused,
     running,
     waiting,
 )
@@ -143,6 +144,15 @@ def test_a_group_that_waits_because_another_rank_failed_is_not_told_by_one_that_
     waits = SCENARIOS["LWS-E080"].objects
     found = told(observed([completed(0), placed(0, 1)], waits))
     assert (found.code, found.verdict) == ("LWS-E080", Verdict.PROGRESSING)
+
+
+def test_the_bound_of_an_embedded_cluster_is_raised_by_its_option() -> None:
+    """There `kubectl describe resourcequota` finds nothing: the kind is not served."""
+    said = "exceeded quota: {}, requested: count/pods=1, used: count/pods=3, limited: count/pods=3"
+    own, other = (told(refused(f'pods "web-0" is forbidden: {said.format(name)}')) for name in ("max-pods", "team"))
+    assert (own.code, other.code) == ("LWS-E020", "LWS-E020")
+    assert "--max-pods" in own.steps[0]
+    assert other.steps == tuple(step.replace("max-pods", "team") for step in own.steps[1:])
 
 
 def test_memory_is_told_before_the_crashes_that_follow() -> None:
