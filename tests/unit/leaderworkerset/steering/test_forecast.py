@@ -83,6 +83,24 @@ def test_an_update_that_is_taken_back_rolls_only_the_groups_that_it_reached() ->
     assert (groups(found), found.available, found.is_stuck) == ([(3,)], 3, False)
 
 
+@given(
+    replicas=st.integers(1, 12), reached=st.integers(0, 11), broken=st.integers(0, 11), unavailable=st.integers(1, 5)
+)
+def test_no_group_is_made_twice_where_an_update_is_taken_back(
+    replicas: int, reached: int, broken: int, unavailable: int
+) -> None:
+    """The update reached the highest groups, and the last of those are not ready; the others have the wanted revision."""
+    reached, everything = min(reached, replicas - 1), (1 << replicas) - 1
+    kept = (1 << (replicas - reached)) - 1
+    ready = everything & ~(((1 << min(broken, reached)) - 1) << (replicas - reached))
+    world = World(Current(replicas, replicas - reached, str(replicas)), members=everything, ready=ready, updated=kept)
+    limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=0)
+    found = forecast.forecast(limits, world, is_new_revision=True)
+    made = [group for wave in found.waves for group in wave.groups]
+    assert sorted(made) == list(range(replicas - reached, replicas))
+    assert not found.is_stuck
+
+
 def test_groups_that_are_not_ready_go_first_and_cost_nothing() -> None:
     world = World(Current(3, 0, "3"), members=0b111, ready=0b011)
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
