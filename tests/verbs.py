@@ -82,6 +82,8 @@ def script(directory: Path) -> Iterator[Step]:
     yield Step(("wait", "web", "--timeout=120"), r"^web is ready$")
     yield Step(("get",), r"^web +2 +2 +2 ")
     yield Step(("get", "web/1/1"), r"^1 +1 +web-1-1 +Running")
+    yield Step(("get", "web/9"), r"^error: web/9 is not there: web has 2 groups of 2 ranks$", code=1)
+    yield Step(("wait", "web/0"), r"^error: 'web/0' names a group: what is waited for is of the whole, web$", code=2)
     yield Step(("get", "web", "-o", "name"), r"^leaderworkerset.leaderworkerset.x-k8s.io/web$")
     yield Step(("get", "web", "--not-ready"), r"^Every rank is ready\.$")
     yield Step(("tree", "web"), r"^└─ group 1 +2/2 +ready")
@@ -113,6 +115,8 @@ def script(directory: Path) -> Iterator[Step]:
         ("wait", "stuck", "--timeout=4"), r"^error: stuck after 4 s: 0 of 1 group ready; stuck-0 .*cpu", code=124
     )
     yield Step(("tree", "--not-ready"), r"^   ├─ 0 stuck-0 .*cpu")
+    no_log = r"^error: stuck-0( and 1 more pod have| has) no log yet \(Pending\): .*cpu"
+    yield Step(("logs", "stuck"), no_log, code=1)
     yield Step(("explain", "stuck"), r"LWS-E\d+", code=ANY)
     yield Step(("explain",), r"^stuck is stuck: LWS-E036: (.*\n)+1 of 2 sets healthy: web$", code=4)
     yield Step(("delete", "stuck", "web", "--timeout=120"), r"^leaderworkerset/web deleted$")

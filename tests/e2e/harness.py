@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -162,7 +162,17 @@ class Cluster:
 def lines_of(process: Running, seconds: float) -> Iterator[str]:
     """Yield the lines that a process prints, for so many seconds at most."""
     assert process.stdout is not None
-    descriptor = process.stdout.fileno()
+    yield from _lines(process.stdout, seconds)
+
+
+def first_note(process: Running, seconds: float = 30) -> str:
+    """Wait for the first line that a process says on standard error, and return it; later ones may be lost."""
+    assert process.stderr is not None
+    return next(_lines(process.stderr, seconds), "")
+
+
+def _lines(stream: IO[str], seconds: float) -> Iterator[str]:
+    descriptor = stream.fileno()
     deadline = time.monotonic() + seconds
     rest = b""
     while (left := deadline - time.monotonic()) > 0 and select.select([descriptor], [], [], left)[0]:

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 import yaml
-from tests.e2e.harness import SLEEP, Cluster, Shell, line_with, lines_with, lws, ranks, shell_script
+from tests.e2e.harness import SLEEP, Cluster, Shell, first_note, line_with, lines_with, lws, ranks, shell_script
 from tests.e2e.terminals import ANSI, terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
@@ -100,6 +100,23 @@ def test_logs_are_followed_over_restarts_and_the_one_before_is_kept(cluster: Clu
     assert cluster.lws("logs", "counting/0", "--since=1h") == "0/0 run 2\n"
     assert ranks(cluster.view("counting"))["0/0"]["restarts"] == 1
     cluster.lws("delete", "counting")
+
+
+def test_logs_of_ranks_that_wait_say_so_and_follow_once_they_start(cluster: Cluster) -> None:
+    container = shell_script("echo here; sleep 1000", envFrom=[{"secretRef": {"name": "late"}}])
+    cluster.apply(lws("waits", container, replicas=2))
+    cluster.until(
+        "waits", lambda view: all(one["state"] == "CreateContainerConfigError" for one in ranks(view).values())
+    )
+    why = 'no log yet (CreateContainerConfigError): rank: secret "late" not found\n'
+    assert cluster.refused("logs", "waits") == f"error: waits-0 and 1 more pod have {why}"
+    assert cluster.refused("logs", "waits/1/0") == f"error: waits-1 has {why}"
+    assert "(there: rank)" in cluster.refused("logs", "waits", "-f", "-c", "other")
+    with cluster.shell.running("logs", f"--local={cluster.name}", "-f", "waits") as follow:
+        assert first_note(follow) == f"note: waiting for logs: waits-0 and 1 more pod have {why.strip()}"
+        cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"}})
+        assert set(lines_with(follow, "here", 2)) == {"0/0 here", "1/0 here"}
+    cluster.lws("delete", "waits")
 
 
 def test_sets_are_shown_in_every_form(cluster: Cluster) -> None:

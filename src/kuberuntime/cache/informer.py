@@ -87,9 +87,9 @@ class Informer:
         self._on_listed.append(then)
         self._watcher.relist()
 
-    async def run(self) -> None:
-        """Follow the objects until cancelled."""
-        await self._watcher.run()
+    async def run(self, *, gives_up: bool = False) -> None:
+        """Follow the objects until cancelled; with `gives_up`, raise the error of a user who may not watch them."""
+        await self._watcher.run(gives_up=gives_up)
 
     async def wait_synced(self) -> None:
         """Wait until the store has been filled once."""

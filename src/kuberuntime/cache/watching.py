@@ -19,7 +19,15 @@ from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import BadRequestError, ExpiredError, InvalidError, KubeError, NotFoundError
+from kuberuntime.errors import (
+    BadRequestError,
+    ExpiredError,
+    ForbiddenError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    UnauthorizedError,
+)
 
 TIMEOUT: Final = 290
 """Seconds after which the server is asked to end a stream."""
@@ -54,9 +62,14 @@ class Watcher:
         self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None
         self._interrupted = False
+        self._was_open = False
 
-    async def run(self) -> None:
-        """Follow until cancelled."""
+    async def run(self, *, gives_up: bool = False) -> None:
+        """Follow until cancelled.
+
+        With `gives_up`, raise the ForbiddenError or UnauthorizedError of a user who may not watch. Once a stream was open,
+        a refusal is waited out like any other: an API server that starts may refuse before it knows its roles.
+        """
         while True:
             try:
                 async with timeouts.within(TIMEOUT + GRACE) as self._scope:
@@ -64,6 +77,8 @@ class Watcher:
             except TimeoutError:
                 self._feed(watch.Ended(TIMEOUT))
             except KubeError as error:
+                if gives_up and not self._was_open and isinstance(error, ForbiddenError | UnauthorizedError):
+                    raise
                 self._warn(error)
                 self._feed(watch.Refused(error))
             self._scope = None
@@ -92,6 +107,7 @@ class Watcher:
         request = requests.watch(self._selection, version=state.version, timeout=TIMEOUT, initial=initial)
         async with self._client.open(request) as response:
             opened = asyncio.get_running_loop().time()
+            self._was_open = True
             self._feed(watch.Opened())
             async with aclosing(lines.split(response.chunks)) as batches:
                 async for batch in batches:

@@ -1,5 +1,5 @@
 """`python -m leaderworkerset.cli` is the command `lws`."""
 
-from leaderworkerset.cli.app import main
+from leaderworkerset.cli.entry import main
 
 main()

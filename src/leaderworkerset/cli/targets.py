@@ -11,24 +11,39 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, place_of, view
-from leaderworkerset.views.selection import Selection
+from leaderworkerset.views.selection import Selection, narrow
 from leaderworkerset.views.wording import counted
 
 FEW_NAMES: Final = 4
 """So many LeaderWorkerSets are asked for their pods one by one; the pods of more are read in one list."""
 
+KIND_WORDS: Final = frozenset(
+    {"lws"}
+    | {
+        word
+        for kind in (LEADERWORKERSETS, DISAGGREGATED_SETS)
+        for plain in (kind.kind.lower(), kind.plural)
+        for word in (plain, f"{plain}.{kind.group}")
+    }
+)
+"""What may stand before a name, as in `kubectl get lws/web`."""
+
+MANY_NAMES: Final = 10
+"""So many are named where the one that was asked for is not there."""
+
 
 def parse(words: str) -> Selection:
-    """Read `LWS[/group[/rank]]`; kubectl's `lws/NAME` is understood too.
+    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and what `-o name` prints are understood too.
 
-    >>> parse("web/1/3"), str(parse("web"))
-    (Selection(name='web', group=1, rank=3), 'web')
+    >>> parse("web/1/3"), str(parse("web")), str(parse("leaderworkerset.leaderworkerset.x-k8s.io/web"))
+    (Selection(name='web', group=1, rank=3), 'web', 'web')
     """
     parts = words.split("/")
-    if parts[0] in {"lws", "leaderworkerset", "leaderworkersets"} and len(parts) > 1 and not parts[1].isdecimal():
+    if parts[0] in KIND_WORDS and len(parts) > 1 and not parts[1].isdecimal():
         parts = parts[1:]
     name, *numbers = parts
     if not name or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
@@ -48,17 +63,8 @@ def shape(replicas: int, size: int) -> str:
 async def nothing_found(session: Session, namespace: str, selector: str = "") -> str:
     """Return that nothing was found in a namespace (empty: in any), and in which others there is something."""
     text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
-    if not namespace:
-        return text
-    try:
-        page = await session.client.list_page(Query(LEADERWORKERSETS, label_selector=selector))
-    except APIError:  # not permitted, mostly
-        return text
-    others = sorted({meta.namespace(one) for one in page.items} - {namespace})
-    if not others:
-        return text
-    more = f" and {len(others) - FEW_NAMES} more" if len(others) > FEW_NAMES else ""
-    return f"{text} There are some in {', '.join(others[:FEW_NAMES])}{more}: choose with -n, or show all with -A."
+    others = await _namespaces_of(session, label_selector=selector) if namespace else ""
+    return f"{text} There are some in {others}: choose with -n, or show all with -A." if others else text
 
 
 async def find(session: Session, name: str) -> JSONObject:
@@ -90,11 +96,31 @@ async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject
         found = await find_set(session, name)
         if found is not None:
             return DISAGGREGATED_SETS, found
-        listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
-        names = ", ".join(map(meta.name, listing.items)) or "none"
-        raise CommandError(
-            f"leaderworkerset {name!r} not found in namespace {session.namespace} (there: {names})"
-        ) from error
+        raise CommandError(await _not_found(session, name)) from error
+
+
+async def _not_found(session: Session, name: str) -> str:
+    """Return that there is no such LeaderWorkerSet, which there are, and in which other namespaces there is one."""
+    listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+    names = sorted(map(meta.name, listing.items))
+    more = f" and {len(names) - MANY_NAMES} more" if len(names) > MANY_NAMES else ""
+    text = f"leaderworkerset {name!r} not found in namespace {session.namespace}"
+    text += f" (there: {', '.join(names[:MANY_NAMES]) or 'none'}{more})"
+    elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
+    if elsewhere:
+        return f"{text}; it is in {elsewhere}: choose with -n"
+    return text + nearmisses.hint(name, names)
+
+
+async def _namespaces_of(session: Session, **selectors: str) -> str:
+    """Return the first few other namespaces with such LeaderWorkerSets, empty where there are none or nobody may know."""
+    try:
+        page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
+    except APIError:  # not permitted, mostly
+        return ""
+    others = sorted({meta.namespace(one) for one in page.items} - {session.namespace})
+    more = f" and {len(others) - FEW_NAMES} more" if len(others) > FEW_NAMES else ""
+    return f"{', '.join(others[:FEW_NAMES])}{more}"
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
@@ -111,6 +137,14 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
     selector = f"{SET_NAME}={name}" if name else SET_NAME
     listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector)
     return sorted(listing.items, key=meta.key)
+
+
+def refuse_missing(whole: View, chosen: Selection) -> None:
+    """Refuse a group or rank that a LeaderWorkerSet does not have, neither as a pod nor as a place for one."""
+    if chosen.group is None or any(group.ranks for group in narrow(whole, chosen).groups):
+        return
+    size = max((len(group.ranks) for group in whole.groups), default=0)
+    raise CommandError(f"{chosen} is not there: {whole.name} has {shape(len(whole.groups), size)}")
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:

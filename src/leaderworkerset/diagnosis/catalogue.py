@@ -98,8 +98,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containers.INIT_FAILS,
     containers.PROBE_KILLS,
     containers.CRASHES,
-    starts.BACK_OFF,
     containers.ENDED,
+    starts.BACK_OFF,
     # The group does not come together.
     starts.NO_NAMES,
     containers.GATE_CLOSED,

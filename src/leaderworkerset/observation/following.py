@@ -10,7 +10,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import ForbiddenError, KubeError
+from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
@@ -48,8 +48,6 @@ class Supplement:
     """Objects that explain others: followed from the first time they are asked for, if the user may list them."""
 
     def __init__(self, client: Client, selection: Selection) -> None:
-        self._client = client
-        self._selection = selection
         self._informer = Informer(client, selection)
         self._wanted = asyncio.Event()
 
@@ -68,15 +66,8 @@ class Supplement:
     async def run(self) -> None:
         """Follow once that is wanted, unless it is not permitted."""
         await self._wanted.wait()
-        if await self._is_permitted():
-            await self._informer.run()
-
-    async def _is_permitted(self) -> bool:
-        try:
-            await self._client.list_page(self._selection, limit=1)
-        except KubeError as error:
-            return not isinstance(error, ForbiddenError)  # any other error is the informer's to get over
-        return True
+        with suppress(ForbiddenError):
+            await self._informer.run(gives_up=True)
 
 
 class Explanations:
@@ -144,9 +135,12 @@ def pause_left(took: float, since: float) -> float:
 
 @asynccontextmanager
 async def following(*informers: Followed) -> AsyncIterator[Following]:
-    """Run informers, and yield once each has been filled."""
+    """Run informers, and yield once each has been filled.
+
+    A user who may not watch what is followed gets the ForbiddenError of that, in a group, and does not wait for ever.
+    """
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(informer.run()) for informer in informers]
+        running = [tasks.create_task(_run(informer)) for informer in informers]
         for informer in informers:
             await informer.wait_synced()
         try:
@@ -154,6 +148,10 @@ async def following(*informers: Followed) -> AsyncIterator[Following]:
         finally:
             for task in running:
                 task.cancel()
+
+
+async def _run(followed: Followed) -> None:
+    await (followed.run(gives_up=True) if isinstance(followed, Informer) else followed.run())
 
 
 class AllSets:

@@ -18,6 +18,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.observation.following import Following, OneSet
 from leaderworkerset.observation.logs import LogError, Options, Sink, read
+from leaderworkerset.views.unlogged import container_status, has_log
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
@@ -199,14 +200,6 @@ def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
     return status.get("restartCount", 0) == number and runs(status)
 
 
-def container_status(pod: JSONObject, container: str | None) -> JSONObject:
-    """Return the status of a container (None: the first one), empty before there is one."""
-    name = container or meta.spec(pod)["containers"][0]["name"]
-    status = meta.status(pod)
-    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
-    return next((entry for entry in statuses if entry.get("name") == name), {})
-
-
 def comparable(stamp: bytes) -> bytes:
     """Return a time stamp of the log in a form that compares as it was written: with all nine digits of the fraction.
 
@@ -217,15 +210,6 @@ def comparable(stamp: bytes) -> bytes:
     return whole + b"." + fraction.ljust(9, b"0")
 
 
-def has_log(status: JSONObject) -> bool:
-    """Return whether the container has started: it runs, has ended, or waits after its end for the next start."""
-    return any("running" in state or "terminated" in state for state in (_state(status), status.get("lastState") or {}))
-
-
 def runs(status: JSONObject) -> bool:
     """Return whether the container runs."""
-    return "running" in _state(status)
-
-
-def _state(status: JSONObject) -> JSONObject:
-    return status.get("state") or {}
+    return "running" in (status.get("state") or {})

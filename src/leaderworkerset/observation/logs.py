@@ -13,6 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
+from leaderworkerset.views.unlogged import unlogged
 
 LAST_LINES: Final = 5
 """So many lines of a failed container are quoted, as the kubelet quotes them in a termination message."""
@@ -23,6 +24,15 @@ PATIENCE: Final = 5.0
 
 class LogError(KubeError):
     """A log that the server does not have or does not give; the text names the pod and its state."""
+
+
+class NotStartedError(LogError):
+    """A container that has no log yet, as it never ran; `pod` is its pod's name, `reason` says what it waits for."""
+
+    def __init__(self, pod: str, reason: str) -> None:
+        super().__init__(f"{pod} has {reason}")
+        self.pod = pod
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +71,25 @@ class Sink(Protocol):
 
 
 async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterator[bytes]:
-    """Yield the lines of one pod's log."""
+    """Yield the lines of one pod's log.
+
+    A pod without a node has an empty one for an API server, and one whose container never ran none: both are NotStartedErrors.
+    """
     container = options.container or meta.spec(pod)["containers"][0]["name"]
+    never_ran = unlogged(pod, options.container)
+    is_empty = True
     path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
     rest = b""
     try:
         async with client.stream("GET", path, options.query(container)) as response:
             async for chunk in response.chunks:
+                is_empty = False
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     yield line
     except BadRequestError as error:
+        if never_ran:
+            raise NotStartedError(meta.name(pod), never_ran) from error
         raise LogError(f"{meta.name(pod)} ({podstate.state(pod)}): {error}") from error
     except APIError as error:
         if isinstance(error, NotFoundError):
@@ -79,6 +97,8 @@ async def read(client: Client, pod: JSONObject, options: Options) -> AsyncIterat
         raise LogError(f"{meta.name(pod)}: {error}") from error
     if rest:
         yield rest
+    if is_empty and never_ran:
+        raise NotStartedError(meta.name(pod), never_ran)
 
 
 async def silent_lines(client: Client, views: Iterable[View], most: int) -> list[str]:

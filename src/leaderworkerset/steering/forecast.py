@@ -67,14 +67,13 @@ class World:
 
 
 def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast:
-    """Try the rollout that follows a change; with a new revision no group is updated yet.
+    """Try the rollout that follows a change; with a new revision the groups of the one before are not updated.
 
     Raise `TooLargeError` for more than `LARGEST` groups.
     """
     current = world.current
     if max(limits.replicas, current.replicas - limits.replicas) > LARGEST:
         raise TooLargeError(f"more than {LARGEST} groups: a forecast is made for fewer only")
-    world = replace(world, updated=0) if is_new_revision else world
     waves: list[Wave] = []
     last = world
     for state, wave in _waves(world, limits, is_new_revision=is_new_revision):
@@ -90,10 +89,13 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
 def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[tuple[World, Wave]]:
     """Yield each state with the wave that led to it, until nothing changes any more.
 
-    Groups below the partition are made from the old revision, where there is one.
+    Groups below the partition are made from the old revision, where there is one. An update that is taken back has none:
+    the StatefulSet has not left the wanted one, as the lowest group shows, which rolls last.
     """
     is_new = is_new_revision
-    has_old = is_new_revision or bool(world.members & ~world.updated)
+    lowest = world.members & -world.members
+    is_taken_back = is_new_revision and bool(world.updated & lowest)
+    has_old = not is_taken_back and (is_new_revision or bool(world.members & ~world.updated))
     for _ in range(4 * LARGEST):
         decided = _decide(world, limits, is_new_revision=is_new)
         is_new = False

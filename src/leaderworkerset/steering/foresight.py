@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from statistics import median_low
 from typing import Final
 
+import msgspec
+
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
@@ -51,11 +53,15 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """What a change of one LeaderWorkerSet does. `startup` is how long its groups took to start, as far as is known."""
+    """What a change of one LeaderWorkerSet does. `startup` is how long its groups took to start, as far as is known.
+
+    Where it `rolls`, `kept` groups are of the wanted revision already: an update that did not end is taken back.
+    """
 
     name: str
     is_new: bool
     rolls: bool
+    kept: int
     is_paused: bool
     changes: tuple[FieldChange, ...]
     size: int
@@ -79,17 +85,20 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     lws = leaderworkerset.decode(after)
     limits = rollout.budget(lws.spec)
     old = before.view.object if before else None
-    rolls = old is not None and revisions.build_data(old) != revisions.build_data(after)
+    content = revisions.build_data(after)
+    rolls = old is not None and revisions.build_data(old) != content
     starts = startups(before.view) if before else []
+    world = _world(before, revisions.content_hash(content) if rolls else "")
     return Foreseen(
         name=meta.name(after),
         is_new=old is None,
         rolls=rolls,
+        kept=world.updated.bit_count() if rolls else 0,
         is_paused=is_paused(after),
-        changes=() if old is None else tuple(field_changes(old, after)),
+        changes=() if old is None else tuple(field_changes(_read(old), _read(after))),
         size=lws.size,
         budget=limits,
-        forecast=forecast(limits, _world(before), is_new_revision=rolls),
+        forecast=forecast(limits, world, is_new_revision=rolls),
         startup=median_low(starts) if starts else None,
         samples=len(starts),
     )
@@ -143,11 +152,18 @@ def document(found: Foreseen) -> JSONObject:
     }
 
 
-def _world(before: Situation | None) -> World:
+def _read(obj: JSONObject) -> JSONObject:
+    """Return a LeaderWorkerSet with its template as the controller reads it: what is empty there is no difference."""
+    content = revisions.build_content(obj)["spec"]
+    return revisions.restore(obj, {"data": {"spec": content}})
+
+
+def _world(before: Situation | None, wanted: str) -> World:
+    """Return the groups as they are; `wanted` is the key of the revision that a change makes, empty where it makes none."""
     if before is None:
         return World(Current(0, 0, ""))
     shown, found = before.view, before.statefulset
-    key = meta.labels(found).get(labels.TEMPLATE_REVISION_HASH, "") if found else ""
+    key = wanted or (meta.labels(found).get(labels.TEMPLATE_REVISION_HASH, "") if found else "")
     existing = [group for group in shown.groups if _has_leader(group)]
     current = statefulsets.current(found) or Current(shown.desired, 0, str(shown.desired))
     return World(
@@ -192,7 +208,9 @@ def _summary(found: Foreseen) -> str:
         return f"{counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} would be made"
     if not found.forecast.waves:
         return "no group is made or removed" + (_held(found) if found.rolls else "")
-    reason = "a new revision" if found.rolls else "no new revision"
+    has = "has" if found.kept == 1 else "have"
+    back = f"the revision that {counted(found.kept, 'group')} {has} already" if found.kept else "a new revision"
+    reason = back if found.rolls else "no new revision"
     return f"{reason}: {counted(making, 'group')} of {counted(found.size, 'pod')} would be made{_held(found)}"
 
 
@@ -262,7 +280,8 @@ def _members(value: JSON) -> dict[str, JSON] | None:
 
 
 def _short(value: JSON) -> str:
-    text = "nothing" if value is None else str(value)
+    plain = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = "nothing" if value is None else plain
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 

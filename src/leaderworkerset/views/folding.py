@@ -16,6 +16,9 @@ from leaderworkerset.views.reasons import is_fine, is_problem, others_than_ready
 FEW_GROUPS: Final = 10
 """So many groups of a LeaderWorkerSet are shown by rank."""
 
+FEW_SETS: Final = 10
+"""So many LeaderWorkerSets are shown with their groups, unless they were named."""
+
 MOST_RANGES: Final = 6
 """So many ranges of numbers are written out."""
 

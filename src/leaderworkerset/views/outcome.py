@@ -95,7 +95,8 @@ def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
         for status in meta.status(rank.object).get("containerStatuses") or []:
             for when in ("state", "lastState"):
                 end = (status.get(when) or {}).get("terminated") or {}
-                if end.get("exitCode"):
+                # Without a restart that counts, the last run did not fail: its node was restarted.
+                if end.get("exitCode") and (when == "state" or status.get("restartCount")):
                     is_running = "running" in (status.get("state") or {})
                     yield FailedContainer(rank.object, status["name"], when == "lastState" and is_running), end
 

@@ -52,15 +52,35 @@ def summary(view: View, group: Group, now: datetime) -> str:
     return "; ".join(filter(None, [text, first_problem(group), told]))
 
 
-def reasons(view: View) -> str:
-    """Return the first rank with a reason for not being ready, and how many others are not."""
+def first_waiting(view: View) -> tuple[Rank, int] | None:
+    """Return the first rank with a reason for not being ready, and how many others are not; None where all are ready."""
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
-        return ""
+        return None
     first = next(
         (rank for rank in waiting if is_problem(rank)),
         next((rank for rank in waiting if rank.why and rank.state != MISSING), waiting[0]),
     )
-    others = f" (and {wording.counted(len(waiting) - 1, 'more rank')})" if len(waiting) > 1 else ""
+    return first, len(waiting) - 1
+
+
+def is_settled(view: View) -> bool:
+    """Return whether a LeaderWorkerSet is ready, and all of it of its newest revision."""
+    return view.is_ready and not view.is_updating
+
+
+def reasons(view: View) -> str:
+    """Return the first rank with a reason for not being ready, and how many others are not, after a semicolon."""
+    text = brief(view)
+    return f"; {text}" if text else ""
+
+
+def brief(view: View) -> str:
+    """Return the same without the semicolon; empty where every rank is ready."""
+    found = first_waiting(view)
+    if found is None:
+        return ""
+    first, count = found
+    others = f" (and {wording.counted(count, 'more rank')})" if count else ""
     why = wording.reason(first)
-    return f"; {first.pod} is {wording.state(first)}{': ' + why if why else ''}{others}"
+    return f"{first.pod} is {wording.state(first)}{': ' + why if why else ''}{others}"

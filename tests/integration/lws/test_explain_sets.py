@@ -55,7 +55,7 @@ async def test_a_scaler_of_somebody_else_is_named(space: Space, capsys: pytest.C
     capsys.readouterr()
     session = session_of(space)
     wanted = get.Wanted((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
-    await get.say_causes(session, await get.observe(session, wanted))
+    await get.say_causes(session, await get.observe(session, wanted), wanted)
     assert f"{line} says more" in capsys.readouterr().err.splitlines()
 
 

@@ -70,7 +70,7 @@ def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resou
 async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     chosen = targets.parse(name)
     if chosen.group is not None:
-        raise UsageError(f"{name!r} names a group: to have it made anew, delete its leader pod")
+        raise UsageError(f"{name!r} names a group: `{session.lws} restart {name}` has it made anew")
     resource, found = await targets.find_either(session, chosen.name)
     return resource, meta.key(found)
 

@@ -30,6 +30,7 @@ from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow, not_ready
+from leaderworkerset.views.wording import counted
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 TABLES = (None, "wide")
@@ -51,6 +52,7 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     """Show LeaderWorkerSets by group and rank, and DisaggregatedSets with the LeaderWorkerSets that they own.
 
     Of more than ten groups, those that are alike share a row: what is not ready first, the healthy together.
+    More than ten LeaderWorkerSets that were not named have a row each, what is not ready first and why.
     With --watch, a DisaggregatedSet stands for its LeaderWorkerSets.
     """
     wanted = Wanted(tuple(targets.parse(name) for name in names), **options)
@@ -80,18 +82,41 @@ class Wanted:
         """Return whether every rank has a row, of however many groups."""
         return self.every_rank or self.not_ready
 
+    @property
+    def table(self) -> tables.Form:
+        """Return what a table shows."""
+        return tables.Form(
+            wide=self.form == "wide",
+            everywhere=self.everywhere,
+            every_rank=self.shows_ranks,
+            is_chosen=bool(self.chosen),
+        )
+
 
 async def show(target: Target, wanted: Wanted) -> None:
     """Print what is there now."""
     async with target.session() as session:
         with collection.put_off():
             seen = await observe(session, wanted)
-        quoted = await quotations(session.client, seen.shown) if wanted.form in TABLES else []
+        shows_groups = wanted.form in TABLES and not wanted.table.is_brief(len(seen.shown))
+        quoted = await quotations(session.client, seen.shown) if shows_groups else []
         for line in (*render(seen.shown, wanted, seen.sets), *quoted):
             say(line)
         if wanted.form in TABLES:
-            await say_causes(session, seen)
+            if not shows_groups:
+                say(
+                    f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
+                    err=True,
+                )
+            await say_causes(session, seen, wanted)
         await say_if_empty(session, seen, wanted)
+
+
+def hidden(session: Session, shown: Sequence[View]) -> str:
+    """Say how many of many LeaderWorkerSets are not ready, and how groups and ranks are shown."""
+    unready = sum(not view.is_ready for view in shown)
+    count = f"{unready} of {counted(len(shown), 'LeaderWorkerSet')} not ready" if unready else f"all {len(shown)} ready"
+    return f"{count}; `{session.lws} get NAME` shows groups and ranks of one, --not-ready the ranks that are not ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +134,17 @@ async def observe(session: Session, wanted: Wanted) -> Seen:
     found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
     plain = await targets.views_of(session, found.leaderworkersets)
     views = await explaining.explain(session.client, plain, namespace)
+    for one in wanted.chosen:
+        for view in (view for view in views if view.name == one.name):
+            targets.refuse_missing(view, one)
     sets = [set_view(obj, views) for obj in found.sets]
     return Seen(cut(views, wanted), sets, is_empty=not views and not sets)
 
 
-async def say_causes(session: Session, seen: Seen) -> None:
-    """Print the cause of the first sets that are stuck on standard error, as `lws explain` does."""
-    sets = [one for one in seen.sets if not one.is_ready][:QUOTED]
-    waiting = [view for view in seen.shown if not view.is_ready][:QUOTED]
+async def say_causes(session: Session, seen: Seen, wanted: Wanted) -> None:
+    """Name on standard error the cause of the first sets that are stuck, as `lws explain` tells it, and count the others."""
+    unready = [view for view in seen.shown if not view.is_ready]
+    sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
     from leaderworkerset.cli.commands import explain
@@ -126,6 +154,12 @@ async def say_causes(session: Session, seen: Seen) -> None:
         told += [tasks.create_task(explain.note(session, view.namespace, view.name)) for view in waiting]
     for line in filter(None, (one.result() for one in told)):
         say(line, err=True)
+    where = " -A" if wanted.everywhere else f" -n {session.namespace}"
+    if more := len(unready) - len(waiting):
+        say(
+            f"{more} more {'is' if more == 1 else 'are'} not ready; `{session.lws} explain{where}` explains all",
+            err=True,
+        )
 
 
 async def say_if_empty(session: Session, seen: Seen, wanted: Wanted) -> None:
@@ -305,7 +339,6 @@ def render(views: Sequence[View], wanted: Wanted, sets: Sequence[SetView] = ()) 
             *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
         ]
     now = SystemClock().now()
-    shown_as = tables.Form(wide=form == "wide", everywhere=wanted.everywhere, every_rank=wanted.shows_ranks)
-    below = tables.tables(views, now, shown_as)
-    above = settables.lines(sets, now, with_namespace=wanted.everywhere)
+    below = tables.tables(views, now, wanted.table)
+    above = settables.lines(sets, now, with_namespace=wanted.everywhere, is_brief=wanted.table.is_brief(len(sets)))
     return [*above, "", *below] if above and below else [*above, *below]

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,12 +19,16 @@ from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.loglines import Matching, Printer
+from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation.logs import LogError, Options, Sink, read
+from leaderworkerset.observation.logs import LogError, NotStartedError, Options, Sink, read
 from leaderworkerset.views.groups import place_of
 from leaderworkerset.views.selection import Filter, Selection
+from leaderworkerset.views.unlogged import containers, summed
 from leaderworkerset.views.wording import counted
+
+if TYPE_CHECKING:
+    from leaderworkerset.observation.following import Following, OneSet  # they bring informers, which only -f needs
 
 MOST_STREAMS: Final = 100
 """Logs that are followed at once unless more are asked for: each holds a connection of the API server and a kubelet's."""
@@ -127,20 +131,29 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
 async def show(target: Target, wanted: Wanted) -> None:
     """Print what was logged by now, rank by rank; a rank whose log cannot be read is reported, and the next one read."""
     sink = wanted.sink()
-    failed = []
+    failed = 0
+    not_started: list[tuple[str, str]] = []
     async with target.session() as session:
         pods = await pods_of(session, wanted)
         for pod in pods:
             try:
                 async for line in read(session.client, pod, wanted.options):
                     sink.line(pod, line)
+            except NotStartedError as error:
+                not_started.append((error.pod, error.reason))
             except (LogError, NotFoundError) as error:
                 if len(pods) == 1:
                     raise
-                failed.append(error)
+                failed += 1
                 say(f"error: {error}", err=True)
-    if failed:
-        raise CommandError(f"the logs of {len(failed)} of {counted(len(pods), 'rank')} could not be read")
+    said = summed(not_started)
+    if len(said) == 1 and len(not_started) == len(pods):
+        raise CommandError(said[0])
+    for sentence in said:
+        say(f"error: {sentence}", err=True)
+    if failed or not_started:
+        count = failed + len(not_started)
+        raise CommandError(f"the logs of {count} of {counted(len(pods), 'rank')} could not be read")
 
 
 async def pods_of(session: Session, wanted: Wanted) -> list[JSONObject]:
@@ -190,18 +203,40 @@ async def follow(target: Target, wanted: Wanted) -> None:
         followed = []
         for one in wanted.chosen:
             resource, _ = await targets.find_either(session, one.name)
-            refuse_too_many(await members(session, resource, one), wanted, one)
+            pods = [*filter(wanted.covering(one).covers, await members(session, resource, one))]
+            refuse_too_many(len(pods), wanted, one)
+            refuse_unknown_container(pods, wanted.options.container)
             followed.append((one, informers_of(session.client, resource, ObjectKey(session.namespace, one.name))))
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
             for one, informers in followed:
                 follower = Follower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
                 tasks.create_task(follower.run(objects, informers))
+                tasks.create_task(note_waiting(objects, informers, one, wanted))
 
 
-def refuse_too_many(pods: Sequence[JSONObject], wanted: Wanted, one: Selection) -> None:
+async def note_waiting(objects: "Following", informers: "OneSet", one: Selection, wanted: Wanted) -> None:
+    """Say which ranks have no log yet and why, until the set is gone: their lines come once they start."""
+    notes = WaitingNotes(str(one), wanted.options.container)
+
+    def look() -> bool | None:
+        notes.update([*filter(wanted.covering(one).covers, informers.pods.store.list())])
+        return True if informers.object is None else None
+
+    await objects.until(look)
+
+
+def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:
+    """Refuse to wait for a container that none of the pods has."""
+    names = dict.fromkeys(name for pod in pods for name in containers(pod))
+    if container and names and container not in names:
+        raise CommandError(
+            f"container {container} is not valid for pod {meta.name(pods[0])} (there: {', '.join(names)})"
+        )
+
+
+def refuse_too_many(count: int, wanted: Wanted, one: Selection) -> None:
     """Refuse to follow more logs than there may be streams."""
-    count = sum(wanted.covering(one).covers(pod) for pod in pods)
     if count > wanted.most:
         raise UsageError(
             f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "

@@ -39,6 +39,8 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
     """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; exit 124 with what is missing if it does not come in time."""
     check = parse(condition)
     chosen = targets.parse(name)
+    if chosen.group is not None:
+        raise UsageError(f"{name!r} names a group: what is waited for is of the whole, {chosen.name}")
 
     async def act() -> None:
         async with target.session() as session:

@@ -24,12 +24,16 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What is described: a view, cut to what was chosen; its events; and the last lines of failed containers."""
+    """What is described: a view, cut to what was chosen; its events; and the last lines of failed containers.
+
+    `events` is None where the user may not list them. `lws` is how hints call the command for this cluster.
+    """
 
     chosen: Selection
     view: View
-    events: Sequence[Happening] = ()
+    events: Sequence[Happening] | None = ()
     logs: Sequence[str] = ()
+    lws: str = "lws"
 
 
 def lines(shown: Described, now: datetime) -> list[str]:
@@ -42,7 +46,7 @@ def lines(shown: Described, now: datetime) -> list[str]:
         head = _group(view, view.groups[0], now) if view.groups else []
     else:
         head = _set(view, now)
-    return [*head, *logs(shown.logs), *events(shown.events, str(chosen), now)]
+    return [*head, *logs(shown.logs), *events(shown.events, f"{shown.lws} events {chosen}", now)]
 
 
 def facts(found: Sequence[Fact]) -> list[str]:
@@ -204,12 +208,14 @@ def logs(texts: Sequence[str]) -> list[str]:
     return ["", "Logs:", *(f"  {line}" for text in texts for line in text.splitlines())]
 
 
-def events(happened: Sequence[Happening], name: str, now: datetime) -> list[str]:
-    """Return the newest events, and how many there are before them."""
+def events(happened: Sequence[Happening] | None, hint: str, now: datetime) -> list[str]:
+    """Return the newest events, and how many there are before them; `hint` says what shows those."""
+    if happened is None:
+        return ["", "Events:         not known, you may not list events"]
     if not happened:
         return ["", "Events:         none"]
     earlier = len(happened) - RECENT
-    more = [f"  … and {wording.counted(earlier, 'earlier event')}: lws events {name}"] if earlier > 0 else []
+    more = [f"  … and {wording.counted(earlier, 'earlier event')}: {hint}"] if earlier > 0 else []
     return ["", "Events:", *more, *happenings.table(happened[-RECENT:], now, "  ")]
 
 

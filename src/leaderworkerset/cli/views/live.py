@@ -13,7 +13,7 @@ from leaderworkerset.cli.views import livetable
 from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.loglines import prefixed
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.folding import FEW_GROUPS
+from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
 from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.reasons import first_problem, summary
 
@@ -128,8 +128,8 @@ class TerminalDisplay:
         self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line)))
 
     def close(self) -> None:
-        """Leave the last table on the screen: with all its rows, where those are ranks of a few groups."""
-        is_short = all(len(view.groups) <= FEW_GROUPS for view in self._views)
+        """Leave the last table on the screen: with all its rows, where those are ranks of a few groups of a few sets."""
+        is_short = len(self._views) <= FEW_SETS and all(len(view.groups) <= FEW_GROUPS for view in self._views)
         self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
         self._live.stop()
 

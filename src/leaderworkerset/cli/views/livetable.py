@@ -1,6 +1,6 @@
 """The lines of the live view, cut to a terminal: what is not ready comes first, and reasons are never cut off. Pure.
 
-Up to ten groups have a line for each rank, more have a line for each group. Where the column WHY does not fit, the
+Up to ten groups have a line for each rank, more have a line for each group; more than ten LeaderWorkerSets have a line each. Where the column WHY does not fit, the
 reasons stand in full below the table.
 """
 
@@ -13,9 +13,9 @@ from typing import Final
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import escaped
 from leaderworkerset.views import recreations, wording
-from leaderworkerset.views.folding import FEW_GROUPS
+from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import UNREADY, is_fine, is_problem, others_than_ready
+from leaderworkerset.views.reasons import UNREADY, first_waiting, is_fine, is_problem, is_settled, others_than_ready
 
 FEW_REASONS: Final = 3
 """So many different reasons are shown below a table."""
@@ -53,10 +53,27 @@ class _Row:
 
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
     """Return the live view of LeaderWorkerSets, each with its share of the lines."""
+    if len(views) > FEW_SETS:
+        return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
     ordered = sorted(views, key=lambda view: all(map(_is_fine, view.groups)))
     shown = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
     return [_cut(line, size.columns) for line in shown]
+
+
+def _sets(views: Sequence[View], now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
+    header = ("NAMESPACE", *output.SET_HEADER) if with_namespace else output.SET_HEADER
+    rows = [_of_set(view, now, with_namespace) for view in sorted(views, key=is_settled)]
+    return ["", *_table(header, rows, Size(size.columns, None if size.lines is None else size.lines - 2))]
+
+
+def _of_set(view: View, now: datetime, with_namespace: bool) -> _Row:  # noqa: FBT001 - passed on
+    cells = ((view.namespace,) if with_namespace else ()) + output.set_row(view, now)
+    found = first_waiting(view)
+    if found is None:
+        return _Row(cells, "", is_settled(view), "", is_rank=False)
+    first, why = found[0], wording.reason(found[0])
+    return _Row(cells, f"{wording.state(first)}{f', {why}' if why else ''}", is_settled(view), first.pod, is_rank=False)
 
 
 def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
@@ -169,9 +186,16 @@ def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, belo
         return table
     hidden = rows[limit - 1 :]
     ready = sum(row.is_ready for row in hidden)
-    noun = "group" if table[0].split()[1:2] == ["READY"] else "rank"
+    noun = _noun(table[0].split())
     told = "all ready" if ready == len(hidden) else f"{ready} ready"
     return [*table[:limit], f"… and {wording.counted(len(hidden), f'more {noun}')}, {told}"]
+
+
+def _noun(header: Sequence[str]) -> str:
+    """Return what a row of a table with this header is."""
+    if header[0] in {"NAME", "NAMESPACE"}:
+        return "set"
+    return "group" if header[1] == "READY" else "rank"
 
 
 def _wrapped(text: str, columns: int) -> list[str]:

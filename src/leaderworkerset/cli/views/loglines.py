@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -10,8 +11,10 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE
 from leaderworkerset.cli.views.colors import Painter
+from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.logs import Sink
 from leaderworkerset.views.groups import place_of
+from leaderworkerset.views.unlogged import waiting
 
 
 class Printer:
@@ -43,6 +46,24 @@ class Matching:
         text = line.partition(b" ")[2] if self._stamped else line
         if self._pattern.search(text.decode(errors="replace")):
             self._sink.line(pod, line)
+
+
+class WaitingNotes:
+    """Says on standard error what ranks without a log wait for: once, and again when the first one's state changes."""
+
+    def __init__(self, name: str, container: str | None) -> None:
+        self._name = name
+        self._container = container
+        self._said: set[str] = set()
+
+    def update(self, pods: Sequence[JSONObject]) -> None:
+        """Take the pods as they are now; that there are none is said, too."""
+        found = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
+        if found is None:
+            self._said.clear()
+        elif found[0] not in self._said:
+            self._said.add(found[0])
+            say(f"note: waiting for logs: {found[1]}", err=True)
 
 
 def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, named: bool = False) -> str:

@@ -11,6 +11,7 @@ from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.wording import age
 
+SET_HEADER = ("NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE")
 GROUP_HEADER = ("GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE")
 WIDE_HEADER = ("NODE", "ADDRESS", "REVISION")
 
@@ -29,14 +30,18 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = ""
     ]
 
 
-def sets(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
-    """Return one line per LeaderWorkerSet; the columns are those of the API (R-API-3)."""
-    header = ("NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE")
-    rows = [(v.name, str(v.ready), str(v.desired), str(v.up_to_date), age(v.created, now)) for v in views]
-    if with_namespace:
-        header = ("NAMESPACE", *header)  # type: ignore[assignment]  # one column more
-        rows = [(v.namespace, *row) for v, row in zip(views, rows, strict=True)]  # type: ignore[misc]  # likewise
-    return table(header, rows)
+def sets(
+    views: Sequence[View], now: datetime, *, with_namespace: bool = False, reasons: Sequence[str] = ()
+) -> list[str]:
+    """Return one line per LeaderWorkerSet; the columns are those of the API (R-API-3), and WHY where there are reasons."""
+    header = [*(["NAMESPACE"] if with_namespace else []), *SET_HEADER, *(["WHY"] if reasons else [])]
+    rows = [[*([view.namespace] if with_namespace else []), *set_row(view, now)] for view in views]
+    return table(header, [[*row, why] for row, why in zip(rows, reasons, strict=True)] if reasons else rows)
+
+
+def set_row(view: View, now: datetime) -> tuple[str, ...]:
+    """Return the cells of a LeaderWorkerSet below SET_HEADER."""
+    return view.name, str(view.ready), str(view.desired), str(view.up_to_date), age(view.created, now)
 
 
 def groups(shown: Iterable[Group], now: datetime, *, wide: bool = False) -> list[str]:

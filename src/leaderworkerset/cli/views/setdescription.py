@@ -19,11 +19,15 @@ REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedSet:
-    """What is described: a view, the events of the set and of what it owns, and the last lines of failed containers."""
+    """What is described: a view, the events of the set and of what it owns, and the last lines of failed containers.
+
+    `events` is None where the user may not list them. `lws` is how hints call the command for this cluster.
+    """
 
     view: SetView
-    events: Sequence[Happening] = ()
+    events: Sequence[Happening] | None = ()
     logs: Sequence[str] = ()
+    lws: str = "lws"
 
 
 def lines(shown: DescribedSet, now: datetime) -> list[str]:
@@ -38,7 +42,7 @@ def lines(shown: DescribedSet, now: datetime) -> list[str]:
         *_parts(view),
         *description.conditions(view.object, now),
         *description.logs(shown.logs),
-        *description.events(shown.events, view.name, now),
+        *description.events(shown.events, f"{shown.lws} events LWS shows those of one LeaderWorkerSet", now),
     ]
 
 

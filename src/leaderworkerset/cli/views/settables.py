@@ -1,4 +1,7 @@
-"""The tables of DisaggregatedSets: a line for each, and below them the LeaderWorkerSets that each owns. Pure."""
+"""The tables of DisaggregatedSets: a line for each, and below them the LeaderWorkerSets that each owns. Pure.
+
+Many have a line each only: what is not ready first.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,14 +14,15 @@ HEADER = ("DISAGGREGATEDSET", "READY", "ROLLOUT", "AGE")
 PARTS = ("LEADERWORKERSET", "ROLE", "SLICE", "REVISION", "READY", "DESIRED")
 
 
-def lines(sets: Sequence[SetView], now: datetime, *, with_namespace: bool = False) -> list[str]:
-    """Return the table of the sets, and one table for the parts of each."""
+def lines(sets: Sequence[SetView], now: datetime, *, with_namespace: bool = False, is_brief: bool = False) -> list[str]:
+    """Return the table of the sets, and one table for the parts of each unless it `is_brief`."""
     if not sets:
         return []
+    sets = sorted(sets, key=lambda one: one.is_ready) if is_brief else sets
     header = ("NAMESPACE", *HEADER) if with_namespace else HEADER
     rows = [((one.namespace,) if with_namespace else ()) + _row(one, now) for one in sets]
     shown = output.table(header, rows)
-    for one in sets:
+    for one in () if is_brief else sets:
         if one.parts:
             shown += ["", f"{one.namespace}/{one.name}:" if with_namespace else f"{one.name}:", *_parts(one)]
     return shown

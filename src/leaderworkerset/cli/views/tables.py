@@ -1,4 +1,7 @@
-"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; of many groups a row for those that are alike. Pure."""
+"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; of many groups a row for those that are alike. Pure.
+
+Many LeaderWorkerSets have a row each and nothing below it: what is not ready first, with the reason of its first rank.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +9,9 @@ from datetime import datetime
 from typing import Final
 
 from leaderworkerset.cli.views import output
-from leaderworkerset.views.folding import FEW_GROUPS, Fold, folds
+from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.reasons import brief, is_settled
 from leaderworkerset.views.wording import counted
 
 FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
@@ -18,17 +22,27 @@ MOST_FOLDS: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What a table shows beside the usual: nodes and addresses, namespaces, and every rank of however many groups."""
+    """What a table shows beside the usual: nodes and addresses, namespaces, and every rank of however many groups.
+
+    With `is_chosen`, the LeaderWorkerSets were named, and are shown with their groups however many they are.
+    """
 
     wide: bool = False
     everywhere: bool = False
     every_rank: bool = False
+    is_chosen: bool = False
+
+    def is_brief(self, sets: int) -> bool:
+        """Return whether so many sets have a row each, and nothing below it."""
+        return sets > FEW_SETS and not (self.wide or self.every_rank or self.is_chosen)
 
 
 def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
     """Return the table of LeaderWorkerSets, and below it the ranks or groups of each."""
     if not views:
         return []
+    if form.is_brief(len(views)):
+        return rows(views, now, with_namespace=form.everywhere)
     lines = output.sets(views, now, with_namespace=form.everywhere)
     for view in views:
         if any(group.ranks for group in view.groups):
@@ -36,6 +50,19 @@ def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
             lines += ["", title] if len(views) > 1 else [""]
             lines += below(view, now, form)
     return lines
+
+
+def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
+    """Return a row for each LeaderWorkerSet, what is not ready first, with why."""
+    ordered = sorted(views, key=is_settled)
+    reasons = [_why(view) for view in ordered]
+    return output.sets(ordered, now, with_namespace=with_namespace, reasons=reasons if any(reasons) else ())
+
+
+def _why(view: View) -> str:
+    """Return what a LeaderWorkerSet waits for: its first rank that is not ready, or groups of the old revision."""
+    told = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
+    return "" if is_settled(view) else "; ".join(filter(None, told))
 
 
 def below(view: View, now: datetime, form: Form) -> list[str]:

@@ -4,15 +4,16 @@ Of many groups those that are alike are one line, as in `lws get`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from leaderworkerset.cli.views import output
 from leaderworkerset.views import wording
 from leaderworkerset.views.disaggregation import SetView
-from leaderworkerset.views.folding import FEW_GROUPS, Fold, folds
+from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.reasons import is_settled
 
 HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
 
@@ -35,15 +36,19 @@ def lines(
     *,
     with_namespace: bool = False,
     every_rank: bool = False,
+    is_chosen: bool = False,
 ) -> list[str]:
-    """Return the tree: sets with what they own first, then the LeaderWorkerSets that nobody owns."""
+    """Return the tree: sets with what they own first, then the LeaderWorkerSets that nobody owns.
+
+    Of many that were not chosen by name, what is below those that are ready is left out, unless every rank is wanted.
+    """
     owned = {id(part.view.object) for one in sets for part in one.parts}
+    alone = [view for view in views if id(view.object) not in owned]
+    done = [one.is_settled for one in sets] + [is_settled(view) for view in alone]
     roots = [_of_set(one, views, now, every_rank=every_rank, prefix=_prefix(one, with_namespace)) for one in sets]
-    roots += [
-        _of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace))
-        for view in views
-        if id(view.object) not in owned
-    ]
+    roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
+    if len(roots) > FEW_SETS and not (every_rank or is_chosen):
+        roots = [replace(root, below=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
     rows = [row for root in roots for row in _rows(root, "", "")]
     if not rows:
         return []

@@ -19,7 +19,8 @@ from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
-from leaderworkerset.views.groups import Rank
+from leaderworkerset.views import recreations
+from leaderworkerset.views.groups import Group, Rank
 from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.wording import counted, duration
 
@@ -79,7 +80,8 @@ def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
         first = str((now if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
         if now.get("exitCode"):
             yield Death(rank, name, now, name in inits, restarts, first)
-        elif last.get("exitCode") and (age is None or age < SETTLED) and not now:
+        elif last.get("exitCode") and restarts and (age is None or age < SETTLED) and not now:
+            # Without a restart that counts, the last run did not fail: its node was restarted.
             yield Death(rank, name, last, name in inits, restarts, first, is_over="running" in state)
 
 
@@ -181,19 +183,29 @@ def killed_by_probe(observed: Observed) -> Finding | None:
 
 def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers ended with exit code 0, though it should go on running."""
-    ended = [rank for rank in observed.at(is_placed) if _is_done(rank)]
+    done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
+    ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
     if not ended:
         return None
-    rank = ended[0]
+    group, rank = ended[0]
+    evidence = [f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}"]
+    if group.recreations is not None:
+        evidence.append(f"group {group.index} {recreations.sentence(group.recreations, observed.now)}")
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
-        evidence=(f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}",),
+        evidence=tuple(evidence),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
             "let the program run until it is stopped, or take a Job for work that ends",
         ),
     )
+
+
+def _waits_for_another(group: Group, done: set[str]) -> bool:
+    """Return whether a group waits to be recreated because of a pod that did otherwise than end with exit code 0."""
+    told = group.recreations
+    return told is not None and told.is_waiting and told.failed_pod not in done
 
 
 def _is_done(rank: Rank) -> bool:

@@ -3,9 +3,12 @@
 Their reasons are Warning events of the StatefulSet or of the LeaderWorkerSet, in the words of the API server.
 """
 
+import re
+from dataclasses import replace
 from typing import Final
 
-from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_missing
 
@@ -93,17 +96,35 @@ NAME_TOO_LONG: Final = Cause(
     ),
 )
 
+NO_QUOTA_LEFT: Final = Told(
+    is_missing,
+    r"exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
+    "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
+    ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
+)
+
+OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
+"""How the embedded cluster refuses a pod beyond --max-pods: it has no ResourceQuotas that one could look at."""
+
+
+def quota_is_exhausted(observed: Observed) -> Finding | None:
+    """Find pods that exceed a quota, or the bound of an embedded cluster."""
+    found = NO_QUOTA_LEFT(observed)
+    if found is None or not any(map(OF_ONE_MACHINE.search, found.evidence)):
+        return found
+    steps = (
+        "on a cluster of `lws up`, stop it and start it again with a larger --max-pods: this quota is its own bound",
+        *found.steps,
+    )
+    return replace(found, steps=steps)
+
+
 QUOTA: Final = Cause(
     code="LWS-E020",
     title="a ResourceQuota is exhausted",
     meaning="The pods would exceed a ResourceQuota of the namespace.",
     remedy="Raise the quota, remove other pods of the namespace, or ask for less.",
-    find=Told(
-        is_missing,
-        r"exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
-        "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
-        ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
-    ),
+    find=quota_is_exhausted,
 )
 
 QUOTA_INCOMPLETE: Final = Cause(

@@ -6,6 +6,7 @@ that pass the earlier ones (taints, labels): so causes of late rules come first 
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta, quantity
@@ -20,11 +21,13 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.wording import counted
 
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 HOLDERS_NAMED: Final = 4
 TAINTS_NAMED: Final = 5
+NODES_NAMED: Final = 5
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -260,6 +263,33 @@ def no_labels(observed: Observed) -> Finding | None:
     return NO_LABELS(observed)
 
 
+NO_NODES_OPEN: Final = Told(
+    is_unscheduled,
+    r"were unschedulable|no nodes available",
+    "no node that would do takes pods now, so {pod} waits{others}",
+    ("{kubectl} get nodes",),
+)
+
+
+def cordoned(observed: Observed) -> Finding | None:
+    """Find pods that no node takes, and the cordoned nodes that have the labels which the first of them asks for."""
+    found = NO_NODES_OPEN(observed)
+    rank = next((one for one in observed.at(is_unscheduled) if found and one.pod == found.subject.name), None)
+    asked = meta.spec(rank.object or {}).get("nodeSelector") or {} if rank else {}
+    names = [
+        name
+        for name, node in sorted(observed.nodes.items())
+        if meta.spec(node).get("unschedulable") and asked.items() <= meta.labels(node).items()
+    ]
+    if found is None or not names:
+        return found
+    shown = names[:NODES_NAMED]
+    more = f" and {counted(len(names) - len(shown), 'more node')}" if len(names) > len(shown) else ""
+    evidence = (*found.evidence, f"cordoned: {', '.join(shown)}{more}")
+    uncordon = f"{observed.commands.kubectl} uncordon {' '.join(shown)}"
+    return replace(found, evidence=evidence, steps=(f"if they are fit for use again: {uncordon}",))
+
+
 def tainted(observed: Observed) -> Finding | None:
     """Find pods that taints keep away, and the taints of those nodes that have the labels which the pod asks for."""
     found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
@@ -322,12 +352,7 @@ CORDONED: Final = Cause(
     title="nodes take no pods",
     meaning="There are no nodes, or those that would do are cordoned (unschedulable).",
     remedy="Add nodes, or let them take pods again: `kubectl uncordon NODE`.",
-    find=Told(
-        is_unscheduled,
-        r"were unschedulable|no nodes available",
-        "no node that would do takes pods now, so {pod} waits{others}",
-        ("{kubectl} get nodes",),
-    ),
+    find=cordoned,
 )
 UNSCHEDULABLE: Final = Cause(
     code="LWS-E049",

@@ -1,7 +1,7 @@
 """The informer's store equals the server's objects, whatever happens to the line between them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -16,6 +16,7 @@ from kuberuntime.cache.watching import GRACE, TIMEOUT
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.client.transport import Request, Response
+from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
@@ -142,6 +143,49 @@ def test_an_idle_watch_costs_one_request_per_time_out() -> None:
         async with running(server):
             await asyncio.sleep(3600)
         assert len(server.requests) <= 3600 / TIMEOUT + 1
+
+    run(scenario())
+
+
+def forbids(verb: str) -> Callable[[Request], Response | None]:
+    """Return what refuses lists, or watches, for want of a permission."""
+
+    def refuse(request: Request) -> Response | None:
+        is_watch = ("watch", "true") in request.query
+        return failure(403, "Forbidden", f"cannot {verb}") if is_watch == (verb == "watch") else None
+
+    return refuse
+
+
+@pytest.mark.parametrize(("verb", "streaming"), [("list", False), ("watch", False), ("watch", True)])
+def test_whoever_may_not_watch_learns_it_at_once_where_that_is_wanted(verb: str, streaming: bool) -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=streaming)
+        server.refuse = forbids(verb)
+        informer = Informer(Client(server), Selection(PODS))
+        with pytest.raises(ForbiddenError, match=f"cannot {verb}"):
+            await informer.run(gives_up=True)
+
+    run(scenario())
+
+
+def test_a_refusal_after_the_first_stream_is_waited_out() -> None:
+    """An API server that starts may answer 403 before it has read its roles."""
+
+    async def scenario() -> None:
+        server = SmallServer()
+        informer = Informer(Client(server), Selection(PODS))
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run(gives_up=True))
+            await informer.wait_synced()
+            server.refuse = forbids("watch")
+            server.cut()
+            await settle()
+            server.refuse = lambda _: None
+            server.put("late")
+            await asyncio.sleep(60)
+            assert names(informer) == {"late"}
+            task.cancel()
 
     run(scenario())
 

@@ -10,6 +10,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError
 
 
 def said(*script: Response, namespace: str = "default") -> str:
@@ -40,3 +41,42 @@ def test_an_empty_namespace_says_where_there_is_something(response: Response, mo
 
 def test_of_all_namespaces_nothing_more_is_asked() -> None:
     assert said(namespace="") == "No LeaderWorkerSets found."
+
+
+def not_found(name: str, *script: Response) -> str:
+    missing = failure(404, "NotFound", f'leaderworkersets.leaderworkerset.x-k8s.io "{name}" not found')
+    transport = ScriptedTransport(missing, failure(404, "NotFound", "no such kind"), *script)
+    session = Session(Client(transport), "default", None)  # type: ignore[arg-type]  # no channels are opened
+    with pytest.raises(CommandError) as raised:
+        asyncio.run(targets.find_either(session, name))
+    return str(raised.value)
+
+
+def named(*names: str) -> Response:
+    return answer(200, {"metadata": {}, "items": [{"metadata": {"name": one}} for one in names]})
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "elsewhere", "more"),
+    [
+        ("web", [], [], "(there: none)"),
+        ("wbe", ["api", "web"], [], '(there: api, web), did you mean "web"?'),
+        ("web", ["api"], ["prod"], "(there: api); it is in prod: choose with -n"),
+        (
+            "zz",
+            [f"s{at:03}" for at in range(300)],
+            [],
+            f"(there: {', '.join(f's{at:03}' for at in range(10))} and 290 more)",
+        ),
+    ],
+    ids=["nothing there", "misspelled", "in another namespace", "of many"],
+)
+def test_a_name_that_is_not_there_says_what_is(name: str, names: list[str], elsewhere: list[str], more: str) -> None:
+    assert not_found(name, named(*names), there(elsewhere)) == (
+        f"leaderworkerset {name!r} not found in namespace default {more}"
+    )
+
+
+def test_whoever_may_not_read_other_namespaces_is_told_of_this_one() -> None:
+    said = not_found("web", named("api"), failure(403, "Forbidden", "no"))
+    assert said.endswith("(there: api)")

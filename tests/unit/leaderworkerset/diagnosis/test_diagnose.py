@@ -17,6 +17,7 @@ from tests.explanations.builders import (
     placed,
     pod,
     ready,
+    refused,
     running,
     waiting,
 )
@@ -116,6 +117,44 @@ def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
     assert told(situation).code != "LWS-E071"
 
 
+def test_a_run_that_ended_with_its_node_is_no_crash() -> None:
+    """A kubelet that starts containers afresh after its own restart counts no restart."""
+    situation = running(container(last=ended(137, 30, "ClusterRestarted"), restarts=0, running={"startedAt": ago(20)}))
+    assert told(situation).code != "LWS-E071"
+    again = running(container(last=ended(137, 30), restarts=1, running={"startedAt": ago(20)}))
+    assert told(again).code == "LWS-E071"
+
+
+def completed(rank: int) -> JSONObject:
+    """Return a pod whose program ended with 0 and waits to be started again."""
+    waits: JSONObject = {"reason": "CrashLoopBackOff"}
+    status = container(restarts=1, last=ended(0, reason="Completed"), waiting=waits)
+    return placed(0, rank, status={"containerStatuses": [status]})
+
+
+def test_a_program_that_ends_is_the_cause_while_its_group_waits_to_be_recreated_for_it() -> None:
+    """Recreating does not help: the program ends with 0 each time, and somebody has to act."""
+    waits = SCENARIOS["LWS-E080"].objects  # group 0 waits because of web-0-1
+    found = told(observed([placed(), completed(1)], waits))
+    assert (found.code, found.verdict) == ("LWS-E075", Verdict.STUCK)
+    assert "recreated 2 times; pod web-0-1 failed again" in found.evidence[-1]
+
+
+def test_a_group_that_waits_because_another_rank_failed_is_not_told_by_one_that_ended() -> None:
+    waits = SCENARIOS["LWS-E080"].objects
+    found = told(observed([completed(0), placed(0, 1)], waits))
+    assert (found.code, found.verdict) == ("LWS-E080", Verdict.PROGRESSING)
+
+
+def test_the_bound_of_an_embedded_cluster_is_raised_by_its_option() -> None:
+    """There `kubectl describe resourcequota` finds nothing: the kind is not served."""
+    said = "exceeded quota: {}, requested: count/pods=1, used: count/pods=3, limited: count/pods=3"
+    own, other = (told(refused(f'pods "web-0" is forbidden: {said.format(name)}')) for name in ("max-pods", "team"))
+    assert (own.code, other.code) == ("LWS-E020", "LWS-E020")
+    assert "--max-pods" in own.steps[0]
+    assert other.steps == tuple(step.replace("max-pods", "team") for step in own.steps[1:])
+
+
 def test_memory_is_told_before_the_crashes_that_follow() -> None:
     killed = placed(0, 1, status={"containerStatuses": [container(terminated=ended(137, 10, "OOMKilled"))]})
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1, 30))]})
@@ -145,6 +184,17 @@ def test_a_node_that_is_cordoned_is_the_cause_where_it_has_the_labels() -> None:
     spec = {"nodeSelector": {"gpu": "b300"}}
     nodes = [node(labels={"gpu": "b300"}), node("node-1")]
     assert told(pending(message, spec=spec, objects={NODES: nodes})).code == "LWS-E043"
+
+
+def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again() -> None:
+    message = "0/9 nodes are available: 8 node(s) were unschedulable."
+    nodes = [node(f"node-{at}", labels={"gpu": "b300"} if at else {}) for at in range(8)]
+    nodes = [one | {"spec": {"unschedulable": True}} for one in nodes]
+    situation = pending(message, spec={"nodeSelector": {"gpu": "b300"}}, objects={NODES: [*nodes, node("node-8")]})
+    found = told(situation)
+    assert found.code == "LWS-E043"
+    assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more nodes"
+    assert found.steps == ("if they are fit for use again: kubectl uncordon node-1 node-2 node-3 node-4 node-5",)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def foreseen(
     """Foresee a rollout of groups that are all ready."""
     there = replicas if before is None else before
     everything = (1 << there) - 1
-    world = World(Current(there, 0, str(there)), members=everything, ready=everything, updated=everything)
+    world = World(
+        Current(there, 0, str(there)), members=everything, ready=everything, updated=0 if rolls else everything
+    )
     limits = Budget(replicas=replicas, partition=partition, unavailable=unavailable, surge=surge)
     return forecast.forecast(limits, world, is_new_revision=rolls)
 
@@ -71,6 +73,31 @@ def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:
     limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
     found = forecast.forecast(limits, world, is_new_revision=False)
     assert groups(found)[-2:] == [(1,), (0,)]
+    assert not found.is_stuck
+
+
+def test_an_update_that_is_taken_back_rolls_only_the_groups_that_it_reached() -> None:
+    world = World(Current(4, 3, "4"), members=0b1111, ready=0b0111, updated=0b0111)
+    limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
+    found = forecast.forecast(limits, world, is_new_revision=True)
+    assert (groups(found), found.available, found.is_stuck) == ([(3,)], 3, False)
+
+
+@given(
+    replicas=st.integers(1, 12), reached=st.integers(0, 11), broken=st.integers(0, 11), unavailable=st.integers(1, 5)
+)
+def test_no_group_is_made_twice_where_an_update_is_taken_back(
+    replicas: int, reached: int, broken: int, unavailable: int
+) -> None:
+    """The update reached the highest groups, and the last of those are not ready; the others have the wanted revision."""
+    reached, everything = min(reached, replicas - 1), (1 << replicas) - 1
+    kept = (1 << (replicas - reached)) - 1
+    ready = everything & ~(((1 << min(broken, reached)) - 1) << (replicas - reached))
+    world = World(Current(replicas, replicas - reached, str(replicas)), members=everything, ready=ready, updated=kept)
+    limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=0)
+    found = forecast.forecast(limits, world, is_new_revision=True)
+    made = [group for wave in found.waves for group in wave.groups]
+    assert sorted(made) == list(range(replicas - reached, replicas))
     assert not found.is_stuck
 
 

@@ -1,5 +1,6 @@
 """What a change does, as people and programs read it; and the same without a cluster."""
 
+import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.steering import foresight, snapshots
 from leaderworkerset.steering.foresight import Situation
 
@@ -51,6 +53,34 @@ def test_a_new_template_rolls_all_groups() -> None:
         "  step 3: group 0; 2 available",
         "at most 0 extra pods; at least 2 of 3 groups available",
         "about 90s: 3 groups started in 30s each",
+    ]
+
+
+def test_taking_an_update_back_rolls_only_the_groups_that_it_reached() -> None:
+    leaders = pods(OLD)
+    key = revisions.content_hash(revisions.build_data(OLD))
+    for leader in leaders[:2]:
+        leader["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = key
+    leaders[2]["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
+    updating = leader_statefulset(OLD)
+    updating["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
+    told = foresight.lines(foresight.foresee(foresight.situation(NEW, leaders, updating), OLD))
+    assert told[2:5] == [
+        "the revision that 2 groups have already: 1 group of 1 pod would be made",
+        "  step 1: group 2; 2 available",
+        "at most 0 extra pods; at least 2 of 3 groups available",
+    ]
+
+
+def test_what_is_empty_is_no_change_and_values_are_shown_as_json() -> None:
+    changed = copy.deepcopy(OLD)
+    (container,) = changed["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
+    container |= {"resources": {}, "readinessProbe": {"exec": {"command": ["true"]}}}
+    told = foresight.lines(foresight.foresee(at_rest(), changed))
+    field = "spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].readinessProbe"
+    assert told[:2] == [
+        "web: 1 field would change",
+        f'  {field}: nothing -> {{"exec":{{"command":["true"]}}}}',
     ]
 
 

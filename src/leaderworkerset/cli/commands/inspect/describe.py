@@ -14,7 +14,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.inspect import events
-from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import description, setdescription
 from leaderworkerset.cli.views.description import Described
@@ -61,13 +61,13 @@ async def describe(session: Session, chosen: Selection) -> list[str]:
     if resource == DISAGGREGATED_SETS:
         return await describe_set(session, lws, chosen)
     (whole,) = await explaining.explain(session.client, [await targets.view_of(session, lws)], session.namespace)
+    targets.refuse_missing(whole, chosen)
     view = narrow(whole, chosen)
-    if chosen.group is not None and not any(group.ranks for group in view.groups):
-        size = max((len(group.ranks) for group in whole.groups), default=0)
-        raise CommandError(f"{chosen} is not there: {whole.name} has {targets.shape(len(whole.groups), size)}")
     found = [await last_lines(session.client, failed, TAIL) for failed in failures(view)[:MOST_LOGS]]
     happened = await happenings(session, whole, chosen)
-    shown = Described(chosen=chosen, view=view, events=happened, logs=[text for text in found if text])
+    shown = Described(
+        chosen=chosen, view=view, events=happened, logs=[text for text in found if text], lws=addressed(session)
+    )
     return description.lines(shown, SystemClock().now())
 
 
@@ -82,16 +82,21 @@ async def describe_set(session: Session, obj: JSONObject, chosen: Selection) -> 
     failed = [one for part in view.parts for one in failures(part.view)][:MOST_LOGS]
     logs = [await last_lines(session.client, one, TAIL) for one in failed]
     happened = await set_happenings(session, view)
-    shown = DescribedSet(view=view, events=happened, logs=[text for text in logs if text])
+    shown = DescribedSet(view=view, events=happened, logs=[text for text in logs if text], lws=addressed(session))
     return setdescription.lines(shown, SystemClock().now())
 
 
-async def set_happenings(session: Session, view: SetView) -> list[Happening]:
-    """Read the events of a DisaggregatedSet and what it owns, none where the user may not."""
+def addressed(session: Session) -> str:
+    """Return how a hint calls `lws` for the same cluster and namespace."""
+    return f"{session.lws} -n {session.namespace}"
+
+
+async def set_happenings(session: Session, view: SetView) -> list[Happening] | None:
+    """Read the events of a DisaggregatedSet and what it owns, None where the user may not."""
     try:
         listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
     except ForbiddenError:
-        return []
+        return None
     names = [part.view.name for part in view.parts]
     parts = [
         history.History(part.view.object, part.view.pods, [name for name in names if name != part.view.name])
@@ -100,9 +105,9 @@ async def set_happenings(session: Session, view: SetView) -> list[Happening]:
     return history.of_set(view.object, parts, listing.items)
 
 
-async def happenings(session: Session, view: View, chosen: Selection) -> list[Happening]:
-    """Read the events, none where the user may not."""
+async def happenings(session: Session, view: View, chosen: Selection) -> list[Happening] | None:
+    """Read the events, None where the user may not."""
     try:
         return await events.read(session, view.object, view.pods, chosen)
     except ForbiddenError:
-        return []
+        return None

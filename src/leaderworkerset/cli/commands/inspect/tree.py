@@ -26,6 +26,7 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.
 
     Of more than ten groups, those that are alike share a line: what is not ready first, the healthy together.
+    Of more than ten sets that were not named, those that are ready have a line each.
     """
     chosen = tuple(targets.parse(name) for name in names)
     wanted = Wanted(chosen, None, managed_fields=False, **options)
@@ -44,6 +45,7 @@ async def show(target: Target, wanted: Wanted) -> None:
             SystemClock().now(),
             with_namespace=wanted.everywhere,
             every_rank=wanted.shows_ranks,
+            is_chosen=bool(wanted.chosen),
         )
         for line in lines:
             say(line)

@@ -33,6 +33,11 @@ class Causes:
         self._said: tuple[str, str] | None = None
         self._last = ""
 
+    @property
+    def is_stuck(self) -> bool:
+        """Return whether the last diagnosis says that it is stuck, so that no pace is worth an estimate."""
+        return self._said is not None
+
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
         """Nothing that is awaited changes by a diagnosis."""
 

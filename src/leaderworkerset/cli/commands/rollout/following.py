@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import click
@@ -119,25 +119,26 @@ class Following(ABC):
         self._clock = SystemClock()
         self._deadline = Deadline(stuck_after, self._clock)
         self._progress = Progress()
+        self._causes = Causes(session, key.name, self._progress.note)
 
     async def follow(self, timeout: float | None) -> str:
         """Return what to say once the rollout is done; raise otherwise."""
-        causes = Causes(self._session, self._key.name, self._progress.note)
+        beside = (self._session.lifeline, self._causes)
         try:
-            async with timeouts.within(timeout), following(*self.followed, self._session.lifeline, causes) as objects:
+            async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
                 end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
         except TimeoutError as error:
-            raise TimedOutError(f"not done after {timeout:g} s: {self.line}{await self._reason(causes)}") from error
+            raise TimedOutError(f"not done after {timeout:g} s: {self.line}{await self._reason()}") from error
         finally:
             self._progress.clear()
         if not end.is_done:
-            raise StuckError(f"{end.text}{await self._reason(causes) if end.is_stuck else ''}")
+            raise StuckError(f"{end.text}{await self._reason() if end.is_stuck else ''}")
         return end.text
 
-    async def _reason(self, causes: Causes) -> str:
+    async def _reason(self) -> str:
         """Return the last lines of a rank that failed, and the cause, each on lines of its own."""
         texts = await silent_lines(self._session.client, self.views(), 1)
-        return "".join(f"\n{text}" for text in texts) + await causes.conclude()
+        return "".join(f"\n{text}" for text in texts) + await self._causes.conclude()
 
     def _stuck(self) -> End:
         return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
@@ -198,6 +199,7 @@ class Follower(Following):
     def check(self) -> End | None:
         """Return how it ended, None as long as it goes on."""
         found = self._measure()
+        found = replace(found, left=None) if self._causes.is_stuck else found
         self.line = pace.line(found) + (f"; {found.why}" if found.why else "")
         if found.is_complete:
             return End(_conclusion(found))

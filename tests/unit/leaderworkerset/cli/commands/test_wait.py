@@ -86,9 +86,14 @@ def test_the_last_lines_of_a_rank_that_failed_without_a_message_are_fetched() ->
 
 
 def test_of_a_rank_that_runs_again_it_is_the_run_before() -> None:
-    again = failed(state={"running": {}}, lastState=ENDED)
+    again = failed(state={"running": {}}, lastState=ENDED, restartCount=1)
     _, asked = quoted(view(0, again), answer(200, b"boom\n"))
     assert asked == [{"container": "main", "previous": "true", "tailLines": "5"}]
+
+
+def test_a_run_that_ended_with_its_node_did_not_fail() -> None:
+    again = failed(state={"running": {}}, lastState=ENDED, restartCount=0)
+    assert quoted(view(0, again)) == ("", [])
 
 
 def test_nothing_is_fetched_where_the_message_says_it_or_nothing_failed() -> None:

@@ -104,6 +104,12 @@ def test_a_description_is_as_recorded(chosen: Selection, request: pytest.Fixture
     assert text == path.read_text()
 
 
+def test_events_that_may_not_be_listed_are_not_said_to_be_none() -> None:
+    chosen = Selection("web")
+    shown = Described(chosen=chosen, view=narrow(VIEW, chosen), events=None, lws="lws --local -n prod")
+    assert description.lines(shown, NOW)[-1] == "Events:         not known, you may not list events"
+
+
 def test_old_events_are_counted() -> None:
     lines = described(Selection("web"), *[EVENT] * (RECENT + 2))
     assert "  … and 2 earlier events: lws events web" in lines

@@ -1,5 +1,7 @@
 """The live view keeps reasons at every width, shows what is not ready first, and counts what it leaves out."""
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +11,7 @@ from leaderworkerset.cli.views.livetable import Size
 from leaderworkerset.views.groups import Group, Rank, Recreations, View
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+AVAILABLE = {"type": "Available", "status": "True"}
 LONG = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. preemption: no victims found for incoming pod"
 
 
@@ -133,3 +136,16 @@ def test_two_sets_share_the_height_and_are_named_with_their_namespace_where_that
     lines = livetable.lines([many(50), many(50)], NOW, Size(100, 24), with_namespace=True)
     assert len(lines) <= 24
     assert sum("prod" in line for line in lines) == 2
+
+
+def test_more_than_ten_sets_have_a_line_each_and_a_reason_of_many_stands_there_once() -> None:
+    done = {"metadata": {"generation": 1}, "status": {"observedGeneration": 1, "conditions": [AVAILABLE]}}
+    views = [replace(many(2), name=f"set-{at:02}", ready=2, object=done) for at in range(12)]
+    views += [replace(many(2, 0), name="stuck"), replace(many(2, 1), name="also")]
+    lines = livetable.lines(views, NOW, Size(80, 12))
+    assert lines[1] == "NAME     READY   DESIRED   UP-TO-DATE   AGE"
+    assert lines[2].startswith("stuck")
+    assert lines[3].startswith("also")
+    assert any(re.fullmatch(r"… and \d+ more sets, all ready", line) for line in lines)
+    assert f"web-0 and 1 more: Pending, {LONG}" in " ".join(" ".join(lines).split())
+    assert len(lines) <= 12

@@ -33,5 +33,11 @@ def test_namespaces_are_shown_where_all_are() -> None:
     assert f"{builders.NAMESPACE}/split:" in lines
 
 
+def test_many_sets_have_a_line_each_and_what_is_not_ready_comes_first() -> None:
+    ready, waits = (seen(part("prefill", 2), part("decode", 1, ready=count)) for count in (1, 0))
+    lines = squeezed(settables.lines([ready, waits], builders.NOW, is_brief=True))
+    assert lines[1:] == ["split   prefill 2/2, decode 0/1   complete", "split   prefill 2/2, decode 1/1   complete"]
+
+
 def test_no_sets_are_no_table() -> None:
     assert settables.lines([], builders.NOW) == []

@@ -1,9 +1,11 @@
 """The tables and the tree of many groups: problems first, the healthy in one line."""
 
 import timeit
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
+import pytest
 
 from leaderworkerset.api import labels
 from leaderworkerset.cli.views import treelines
@@ -61,6 +63,41 @@ def test_many_groups_have_a_row_for_each_kind() -> None:
     ]
 
 
+def fleet(count: int, broken: int) -> list[View]:
+    """Return so many LeaderWorkerSets of two groups, the one of this number not ready."""
+    ready = {
+        "metadata": {"generation": 1},
+        "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},
+    }
+    made = [view(group(0, why="boom" if at == broken else ""), group(1), name=f"w{at:03}") for at in range(count)]
+    return [replace(one, object=one.object | ready) for one in made]
+
+
+def test_many_sets_have_a_row_each_and_what_is_not_ready_comes_first() -> None:
+    lines = tables(fleet(300, 7), NOW, Form())
+    assert lines[:3] == [
+        "NAME   READY   DESIRED   UP-TO-DATE   AGE   WHY",
+        "w007   1       2         2            60s   web-0-1 is Error: boom",
+        "w000   2       2         2            60s",
+    ]
+    assert len(lines) == 1 + 300
+    assert tables(fleet(300, 300), NOW, Form(everywhere=True))[0] == (
+        "NAMESPACE   NAME   READY   DESIRED   UP-TO-DATE   AGE"
+    )
+
+
+def test_a_set_that_rolls_says_how_far_it_is() -> None:
+    views = fleet(11, 11)
+    rolling = views[4].object | {"status": {"conditions": [{"type": "UpdateInProgress", "status": "True"}]}}
+    views[4] = replace(views[4], object=rolling, up_to_date=1)
+    assert tables(views, NOW, Form())[1] == "w004   2       2         1            60s   updated 1 of 2 groups"
+
+
+@pytest.mark.parametrize(("count", "form"), [(10, Form()), (11, Form(is_chosen=True)), (11, Form(wide=True))])
+def test_few_sets_and_those_that_were_named_have_their_groups_below(count: int, form: Form) -> None:
+    assert "w009:" in tables(fleet(count, 3), NOW, form)
+
+
 def test_every_rank_is_shown_where_that_is_wanted() -> None:
     assert len(tables([MANY], NOW, Form(every_rank=True))) == 400 + 4
     assert len(tables([MANY], NOW, Form(wide=True))) == 400 + 4
@@ -94,6 +131,16 @@ def test_the_tree_folds_many_groups() -> None:
         "└─ groups 0-6,8-199",
     ]
     assert len(treelines.lines([MANY], [], NOW, every_rank=True)) == 2 + 200 + 400
+
+
+def test_the_tree_of_many_sets_has_a_line_for_those_that_are_ready() -> None:
+    shown = [line.split()[0] for line in treelines.lines(fleet(12, 7), [], NOW)]
+    assert shown[:9] == ["NAME", *(f"w{at:03}" for at in range(8))]
+    assert shown[9].startswith("├")
+    assert shown[-4:] == ["w008", "w009", "w010", "w011"]
+    whole = treelines.lines(fleet(12, 7), [], NOW, is_chosen=True)
+    assert len(whole) == 1 + 12 * (1 + 2 * 3)
+    assert len(shown) == 1 + 12 + 2 * 3
 
 
 def test_the_tree_hangs_parts_below_their_set() -> None:

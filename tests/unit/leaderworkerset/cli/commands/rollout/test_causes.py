@@ -38,6 +38,15 @@ def test_a_cause_is_said_once_and_again_after_it_was_gone() -> None:
     ]
 
 
+def test_while_it_is_stuck_no_time_is_estimated() -> None:
+    causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
+    seen = []
+    for one in (None, diagnosis("LWS-E036"), diagnosis("LWS-E092", verdict=Verdict.PROGRESSING)):
+        causes.say(one)
+        seen.append(causes.is_stuck)
+    assert seen == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("before", "at_the_end", "expected"),
     [

@@ -1,0 +1,80 @@
+"""Whether a container has a log, and why not: its pod has no node, or it waits for something and never ran. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.admission import held_back
+from leaderworkerset.views.wording import counted
+
+
+def container_status(pod: JSONObject, container: str | None) -> JSONObject:
+    """Return the status of a container (None: the first one), empty before there is one."""
+    name = container or meta.spec(pod)["containers"][0]["name"]
+    status = meta.status(pod)
+    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
+    return next((entry for entry in statuses if entry.get("name") == name), {})
+
+
+def containers(pod: JSONObject) -> list[str]:
+    """Return the names of the containers of a pod, init containers last."""
+    spec = meta.spec(pod)
+    return [str(one.get("name")) for one in (*(spec.get("containers") or []), *(spec.get("initContainers") or []))]
+
+
+def has_log(status: JSONObject) -> bool:
+    """Return whether the container has started: it runs, has ended, or waits after its end for the next start."""
+    states = (status.get("state") or {}, status.get("lastState") or {})
+    return any("running" in state or "terminated" in state for state in states)
+
+
+def unlogged(pod: JSONObject, container: str | None) -> str:
+    """Return why a container (None: the first one) has no log yet; empty where it has one, or is not of this pod.
+
+    >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
+    'no log yet (Pending): it has no node yet'
+    """
+    if container not in {None, *containers(pod)} or has_log(container_status(pod, container)):
+        return ""
+    why = " ".join((held_back(pod) or _reason(pod)).split())
+    return f"no log yet ({podstate.state(pod)}){f': {why}' if why else ''}{_before(pod, container)}"
+
+
+def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
+    """Return the state of the first pod without a log, and a sentence on those like it; None where each has one."""
+    found = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
+    if not found:
+        return None
+    return podstate.state(found[0][0]), summed((meta.name(pod), why) for pod, why in found)[0]
+
+
+def summed(found: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a sentence for each reason, with the pods that it holds for: (pod, reason) in, in their order.
+
+    >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
+    ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
+    """
+    pods: dict[str, list[str]] = {}
+    for name, why in found:
+        pods.setdefault(why, []).append(name)
+    return [
+        f"{names[0]} has {why}"
+        if len(names) == 1
+        else f"{names[0]} and {counted(len(names) - 1, 'more pod')} have {why}"
+        for why, names in pods.items()
+    ]
+
+
+def _reason(pod: JSONObject) -> str:
+    """Return what the pod waits for, without saying only that its containers are not ready."""
+    why = podstate.why(pod)
+    if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
+        return why
+    return "" if meta.spec(pod).get("nodeName") else "it has no node yet"
+
+
+def _before(pod: JSONObject, container: str | None) -> str:
+    """Return which init container has a log, if one has."""
+    inits = [str(one.get("name")) for one in meta.spec(pod).get("initContainers") or []]
+    logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
+    return f"; its init container has one: -c {logged[-1]}" if logged else ""

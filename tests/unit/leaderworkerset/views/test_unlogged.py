@@ -1,0 +1,89 @@
+"""Why a container has no log: its pod has no node, or it never ran; and how many pods share a reason."""
+
+from typing import Any
+
+import pytest
+
+from leaderworkerset.views.unlogged import containers, summed, unlogged, waiting
+
+NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
+NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}
+
+
+def pod(name: str = "web-0", *, node: str = "n", init: bool = False, **status: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = {"containers": [{"name": "main"}, {"name": "side"}], "nodeName": node}
+    inits = {"initContainers": [{"name": "load"}]} if init else {}
+    return {"metadata": {"name": name}, "spec": spec | inits, "status": {"phase": "Pending"} | status}
+
+
+def condition(kind: str, message: str) -> dict[str, str]:
+    return {"type": kind, "status": "False", "message": message}
+
+
+def status(name: str = "main", *, last: dict[str, Any] | None = None, **state: Any) -> dict[str, Any]:
+    return {"name": name, "state": state} | ({"lastState": last} if last else {})
+
+
+UNPLACED = pod(node="", conditions=[condition("PodScheduled", NO_ROOM)])
+MAKING = pod(
+    conditions=[condition("Ready", "containers with unready status: [main]")],
+    containerStatuses=[status(waiting={"reason": "ContainerCreating"})],
+)
+LOADING = pod(
+    init=True,
+    initContainerStatuses=[status("load", running={})],
+    containerStatuses=[status(waiting={"reason": "PodInitializing"})],
+)
+
+
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [
+        (UNPLACED, f"no log yet (Pending): {NO_ROOM}"),
+        (pod(node=""), "no log yet (Pending): it has no node yet"),
+        (pod(), "no log yet (Pending)"),
+        (MAKING, "no log yet (ContainerCreating)"),
+        (
+            pod(containerStatuses=[status(waiting=NO_SECRET)]),
+            'no log yet (CreateContainerConfigError): main: secret "a" not found',
+        ),
+        (LOADING, "no log yet (Init:0/1); its init container has one: -c load"),
+    ],
+)
+def test_a_container_that_never_ran_has_no_log_and_it_is_said_why(of: dict[str, Any], reason: str) -> None:
+    assert unlogged(of, None) == reason
+    assert unlogged(of, "main") == reason
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        status(running={}),
+        status(terminated={"exitCode": 1}),
+        status(waiting={"reason": "CrashLoopBackOff"}, last={"terminated": {"exitCode": 1}}),
+    ],
+)
+def test_a_container_that_ran_has_a_log(told: dict[str, Any]) -> None:
+    assert unlogged(pod(containerStatuses=[told]), None) == ""
+
+
+def test_each_container_is_asked_for_itself() -> None:
+    assert unlogged(LOADING, "load") == ""
+    assert unlogged(LOADING, "side").startswith("no log yet (Init:0/1)")
+
+
+def test_a_container_that_is_not_of_the_pod_is_left_to_the_servers_words() -> None:
+    assert unlogged(UNPLACED, "another") == ""
+    assert containers(LOADING) == ["main", "side", "load"]
+
+
+def test_pods_that_wait_for_the_same_share_a_sentence() -> None:
+    names = [("web-0", "a"), ("web-0-1", "b"), ("web-1", "a"), ("web-2", "a")]
+    assert summed(names) == ["web-0 and 2 more pods have a", "web-0-1 has b"]
+
+
+def test_what_is_waited_for_is_told_of_the_first_pod_without_a_log() -> None:
+    runs = pod("web-1", containerStatuses=[status(running={})])
+    assert waiting([runs], None) is None
+    state, text = waiting([runs, UNPLACED, MAKING], None) or ("", "")
+    assert (state, text) == ("Pending", f"web-0 has no log yet (Pending): {NO_ROOM}")
