@@ -16,6 +16,7 @@ itself is the exclusive or of what the blocks before made of it.
 from collections.abc import Sequence
 from itertools import accumulate
 from operator import xor
+from struct import unpack
 from typing import Final
 
 OFFSET: Final = 2166136261
@@ -88,5 +89,5 @@ def _ends(rows: Sequence[int], starts: int) -> list[int]:
         values = starts >> shift & low
         for row in rows:
             values = (values * PRIME & mask) ^ (row >> shift & low)
-        ends[quarter::4] = memoryview(values.to_bytes(2 * LANES, "little")).cast("Q").tolist()
+        ends[quarter::4] = unpack(f"<{LANES // 4}Q", values.to_bytes(2 * LANES, "little"))
     return ends
