@@ -11,7 +11,7 @@ from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.observation.settling import bare
 from leaderworkerset.views.disaggregation import set_view
-from leaderworkerset.views.evidence import Evidence, explained
+from leaderworkerset.views.events.evidence import Evidence, explained
 from leaderworkerset.views.groups import view
 
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

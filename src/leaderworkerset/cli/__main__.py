@@ -1,5 +1,5 @@
 """`python -m leaderworkerset.cli` is the command `lws`."""
 
-from leaderworkerset.cli.entry import main
+from leaderworkerset.cli.process.entry import main
 
 main()

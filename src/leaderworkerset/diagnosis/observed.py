@@ -10,8 +10,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
 from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.events.warningevents import Warnings
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.warningevents import Warnings
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")

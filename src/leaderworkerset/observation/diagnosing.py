@@ -39,7 +39,7 @@ from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.install.metadata import LEASE, SELECTOR
 from leaderworkerset.observation import explaining
-from leaderworkerset.views.evidence import Evidence, explained
+from leaderworkerset.views.events.evidence import Evidence, explained
 from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.selection import Selection
 

@@ -9,7 +9,7 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS
 from leaderworkerset.api import labels
-from leaderworkerset.views.evidence import Evidence, explained, wants_events
+from leaderworkerset.views.events.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View
 
 

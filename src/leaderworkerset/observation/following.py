@@ -19,7 +19,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.observation import explaining
 from leaderworkerset.views.disaggregation import SetView, set_view
-from leaderworkerset.views.evidence import Evidence, explained, wants_events
+from leaderworkerset.views.events.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.cli.views import happenings, output, tables
 from leaderworkerset.views import outcome, recreations, wording
+from leaderworkerset.views.events.history import Happening
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.history import Happening
 from leaderworkerset.views.selection import Selection
 
 RECENT: Final = 20

@@ -8,7 +8,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import description, output
 from leaderworkerset.views.disaggregation import Part, SetView
-from leaderworkerset.views.history import Happening
+from leaderworkerset.views.events.history import Happening
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted
 

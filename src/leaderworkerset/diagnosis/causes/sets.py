@@ -13,7 +13,7 @@ from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.disaggregation import SetView
-from leaderworkerset.views.warningevents import LONGEST_SILENCE
+from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
 from leaderworkerset.views.wording import counted
 
 REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)

@@ -22,10 +22,10 @@ from leaderworkerset.cli.views.setdescription import DescribedSet
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining
 from leaderworkerset.observation.logs import last_lines
-from leaderworkerset.views import history
 from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.events import history
+from leaderworkerset.views.events.history import Happening
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.history import Happening
 from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 

@@ -19,8 +19,8 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import happenings, output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views import history
-from leaderworkerset.views.history import Happening, History
+from leaderworkerset.views.events import history
+from leaderworkerset.views.events.history import Happening, History
 from leaderworkerset.views.selection import Selection
 
 

@@ -11,8 +11,8 @@ from tests.unit.leaderworkerset.views.test_disaggregation import part
 from leaderworkerset.cli.views import setdescription
 from leaderworkerset.cli.views.setdescription import DescribedSet
 from leaderworkerset.views.disaggregation import set_view
+from leaderworkerset.views.events.history import Happening
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.history import Happening
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -27,9 +27,9 @@ def test_an_interrupt_while_modules_are_loaded_ends_it_without_a_traceback(tmp_p
 
 def test_it_then_runs_the_command_line() -> None:
     script = (
-        "import signal, sys; from leaderworkerset.cli.entry import main; sys.argv[1:] = ['version']\n"
-        "try: main()\n"
-        "finally: print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+        "import atexit, signal, sys; from leaderworkerset.cli.process.entry import main; sys.argv[1:] = ['version']\n"
+        "atexit.register(lambda: print(signal.getsignal(signal.SIGINT) is signal.default_int_handler))\n"
+        "main()"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert result.stdout.startswith("lws ")

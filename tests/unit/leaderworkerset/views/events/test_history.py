@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views import history
-from leaderworkerset.views.history import History
+from leaderworkerset.views.events import history
+from leaderworkerset.views.events.history import History
 from leaderworkerset.views.selection import Selection
 
 LWS = {"metadata": {"name": "web", "uid": "of-web"}}

@@ -16,8 +16,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
 from leaderworkerset.api.leaderworkerset import KIND
+from leaderworkerset.views.events.warningevents import last_seen
 from leaderworkerset.views.selection import Selection
-from leaderworkerset.views.warningevents import last_seen
 
 Place: TypeAlias = tuple[int | None, int | None]
 """Group and rank that an event is about; without both it is about the LeaderWorkerSet."""

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views import recreations
+from leaderworkerset.views.events.warningevents import Warnings, explanation, is_unexplained
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.warningevents import Warnings, explanation, is_unexplained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
