@@ -6,6 +6,7 @@ yet. Later steps of an update count groups that are of no use to it as missing, 
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
@@ -15,13 +16,16 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset.groups import Group
 
+PAGE: Final = 100
+"""Leaders for each request: reading a page of large pods holds the event loop up for some milliseconds."""
+
 
 async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, Group]) -> bool:
     """Return whether no leader that is known to stay is being deleted, or gone; raise `KubeError` without an answer."""
     selector = f"{labels.NAME}={lws.name},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}"
     selection, token, staying = Selection(PODS, lws.namespace, selector), "", set[UID]()
-    while True:  # page by page: pods are large, and only their UIDs are kept
-        page = await client.list_page(selection, token=token)
+    while True:
+        page = await client.list_page(selection, limit=PAGE, token=token)
         staying |= {meta.uid(pod) for pod in page.items if not meta.is_deleting(pod)}
         if not (token := page.token):
             break
