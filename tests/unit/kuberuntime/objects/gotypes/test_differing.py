@@ -44,6 +44,7 @@ def test_a_text_a_number_or_a_length_tells(value: Any, written: Any) -> None:
         ({"n": 2**53}, {"n": 2**53 + 1}),
         ({"n": None}, {"n": 0}),
         ([None], [{}]),
+        ({"a": "wrong"}, {"a": ["b"]}),
     ],
 )
 def test_other_notations_and_zeroes_do_not_tell(value: Any, written: Any) -> None:

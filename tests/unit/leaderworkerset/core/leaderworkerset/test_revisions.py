@@ -183,6 +183,15 @@ def test_data_that_cannot_be_read_is_different(data: object) -> None:
     assert not revisions.has_content(broken, EDITED, revisions.build_content(EDITED))
 
 
+def test_data_of_other_types_that_no_text_tells_apart_is_different() -> None:
+    """R-REV-11: what is wrong shows only where it is read into Go's types."""
+    stored = builders.revision(EDITED)
+    template = stored["data"]["spec"]["leaderWorkerTemplate"]
+    broken = {"spec": {"leaderWorkerTemplate": template | {"volumeClaimTemplates": "none"}}}
+
+    assert not revisions.has_content(stored | {"data": broken}, EDITED, revisions.build_content(EDITED))
+
+
 def test_differs_from_upstream_a_template_edited_back_finds_its_old_revision() -> None:
     """Q-5: no second revision with the same key; it gets the next number, once."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
