@@ -27,7 +27,7 @@ def test_an_interrupt_while_modules_are_loaded_ends_it_without_a_traceback(tmp_p
 
 def test_it_then_runs_the_command_line() -> None:
     script = (
-        "import atexit, signal, sys; from leaderworkerset.cli.process.entry import main; sys.argv[1:] = ['version']\n"
+        "import atexit, signal, sys; from leaderworkerset.cli.__main__ import main; sys.argv[1:] = ['version']\n"
         "atexit.register(lambda: print(signal.getsignal(signal.SIGINT) is signal.default_int_handler))\n"
         "main()"
     )
