@@ -128,10 +128,15 @@ def _termination(ended: JSONObject) -> str:
     return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
 
 
+def container_statuses(pod: JSONObject) -> list[JSONObject]:
+    """Return the statuses of the containers of a pod, init containers first."""
+    status = meta.status(pod)
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
 def _reasons(pod: JSONObject) -> Iterator[str]:
     """Yield what containers wait for or died of, the most pressing first."""
-    status = meta.status(pod)
-    statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    statuses = container_statuses(pod)
     for container in statuses:
         waiting = (container.get("state") or {}).get("waiting") or {}
         died = (container.get("lastState") or {}).get("terminated") or {}

@@ -1,9 +1,9 @@
 """Ranks that are not ready, by the stage at which they stand, and how sentences name them. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis.finding import Subject
 from leaderworkerset.diagnosis.observed import Observed
@@ -52,11 +52,9 @@ def quote(text: str) -> str:
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 
-def statuses(rank: Rank) -> Iterator[JSONObject]:
-    """Yield the statuses of the containers of a rank, init containers first."""
-    status = meta.status(rank.object or {})
-    yield from status.get("initContainerStatuses") or []
-    yield from status.get("containerStatuses") or []
+def statuses(rank: Rank) -> Sequence[JSONObject]:
+    """Return the statuses of the containers of a rank, init containers first; none where its pod is not there."""
+    return podstate.container_statuses(rank.object or {})
 
 
 def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:

@@ -11,9 +11,7 @@ from leaderworkerset.views.wording import counted
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:
     """Return the status of a container (None: the first one), empty before there is one."""
     name = container or meta.spec(pod)["containers"][0]["name"]
-    status = meta.status(pod)
-    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
-    return next((entry for entry in statuses if entry.get("name") == name), {})
+    return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
 
 
 def containers(pod: JSONObject) -> list[str]:

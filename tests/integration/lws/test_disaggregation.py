@@ -131,6 +131,15 @@ def revision_of(state: State) -> str:
     return revision
 
 
+async def rolled(space: Space, before: list[JSONObject], after: list[JSONObject]) -> Sizes:
+    """Roll a set with these roles out to those with another image; return the sizes that it went through."""
+    await create(space, before)
+    sizes = followed_sizes(space, revision_of(await available(space)))
+    await edit(space, with_image(disaggregatedset_object(after), "app:2"))
+    await available(space)
+    return sizes
+
+
 def rolling(prefill: int, decode: int, *budgets: Mapping[str, int]) -> list[JSONObject]:
     """Return both roles, with the budgets of each."""
     sizes = zip(ROLES, (prefill, decode), budgets or (None, None), strict=True)
@@ -170,10 +179,7 @@ async def test_rollouts_are_those_of_the_contract(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
     """R-DS-35 to R-DS-62, contract 10: step by step, also where the roles grow, shrink or may not surge."""
-    await create(space, before)
-    sizes = followed_sizes(space, revision_of(await available(space)))
-    await edit(space, with_image(disaggregatedset_object(after), "app:2"))
-    await available(space)
+    sizes = await rolled(space, before, after)
     sizes.assert_went_through(trace)
 
     def is_told(state: State) -> None:
@@ -249,10 +255,7 @@ async def test_to_nothing_and_from_nothing_is_one_step(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
     """R-DS-31, contract 10 W11: also with another template."""
-    await create(space, before)
-    sizes = followed_sizes(space, revision_of(await available(space)))
-    await edit(space, with_image(disaggregatedset_object(after), "app:2"))
-    await available(space)
+    sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
     # Both roles are written together, so one may be seen before the other; nothing between two sizes is ever asked for.

@@ -30,7 +30,6 @@ from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow, not_ready
-from leaderworkerset.views.wording import counted
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 TABLES = (None, "wide")
@@ -110,13 +109,6 @@ async def show(target: Target, wanted: Wanted) -> None:
                 )
             await say_causes(session, seen, wanted)
         await say_if_empty(session, seen, wanted)
-
-
-def hidden(session: Session, shown: Sequence[View]) -> str:
-    """Say how many of many LeaderWorkerSets are not ready, and how groups and ranks are shown."""
-    unready = sum(not view.is_ready for view in shown)
-    count = f"{unready} of {counted(len(shown), 'LeaderWorkerSet')} not ready" if unready else f"all {len(shown)} ready"
-    return f"{count}; `{session.lws} get NAME` shows groups and ranks of one, --not-ready the ranks that are not ready"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CLUSTER_ROLE_BINDINGS,
@@ -131,12 +131,7 @@ class Gatherer:
             yield obj
 
     async def _logs(self, pod: JSONObject) -> None:
-        statuses = [
-            status
-            for name in ("initContainerStatuses", "containerStatuses")
-            for status in meta.status(pod).get(name) or []
-        ]
-        for status in statuses:
+        for status in podstate.container_statuses(pod):
             await self._log(pod, status["name"], previous=False)
             if status.get("restartCount"):
                 await self._log(pod, status["name"], previous=True)

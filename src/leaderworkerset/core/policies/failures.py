@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects import meta, ordinals, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
@@ -45,11 +45,9 @@ def has_failed(pod: JSONObject) -> bool:
     """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4)."""
     if meta.is_deleting(pod):
         return True
-    status = meta.status(pod)
-    if status.get("phase") not in RESTARTING_PHASES:
+    if meta.status(pod).get("phase") not in RESTARTING_PHASES:
         return False
-    containers = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    return any((container.get("restartCount") or 0) > 0 for container in containers)
+    return any((container.get("restartCount") or 0) > 0 for container in podstate.container_statuses(pod))
 
 
 def waits_for_start(lws: LeaderWorkerSet) -> bool:

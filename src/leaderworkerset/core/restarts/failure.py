@@ -11,6 +11,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.podstate import container_statuses
 
 LONGEST_MESSAGE: Final = 400
 """Characters of a termination message that are kept, from its end; an event holds 1024 with what is around them."""
@@ -34,7 +35,7 @@ class Failure:
 
 def describe(pod: JSONObject) -> Failure:
     """Return the failure of a pod that was restarted or deleted."""
-    restarts = sum(container.get("restartCount") or 0 for container in _containers(pod))
+    restarts = sum(container.get("restartCount") or 0 for container in container_statuses(pod))
     return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod))
 
 
@@ -60,7 +61,7 @@ def _what(pod: JSONObject) -> str:
 
 def _ended(pod: JSONObject) -> Iterator[str]:
     """Describe how the containers that were restarted ended last."""
-    for container in _containers(pod):
+    for container in container_statuses(pod):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)
         if terminated is not None and (container.get("restartCount") or 0) > 0:
@@ -74,8 +75,3 @@ def _sentence(name: str, terminated: JSONObject) -> str:
     if not message:
         return text
     return f"{text}: {message}" if len(message) <= LONGEST_MESSAGE else f"{text}: …{message[-LONGEST_MESSAGE:]}"
-
-
-def _containers(pod: JSONObject) -> list[JSONObject]:
-    status = meta.status(pod)
-    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
